@@ -1,6 +1,9 @@
 import type { Command } from './ipc.ts';
 
-/** Keeps commands that arrive while nothing listens, and delivers them in order to the next listener: a click in the menu is never lost. */
+/**
+ * Keeps commands that arrive while no one is listening, and delivers them in order to the next listener, so that no click in the menu is
+ * lost.
+ */
 export class CommandQueue {
   #waiting: Command[] = [];
   #listener: ((command: Command) => void) | null = null;
@@ -13,7 +16,7 @@ export class CommandQueue {
   /**
    * Replaces the listener.
    *
-   * @returns stops listening
+   * @returns a function that stops listening
    */
   listen(listener: (command: Command) => void): () => void {
     this.#listener = listener;

@@ -4,15 +4,15 @@ import { problemCode, problemMediaType, problemSchema } from '#contract/problems
 import { parseJson } from '#contract/text/json.ts';
 import type { Failure, Result } from './ipc.ts';
 
-/** An answer of the core, or of whatever answered in its place. */
+/** A response from the core, or from a server in its place. */
 export type Answer = {
   status: number;
-  /** @param name in lower case; undefined where the answer has no such header */
+  /** @param name in lowercase; undefined if the response doesn't have this header */
   header(name: string): string | undefined;
   text: string;
 };
 
-/** Reads the value out of an answer, or why there is none. */
+/** Reads the value from a response, or the reason why it has none. */
 export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
   const failure = failureIn(answer);
   if (failure) return failure;
@@ -24,13 +24,13 @@ export function failed(failure: Failure): Result<never> {
   return { ok: false, failure };
 }
 
-/** The failure that an answer stands for; null if it succeeded. */
+/** The failure that a response represents; null if it succeeded. */
 function failureIn({ status, header, text }: Answer): Result<never> | null {
   if (status >= 200 && status < 300) return generationMismatch(header(generationHeader.toLowerCase()));
   const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
   const code = problem?.success ? problemCode(problem.data.type) : undefined;
   if (!problem?.success || !code) {
-    // Not the core's own format: a proxy in front of it answered.
+    // The response isn't in the core's format, so a proxy in front of it has responded.
     if (status >= 500 || status === 429)
       return failed({
         kind: 'unreachable',

@@ -41,27 +41,27 @@ import type { Channels, Deletion, DirectoryEntry, DirectoryKind, DirectoryPage, 
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** @property schema checks the answer and gives its value */
+/** @property schema validates the response and returns its value */
 export type CoreRequest<Value> = { method: Method; path: string; schema: z.ZodType<Value>; body?: unknown };
 export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
 
-/** What is done to protect a secret while it shows. */
+/** Protects a secret while it's visible. */
 export type SecretGuard = {
   /** A secret is about to be requested. */
   begin(): void;
   show(secret: string): void;
-  /** The secret no longer shows, or never arrived. */
+  /** The secret is no longer visible, or never arrived. */
   end(): Promise<void>;
 };
 
 export type CoreChannelsDeps = {
   send: Send;
   guard: SecretGuard;
-  /** @returns null where the page may not hash */
+  /** @returns null if the page can't hash */
   sha256(text: string): Promise<string | null>;
 };
 
-/** The answer has no body, or none to read. */
+/** For a response without a body, or whose body isn't needed. */
 const nothing = z.unknown().transform(() => null);
 
 export const requests = {
@@ -79,7 +79,7 @@ const campaignEntry = directoryCampaignSchema.transform(({ id, name, partner, ac
   return { kind: 'campaign', id, name, partner, account, count: null };
 });
 
-/** Where partners, accounts and campaigns are, and how their answers become entries. */
+/** The paths of partners, accounts and campaigns, and how to convert their responses to entries. */
 const directory = {
   partner: {
     list: consoleRoutes.listDirectoryPartners.path,
@@ -110,7 +110,7 @@ const directory = {
   },
 } as const satisfies Record<DirectoryKind, object>;
 
-/** In ms. During a rush, the core lets in who comes back. */
+/** In ms. During a rush, the core prefers clients that come back. */
 const signInPatience = 10_000;
 
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
@@ -125,13 +125,13 @@ export async function signInAt(send: Send, { email, password }: SignIn): Promise
   return isWrong ? refused('password', 'Incorrect email address or password.') : answer;
 }
 
-/** @returns how many ms until the next attempt; 0 if it has come in, or has to wait for minutes */
+/** @returns the ms until the next attempt; 0 if the sign-in was processed, or the wait would be minutes */
 function shortWaitIn(answer: Result<unknown>): number {
   if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }
 
-/** The channels that are requests to the core, the same from the main process and from a browser. */
+/** The channels that send requests to the core, the same from the main process and from a browser. */
 export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
   async function requestSecret<Value>(request: CoreRequest<Value>, secretOf: (value: Value) => string): Promise<Result<Value>> {
     guard.begin();
@@ -231,7 +231,7 @@ function deleteAt(
   return { method: 'DELETE', path: pathTo(route, { id }) + (cancelQueuedCalls ? '?cancelQueuedCalls=true' : ''), schema: nothing };
 }
 
-/** Without the zone where no day is given: earlier cores know none. */
+/** Sends the time zone only with a date, because earlier cores don't accept it. */
 function inDays<Query extends { from: string; to: string; timeZone: string }>(query: Query): Query {
   return query.from === '' && query.to === '' ? { ...query, timeZone: '' } : query;
 }

@@ -4,10 +4,10 @@ import { defineConfig } from 'electron-vite';
 const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const to = (path: string) => from(`../dist/desktop/${path}`);
 
-/** Most licences require their text beside the bundled code. */
+/** Most licenses must be included with the bundled code. */
 const license = { fileName: 'THIRD-PARTY-LICENSES.md' };
 
-/** Bundles the dependencies, too: the package needs no node_modules. */
+/** Also bundles the dependencies, so that the package needs no node_modules. */
 export default defineConfig({
   main: {
     build: {
@@ -22,7 +22,7 @@ export default defineConfig({
     build: {
       outDir: to('preload'),
       externalizeDeps: false,
-      // A sandboxed preload cannot be an ES module.
+      // A sandboxed preload script can't be an ES module.
       rollupOptions: { input: { preload: from('preload/preload.ts') }, output: { format: 'cjs', entryFileNames: '[name].cjs' } },
     },
   },
@@ -32,7 +32,7 @@ export default defineConfig({
     build: {
       outDir: to('renderer'),
       license,
-      // Nothing inline: the page's policy forbids it.
+      // Nothing inline, because the page's content security policy forbids it.
       minify: true,
       modulePreload: { polyfill: false },
       assetsInlineLimit: 0,

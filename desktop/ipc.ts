@@ -33,20 +33,20 @@ import type {
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import { screens, showCommand } from './screens.ts';
 
-/** Why a request to the core failed. Each kind asks something else of the user. */
+/** Why a request to the core failed. Each kind needs a different action from the user. */
 export type Failure =
-  /** The core did not answer: try again. */
+  /** The core didn't respond: try again. */
   | { kind: 'unreachable'; detail: string }
   /** Sign in again. */
   | { kind: 'session-ended' }
-  /** A core of another generation answered, or something that is no core. */
+  /** The response came from a core of another generation, or from a different kind of server. */
   | { kind: 'incompatible'; core: 'older' | 'newer' | 'unknown' }
-  /** The core refused the request, and says why. */
+  /** The core refused the request and says why. */
   | { kind: 'refused'; code: ProblemCode; detail: string; errors: FieldError[]; retryAfterSeconds: number | null };
 
 export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
-/** Whether the system's encrypted storage can keep a session, and if not, why: the sign-in form shows the reason. */
+/** Whether the system's encrypted storage can keep a session, and if not, why. The sign-in form shows the reason. */
 export type SessionPersistence = { possible: true } | { possible: false; reason: string };
 
 /** A server that the user has signed in to. */
@@ -54,88 +54,91 @@ export type RememberedServer = { address: string; email: string; isSignedIn: boo
 
 /** What the page needs before it can show its first screen. */
 export type StartupState = {
-  /** The server used last; empty at the first start. */
+  /** The last server used; empty at the first start. */
   remembered: { server: string; email: string };
-  /** Null where the user has no choice: the browser keeps the session as long as it lasts. */
+  /** Null if the user has no choice: the browser keeps the session until it ends. */
   persistence: SessionPersistence | null;
-  /** The session there, as the core answered for it; null where there is none. */
+  /** The session on that server; null if there is none. */
   session: Result<SessionView> | null;
 };
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
-/** A page of a list: what its names contain, and after which place it begins. */
+/** A page of a list: the text that its names contain, and the cursor where it starts. */
 export type ListQuery = { search: string; cursor: string | null };
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
-/** A partner, account or campaign. `count` is how many accounts or campaigns it has; null for a campaign. */
+/** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
 export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
 export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
-/** @property parentId the partner whose accounts are listed, or the account whose campaigns are; null for all */
+/** @property parentId the partner whose accounts are listed, or the account whose campaigns are listed; null for all */
 export type DirectoryQuery = ListQuery & { kind: DirectoryKind; parentId: string | null };
-/** @property parentId its partner, or its account; empty for a partner */
+/** @property parentId its partner or account; empty for a partner */
 export type NewEntry = { kind: DirectoryKind; name: string; parentId: string };
-/** Days as YYYY-MM-DD, both included. Empty texts let everything pass. */
+/** Days as YYYY-MM-DD, inclusive. An empty text doesn't filter. */
 type DayFilter = { from: string; to: string; timeZone: string };
 export type CallFilter = DayFilter & { state: CallState | null; apiKey: string; search: string };
 type CallQuery = CallFilter & { campaignId: string; cursor: string | null };
-/** @property actor the id of a user, or `operator` */
+/** @property actor a user's ID, or `operator` */
 export type ActivityFilter = DayFilter & { actor: string; action: string };
 type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
-/** Only what is given changes. */
+/** Only the given fields change. */
 export type UserChange = { id: string; name?: string | undefined; disabled?: boolean | undefined; accountId?: string | null | undefined };
 export type Deletion = { id: string; cancelQueuedCalls: boolean };
 
-/** What differs between the app and a browser. Screens ask for these, and never where they run. */
+/** The differences between the app and a browser. Screens check these, and never where they're running. */
 export type Capabilities = {
-  /** The user names the server. Otherwise it is the one that the page comes from, and loading the page again brings the release that fits. */
+  /**
+   * The user enters the server. In a browser, it's the one that the page comes from, and reloading the page updates it to the right
+   * release.
+   */
   choosesServer: boolean;
-  /** A menu gives each screen a shortcut. Browsers need most of those for themselves. */
+  /** A menu gives each screen a shortcut. Browsers reserve most of those. */
   hasMenu: boolean;
-  /** Hides the window from screen capture while a secret shows, and clears the clipboard of a copied one. */
+  /** Hides the window from screen capture while a secret is visible, and clears a copied secret from the clipboard. */
   guardsSecrets: boolean;
-  /** Nobody on the network can read what the page sends and gets. */
+  /** No one on the network can read what the page sends and receives. */
   isPrivate: boolean;
 };
 
 /**
- * The functions that the main process offers the page. Each is a channel of the same name; main checks every call's sender and input. In a
- * browser, desktop/web implements them in the page.
+ * The functions that the main process offers to the page. Each is a channel with the same name, and main checks the sender and input of
+ * every call. In a browser, desktop/web implements them in the page.
  */
 export type Channels = {
   getStartupState(): Promise<StartupState>;
-  /** The one used last comes first. None in a browser, which has the one server that the page comes from. */
+  /** The last one used comes first. Empty in a browser, whose only server is the one that the page comes from. */
   listServers(): Promise<RememberedServer[]>;
-  /** Goes to a remembered server, for which `getStartupState` answers from then on. The sessions with all others go on. */
+  /** Switches to a remembered server, for which `getStartupState` then returns the state. The sessions with other servers continue. */
   selectServer(address: string): Promise<void>;
-  /** Forgets a server, and ends the session there. Fails with `session-ended` where there was none. */
+  /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
   signOut(): Promise<Result<null>>;
   changePassword(input: PasswordChange): Promise<Result<null>>;
   selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
-  /** Creates the first partner, account and campaign. The session has the account selected. */
+  /** Creates the first partner, account and campaign. Selects the account for the session. */
   setUp(names: Setup): Promise<Result<SessionView>>;
   searchTenancies(search: string): Promise<Result<TenanciesView>>;
-  /** The newest ones. */
+  /** The newest keys. */
   listApiKeys(): Promise<Result<ApiKeysView>>;
-  /** The newest ones among those that are older than the key with this id. */
+  /** The newest keys that are older than the one with this ID. */
   listOlderApiKeys(olderThan: string): Promise<Result<ApiKeysView>>;
-  /** Until `dismissSecret`, the window asks before it closes, and is hidden from screen capture where that is possible. */
+  /** Until `dismissSecret`, the window asks before it closes, and is hidden from screen capture if possible. */
   createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
   dismissSecret(): Promise<void>;
   previewRevocation(id: string): Promise<Result<RevocationView>>;
   revokeApiKey(input: Deletion): Promise<Result<null>>;
   getApiKey(input: { id: string; timeZone: string }): Promise<Result<ApiKeyDetailsView>>;
   revokeApiKeys(input: RevokeApiKeys): Promise<Result<RevokedApiKeysView>>;
-  /** The pasted key value is hashed here; only the hash goes to the core. */
+  /** The pasted key value is hashed here, and only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   listAccounts(query: ListQuery): Promise<Result<AccountsView>>;
   listCampaigns(query: ListQuery): Promise<Result<CampaignsView>>;
   listCalls(query: CallQuery): Promise<Result<CallsView>>;
   getCall(input: { campaignId: string; contactId: string }): Promise<Result<CallDetailsView>>;
   summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
-  /** Of the campaigns that `listCampaigns` returns for the same query. */
+  /** For the campaigns that `listCampaigns` returns for the same query. */
   summarizeAllCalls(query: ListQuery & { timeZone: string }): Promise<Result<AllCallsSummaryView>>;
   listDirectory(query: DirectoryQuery): Promise<Result<DirectoryPage>>;
   createEntry(input: NewEntry): Promise<Result<DirectoryEntry>>;
@@ -149,23 +152,26 @@ export type Channels = {
   changeUser(input: UserChange): Promise<Result<ChangedUserView>>;
   deleteUser(input: Deletion): Promise<Result<null>>;
   listActivity(query: ActivityFilter & { cursor: string | null }): Promise<Result<ActivityView>>;
-  /** The people and actions that there are. */
+  /** The users and actions that can be filtered by. */
   listActivityFacets(): Promise<Result<ActivityFacetsView>>;
-  /** Leaves an event that a list was saved as a file. */
+  /** Records an event for a list that was saved as a file. */
   recordExport(input: RecordExport): Promise<Result<null>>;
-  /** Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting, if the secret is still there. */
+  /**
+   * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still
+   * there.
+   */
   copySecret(secret: string): Promise<void>;
-  /** Copies a text that is no secret. */
+  /** Copies a text that isn't secret. */
   copyText(text: string): Promise<void>;
-  /** Saves a file where the user chooses. @returns false if they choose not to */
+  /** Saves a file where the user chooses. @returns false if they cancel */
   saveFile(file: { name: string; text: string }): Promise<boolean>;
-  /** The commands that can do something now. The menu disables the others. */
+  /** The commands that are available at the moment. The menu disables the others. */
   offerCommands(offered: { commands: Command[] }): Promise<void>;
   /** Closes the window without asking. */
   closeWindow(): Promise<void>;
 };
 
-/** Every channel's name. The compiler reports one that is missing. */
+/** The names of all channels. The compiler reports a missing one. */
 export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   getStartupState: 'getStartupState',
   listServers: 'listServers',
@@ -211,7 +217,10 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   closeWindow: 'closeWindow',
 };
 
-/** What the menu asks of the renderer, and `close`: the window asks the page before it closes while a secret is visible. */
+/**
+ * The commands that the menu sends to the renderer, and `close`, with which the window asks the page before it closes while a secret is
+ * visible.
+ */
 export const commands = [
   ...screens.map(({ name }) => showCommand(name)),
   'palette',
@@ -230,15 +239,15 @@ export type Command = (typeof commands)[number];
 /** Main sends commands on this channel. */
 export const commandChannel = 'command';
 
-/** The page finds this as `window.callkey`. */
+/** Available to the page as `window.callkey`. */
 export type Bridge = Channels & {
   readonly capabilities: Capabilities;
   /**
-   * Listens to changes of the session that another tab has made.
+   * Listens for session changes made by another tab.
    *
-   * @returns stops listening
+   * @returns a function that stops listening
    */
   onSessionChange(listener: (session: Result<SessionView>) => void): () => void;
-  /** @returns stops listening */
+  /** @returns a function that stops listening */
   onCommand(listener: (command: Command) => void): () => void;
 };

@@ -7,8 +7,8 @@ type Headers = Readonly<Record<string, string>>;
 type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;
 
 /**
- * Says with each request which account or partner the page shows: another tab may select another one in the same session, and what is done
- * on this page must not happen there. The page shows what the last answer about the session said.
+ * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, and this
+ * page's actions must not happen there. The page shows the tenancy from the latest response about the session.
  */
 export function inTenancyOfPage(send: SendWith): Send {
   let headers: Headers = {};

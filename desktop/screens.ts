@@ -1,19 +1,19 @@
 import type { SessionView, UserType } from '#contract/console.ts';
 
 type ScreenDeclaration = {
-  /** Its menu command is `show-` and this name. */
+  /** Its menu command is `show-` plus this name. */
   name: string;
   /** In the navigation, and as the heading of the screen. */
   label: string;
   /** In the View menu; `&` marks the letter that selects it on Windows and Linux. */
   menuLabel: string;
-  /** One of components/icons.tsx. */
+  /** The name of an icon in components/icons.tsx. */
   icon: string;
   /** In Electron's notation. */
   shortcut: string;
-  /** Who may open the screen. This only hides it: the core is what refuses a request. */
+  /** Who can open the screen. This only hides it; refusing requests is up to the core. */
   userTypes: readonly UserType[];
-  /** Not for partner users who are limited to one account. */
+  /** Hidden from partner users who are limited to one account. */
   needsWholePartner?: true;
   /** Service staff must select an account or a partner before the screen has anything to show. */
   needsTenancy: boolean;
@@ -21,7 +21,7 @@ type ScreenDeclaration = {
 
 const everybody: readonly UserType[] = ['account', 'partner', 'staff'];
 
-/** Every screen, in the order of the navigation; the first one is the home. The menu, the shell and the tests read this list. */
+/** Every screen in the order of the navigation; the first one is the home screen. The menu, the shell and the tests use this list. */
 export const screens = [
   {
     name: 'api-keys',

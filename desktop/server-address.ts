@@ -1,6 +1,8 @@
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 
-/** Reads a server's address as people type it. Without a scheme, it is https; http for this very machine, where a core begins without TLS. */
+/**
+ * Parses a server address as people type it. The default scheme is https, or http for the local machine, where a core starts without TLS.
+ */
 export function readTypedAddress(typed: string): ReturnType<typeof readServerAddress> {
   const text = typed.trim();
   if (text.includes('://')) return readServerAddress(text);

@@ -14,7 +14,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Allows what the page needs and nothing else. No `connect-src`: all requests to the core leave from the main process. */
+/** Allows only what the page needs. There is no `connect-src`, because the main process sends all requests to the core. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -28,14 +28,13 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Call before the app is ready. */
+/** Call this before the app is ready. */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: 'app', privileges: { standard: true, secure: true, codeCache: true } }]);
 }
 
 /**
- * Serves the files of a folder at `app://callkey/`. The files are listed once, at the start: no path in a request can lead outside the
- * folder.
+ * Serves the files of a folder at `app://callkey/`. The files are listed once at the start, so no path in a request can leave the folder.
  */
 export function serveApp(folder: string): void {
   const files = new Map(

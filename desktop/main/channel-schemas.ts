@@ -15,8 +15,8 @@ const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boo
 type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
 
 /**
- * What the renderer may send on each channel. Form fields are only checked to be text: the core validates them, and the form shows its
- * messages.
+ * The input that the renderer can send on each channel. Form fields are only checked to be text: the core validates them, and the form
+ * shows its messages.
  */
 export const channelSchemas: ChannelSchemas = {
   getStartupState: nothing,

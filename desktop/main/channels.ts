@@ -18,11 +18,11 @@ type ChannelDeps = {
   enableCommands: (offered: readonly Command[]) => void;
 };
 
-/** Implements the channels. It holds the sessions with the cores: the renderer never sees their cookies. */
+/** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
   const servers = new ServerSessions(settings, sessionStore);
 
-  /** Ends a session that is remembered no more: somebody may sign in again meanwhile. */
+  /** Ends a session on the server after it was forgotten here, so that someone can already sign in again. */
   async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
     if (!client) return failed({ kind: 'session-ended' });
     const answer = await client.send(requests.signOut());

@@ -5,11 +5,11 @@ const clearedAfterMs = 60_000;
 
 /** Copies secrets, and clears the clipboard after a minute and on quitting if the secret is still there. */
 export class SecretClipboard {
-  /** Of the copied secret: enough to recognise it, without keeping it. */
+  /** A hash of the copied secret, which recognizes it without keeping it. */
   #copiedDigest: string | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Of the visible secret: on Linux, selecting a text copies it to the primary selection. */
+  /** A hash of the visible secret. On Linux, selecting text copies it to the primary selection. */
   #visibleDigest: string | null = null;
 
   trackVisible(secret: string): void {
@@ -20,7 +20,7 @@ export class SecretClipboard {
   async clearSelection(): Promise<void> {
     const digest = this.#visibleDigest;
     this.#visibleDigest = null;
-    // Electron has it only on Linux.
+    // Electron supports it only on Linux.
     const selection: Electron.Clipboard | undefined = clipboard.selection;
     if (!selection || digest === null) return;
     if (hash('sha256', (await selection.readText()).trim()) === digest) selection.clear();
@@ -33,7 +33,7 @@ export class SecretClipboard {
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
-  /** Copies what is no secret: it stays. */
+  /** Copies a text that isn't secret, and so is never cleared. */
   async copyText(text: string): Promise<void> {
     await clipboard.writeText(text);
   }

@@ -1,16 +1,16 @@
-/** The cookies of a session, by name. As sensitive as a password. */
+/** The cookies of a session by name. They're as sensitive as a password. */
 export type SessionCookies = Readonly<Record<string, string>>;
 
-/** The session's cookie, that of the known device, and their signatures; over https, with a prefix (RFC 6265bis §4.1.3.2). */
+/** The session's cookie, the known device's cookie, and their signatures; prefixed over HTTPS (RFC 6265bis §4.1.3.2). */
 const ourCookie = /^(?:__Host-)?callkey_(?:session|device)(?:\.sig)?$/;
 const deviceCookie = /^(?:__Host-)?callkey_device(?:\.sig)?$/;
 
-/** Those that outlive a session: wrong passwords from elsewhere don't lock out a user who brings them along. */
+/** The cookies that outlive a session. A user who sends them isn't locked out by wrong passwords from elsewhere. */
 export function deviceCookies(cookies: SessionCookies): SessionCookies {
   return Object.fromEntries(Object.entries(cookies).filter(([name]) => deviceCookie.test(name)));
 }
 
-/** Holds the cookies of one session with one core, and ignores all others that a server sets. */
+/** Holds the cookies of one session with one core, and ignores all other cookies from the server. */
 export class CookieJar {
   readonly #cookies: Map<string, string>;
 
@@ -18,7 +18,7 @@ export class CookieJar {
     this.#cookies = new Map(Object.entries(stored).filter(([name]) => ourCookie.test(name)));
   }
 
-  /** @param lines of the Set-Cookie header (RFC 6265 §4.1) */
+  /** @param lines the Set-Cookie headers (RFC 6265 §4.1) */
   update(lines: string | readonly string[]): void {
     for (const line of [lines].flat()) {
       const [pair = ''] = line.split(';', 1);

@@ -6,11 +6,11 @@ import { inTenancyOfPage } from '../page-tenancy.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describeNetworkError } from './network-errors.ts';
 
-/** A client of one core, with one session. */
+/** A client for one core with one session. */
 export type CoreClient = {
   server: string;
   send: Send;
-  /** The cookies of the session, to store. */
+  /** The session's cookies, to be stored. */
   cookies(): SessionCookies;
   close(): Promise<void>;
 };
@@ -18,7 +18,7 @@ export type CoreClient = {
 const timeoutsMs = { connect: 5_000, answer: 15_000 };
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Follows no redirect: the session's cookie must not go to another server. */
+/** Follows no redirects, so that the session's cookie goes to no other server. */
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
@@ -59,7 +59,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   };
 }
 
-/** Loads undici and the system's certificates, which would hold up the start: most servers are only remembered. */
+/** Loads undici and the system's certificates only when needed, since they would delay the start and most servers are only remembered. */
 async function newAgent(): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({

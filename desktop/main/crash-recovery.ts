@@ -8,7 +8,7 @@ const lostSecret = ' The key value or password on screen was lost. Revoke that k
 export function watchPage(window: ConsoleWindow): void {
   const { browserWindow } = window;
   const { webContents } = browserWindow;
-  /** Closes the dialog that is open. */
+  /** Closes the open dialog. */
   let openQuestion: AbortController | null = null;
 
   async function ask(message: string, detail: string, buttons: string[]): Promise<number> {
@@ -26,7 +26,7 @@ export function watchPage(window: ConsoleWindow): void {
     // The page can no longer call `dismissSecret`.
     window.setSecretVisible(false);
     const chosen = await ask('The window has stopped working.', `You’re still signed in.${lost}`, ['Reopen', 'Quit']);
-    // Chromium crashes if a page is loaded while it still reports the last one's crash.
+    // Chromium crashes if a page is loaded while it's still reporting the previous crash.
     await setImmediate();
     if (chosen === 0) await window.open();
     else app.quit();
@@ -35,7 +35,7 @@ export function watchPage(window: ConsoleWindow): void {
   async function whileHanging(): Promise<void> {
     const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
     const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
-    // Leads to afterCrash, whose dialog says what is lost.
+    // This leads to afterCrash, whose dialog says what was lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
 
@@ -60,15 +60,15 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
     defaultId: 0,
     cancelId: 1,
   });
-  // An AppImage must be started by its own file: the mounted executable disappears with this process.
+  // An AppImage must be started from its own file, because the mounted executable disappears with this process.
   const { APPIMAGE } = process.env;
   if (response === 0) app.relaunch(APPIMAGE === undefined ? {} : { execPath: APPIMAGE });
-  // Destroyed, not closed: closing may ask the page.
+  // Destroys the window instead of closing it, which could ask the page.
   for (const window of BrowserWindow.getAllWindows()) window.destroy();
   app.quit();
 }
 
-/** The stack without the message, which may quote a secret. */
+/** The stack trace without the message, which may contain a secret. */
 function traceOf(error: unknown): string {
   if (!(error instanceof Error)) return 'A value that isn’t an Error was thrown.';
   const places = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];

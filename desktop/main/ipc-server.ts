@@ -6,9 +6,9 @@ import { channelSchemas } from './channel-schemas.ts';
 type Handler = (input: unknown) => Promise<unknown>;
 
 /**
- * Serves the channels to the app's page only.
+ * Serves the channels only to the app's page.
  *
- * @param page only its top frame may call
+ * @param page only its top frame is allowed to call
  */
 export function serveChannels(channels: Channels, page: WebContents): void {
   for (const name of Object.values(channelNames)) {
@@ -16,14 +16,14 @@ export function serveChannels(channels: Channels, page: WebContents): void {
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
       const parsed = channelSchemas[name].safeParse(input);
-      // Without the input: it may be secret.
+      // Excludes the input, which may be secret.
       if (!parsed.success) throw new Error(`Invalid input for ${name}.`);
       return handler(parsed.data);
     });
   }
 }
 
-/** Compares the URL's parts: the `origin` of a custom scheme is the string "null". */
+/** Compares parts of the URL, because the `origin` of a custom scheme is the string "null". */
 function isOurPage(frame: Electron.WebFrameMain | null, page: WebContents): boolean {
   if (!frame || frame.parent !== null || frame !== page.mainFrame) return false;
   const url = URL.parse(frame.url);

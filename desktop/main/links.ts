@@ -8,7 +8,7 @@ export const links = {
 
 const allowed: ReadonlySet<string> = new Set(Object.values(links));
 
-/** Opens a listed link in the browser and ignores any other: an arbitrary URL can start other programs on the machine. */
+/** Opens a listed link in the browser and ignores any other, because an arbitrary URL can start other programs on the machine. */
 export function openLink(url: string): void {
   if (allowed.has(url)) void shell.openExternal(url).catch(() => undefined);
 }

@@ -20,12 +20,12 @@ async function start(): Promise<void> {
   const settings = new SettingsFile(folder);
   const clipboard = new SecretClipboard();
   const sessionStore = new SessionStore(folder);
-  // The page asks for it, and it takes as long as the page takes to load.
+  // Starts this early, because the page asks for it and it takes as long as loading the page.
   void sessionStore.persistence();
   const window = new ConsoleWindow(settings);
   const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
   serveChannels(channels, window.browserWindow.webContents);
-  // The page loads in a process of its own while this one does the rest.
+  // The page loads in its own process while this one does the rest.
   const opened = window.open();
   watchPage(window);
   app.on('second-instance', () => window.focus());
@@ -42,13 +42,13 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
     if (isFinished) return;
     event.preventDefault();
     isFinished = true;
-    // Electron ignores a quit while it still cancels the first one.
+    // Electron ignores a quit while it's still cancelling the first one.
     void finish().finally(() => setImmediate(() => app.quit()));
   });
 }
 
 restoreTlsChecks(process.env);
-// Every window requests the sandbox, too. With this call, Electron ignores `--no-sandbox`, and cannot start as root.
+// Every window also requests the sandbox. After this call, Electron ignores `--no-sandbox` and can't start as root.
 if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
 blockNetwork();
 registerAppScheme();

@@ -8,9 +8,9 @@ const separator: Item = { type: 'separator' };
 const hiddenRefresh = 'refresh-f5';
 
 /**
- * Installs the app's menu, in the order that the platforms' guidelines give.
+ * Installs the app's menu in the order that each platform's guidelines recommend.
  *
- * @param send hands a command to the page
+ * @param send sends a command to the page
  */
 export function installMenu(send: (command: Command) => void): void {
   const isMac = process.platform === 'darwin';
@@ -32,7 +32,7 @@ export function installMenu(send: (command: Command) => void): void {
   );
 }
 
-/** Disables the items of all other commands: what a menu offers must do something. */
+/** Disables the items of all other commands, so that the menu offers only what works. */
 export function enableCommands(offered: readonly Command[]): void {
   const menu = Menu.getApplicationMenu();
   for (const name of commands) {
@@ -93,7 +93,7 @@ function helpMenu(isMac: boolean): Item {
     submenu: [
       { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
-      // On macOS, the app menu has it.
+      // On macOS, the app menu contains it.
       ...(isMac ? [] : [separator, { role: 'about' } satisfies Item]),
     ],
   };

@@ -1,4 +1,4 @@
-/** The error codes of Node and undici, each as what happened and what to check. */
+/** For each error code of Node.js and undici, what happened and what to check. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Connection refused. Check the address, and make sure that the server is running.',
   ECONNRESET: 'The server closed the connection. Check that it is running.',
@@ -22,7 +22,7 @@ const reasons: Readonly<Record<string, string>> = {
 const untrusted =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
 
-/** Says why a request had no answer and what to check. */
+/** Says why a request got no response and what to check. */
 export function describeNetworkError(error: unknown): string {
   const code = codeOf(error);
   if (untrusted.test(code)) {
@@ -31,7 +31,7 @@ export function describeNetworkError(error: unknown): string {
   return reasons[code] ?? `Connection failed${code === '' ? '' : ` (${code})`}. Check the address and your network connection.`;
 }
 
-/** The code of an error or of its cause; of the first of several, one for each address that was tried. */
+/** The code of an error or of its cause. If several addresses were tried, the code of the first. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

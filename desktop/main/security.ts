@@ -1,12 +1,12 @@
 import { app, type Session, type WebContents } from 'electron';
 import { openLink } from './links.ts';
 
-/** Call before the app is ready. */
+/** Call this before the app is ready. */
 export function blockNetwork(): void {
-  // DNS prefetches bypass both the content security policy and the request filter. The app's own requests go through Node, which
+  // DNS prefetching bypasses both the content security policy and the request filter. The app's own requests go through Node.js, which
   // ignores this switch.
   app.commandLine.appendSwitch('host-resolver-rules', 'MAP * ~NOTFOUND');
-  // Remote debugging reads everything in the page, and no fuse disables it.
+  // Remote debugging can read everything in the page, and no fuse disables it.
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);
 }
 

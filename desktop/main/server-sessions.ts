@@ -8,12 +8,12 @@ import type { SettingsFile } from './settings.ts';
 
 type Connection = { client: CoreClient; staysSignedIn: boolean };
 
-/** The servers that the user has signed in to, and the session that each has. The one used last is the current one. */
+/** The servers that the user has signed in to, with their sessions. The last one used is the current one. */
 export class ServerSessions {
   readonly #settings: SettingsFile;
   readonly #store: SessionStore;
   readonly #connections = new Map<string, Connection>();
-  /** Of servers without a session: by their cookies the server knows this device again. */
+  /** The cookies for servers without a session, by which the server recognizes this device. */
   readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
   #restored: Promise<void> | null = null;
 
@@ -40,12 +40,12 @@ export class ServerSessions {
     return this.#settings.current.servers[0] ?? { address: '', email: '' };
   }
 
-  /** Null while nobody is signed in to the current server. */
+  /** Null while no one is signed in to the current server. */
   get client(): CoreClient | null {
     return this.#connections.get(this.current.address)?.client ?? null;
   }
 
-  /** The cookies with which a sign-in begins. */
+  /** The cookies to start a sign-in with. */
   async deviceAt(address: string): Promise<SessionCookies> {
     await this.restore();
     const connection = this.#connections.get(address);
@@ -68,13 +68,13 @@ export class ServerSessions {
     await Promise.all([before?.client.close(), this.#putFirst({ address, email }), this.#storeSessions()]);
   }
 
-  /** Makes another server the current one. Ignores a server that the user has never signed in to: the page names it. */
+  /** Makes another server the current one. Ignores a server that the user has never signed in to, because the name comes from the page. */
   async select(address: string): Promise<void> {
     const found = this.#settings.current.servers.find((server) => server.address === address);
     if (found) await this.#putFirst(found);
   }
 
-  /** @returns the client of the session, to end it at the server; null without one */
+  /** @returns the session's client, to end it on the server; null without a session */
   async end(address: string): Promise<CoreClient | null> {
     await this.restore();
     const connection = this.#connections.get(address);
@@ -87,7 +87,7 @@ export class ServerSessions {
     return connection?.client ?? null;
   }
 
-  /** As `end`, and forgets address and e-mail. */
+  /** Like `end`, but also forgets the server and email address. */
   async forget(address: string): Promise<CoreClient | null> {
     const servers = this.#settings.current.servers.filter((server) => server.address !== address);
     const [client] = await Promise.all([this.end(address), this.#settings.change({ servers })]);
@@ -101,7 +101,7 @@ export class ServerSessions {
     return this.#settings.change({ servers: [first, ...others] });
   }
 
-  /** A failure must not stop the user from signing in or out. */
+  /** A failure must not prevent the user from signing in or out. */
   async #storeSessions(): Promise<void> {
     const connections = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
     const sessions = connections.map(({ client }) => ({ server: client.server, cookies: client.cookies() }));

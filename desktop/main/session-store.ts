@@ -9,7 +9,7 @@ type StoredSession = z.infer<typeof storedSessionSchema>;
 /** Release 0.1.0 stored a single session. */
 const storedSessionsSchema = z.union([z.array(storedSessionSchema), storedSessionSchema.transform((session) => [session])]);
 
-/** Stores sessions between starts, encrypted by the system's storage, or not at all. */
+/** Stores sessions between starts, encrypted by the system's storage or not at all. */
 export class SessionStore {
   readonly #path: string;
 
@@ -17,7 +17,7 @@ export class SessionStore {
     this.#path = join(folder, 'session');
   }
 
-  /** Says whether the system encrypts; `basic_text` is Chromium's plain text fallback. */
+  /** Whether the system encrypts; `basic_text` is Chromium's plain-text fallback. */
   async persistence(): Promise<SessionPersistence> {
     if (process.platform === 'linux' && safeStorage.getSelectedStorageBackend() === 'basic_text') {
       return {
@@ -28,7 +28,7 @@ export class SessionStore {
     try {
       if (await safeStorage.isAsyncEncryptionAvailable()) return { possible: true };
     } catch {
-      // The same as unavailable.
+      // Treated as unavailable.
     }
     return {
       possible: false,
@@ -36,14 +36,14 @@ export class SessionStore {
     };
   }
 
-  /** Replaces all that are stored. */
+  /** Replaces all stored sessions. */
   async write(sessions: readonly StoredSession[]): Promise<void> {
     if (sessions.length === 0) await rm(this.#path, { force: true });
     else if ((await this.persistence()).possible)
       await writeFile(this.#path, await safeStorage.encryptStringAsync(JSON.stringify(sessions)), { mode: 0o600 });
   }
 
-  /** @returns none if they cannot be decrypted */
+  /** @returns no sessions if they can't be decrypted */
   async read(): Promise<StoredSession[]> {
     try {
       const encrypted = await readFile(this.#path);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 const settingsSchema = z.object({
-  /** Where the user has signed in, the last one first. */
+  /** The servers that the user has signed in to, the latest first. */
   servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
-  /** The window's last bounds, in device-independent pixels. */
+  /** The window's last bounds in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })
     .nullable()
@@ -20,7 +20,7 @@ export class SettingsFile {
   #settings: Settings;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param folder of the user's profile. An unreadable file counts as missing. */
+  /** @param folder the user's profile folder. An unreadable file counts as missing. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
     this.#settings = settingsSchema.parse(readJson(this.#path));
@@ -30,7 +30,7 @@ export class SettingsFile {
     return this.#settings;
   }
 
-  /** Writes one after the other; each replaces the whole file, so that a crash leaves the old one or the new one. */
+  /** Writes one after the other. Each write replaces the whole file, so that a crash leaves either the old file or the new one. */
   change(changes: Partial<Settings>): Promise<void> {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;

@@ -3,13 +3,13 @@ import type { Settings } from './settings.ts';
 
 type WindowBounds = NonNullable<Settings['window']>;
 
-/** The part of the title bar that must be visible for the user to drag the window, in device-independent pixels. */
+/** The part of the title bar that must be visible to drag the window, in device-independent pixels. */
 const grip = { width: 120, height: 32 };
 const defaultSize = { width: 1280, height: 800 };
 
 /**
- * Where the window opens: at its last bounds if the user can drag it there, as a screen may be gone. Otherwise in the middle of the primary
- * screen, at its last size or as large as fits.
+ * Where to open the window: at its last bounds, unless the screen is gone and the user couldn't drag it there. Otherwise in the middle of
+ * the primary screen, at its last size or as large as fits.
  *
  * @param last null at the first start
  * @param screens the work areas of all screens, the primary one first

@@ -9,7 +9,7 @@ import { showEditMenu } from './menu.ts';
 import type { SettingsFile } from './settings.ts';
 import { boundsOnScreen } from './window-bounds.ts';
 
-/** The page's own background (tokens.css): another colour would flash before the page paints. */
+/** The page's own background (tokens.css). Any other color would flash before the page paints. */
 const backgrounds = { light: '#ffffff', dark: '#101213' };
 const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : backgrounds.light);
 
@@ -17,7 +17,7 @@ const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : b
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
   readonly #settings: SettingsFile;
-  /** While the page loads, Electron would drop what is sent to it. */
+  /** While the page loads, Electron would drop messages to it. */
   readonly #commands = new CommandQueue();
   #showsSecret = false;
 
@@ -65,7 +65,7 @@ export class ConsoleWindow {
     browserWindow.once('closed', () => nativeTheme.off('updated', repaint));
   }
 
-  /** The page's script listens before `dom-ready`: it is a module, and those run before the document counts as parsed. */
+  /** The page's script listens before `dom-ready`, because it's a module, and modules run before the document counts as parsed. */
   #deliverCommands(): void {
     const { webContents } = this.browserWindow;
     let stop = () => {};
@@ -88,7 +88,7 @@ export class ConsoleWindow {
     } catch (error) {
       // Electron reports a crash only after this rejection.
       await setImmediate();
-      // Closing is no error, and crash-recovery.ts handles a crash.
+      // Closing isn't an error, and crash-recovery.ts handles a crash.
       const isGone = this.browserWindow.isDestroyed() || this.browserWindow.webContents.isCrashed();
       if (!isGone) throw error;
     }
@@ -114,7 +114,7 @@ export class ConsoleWindow {
     this.browserWindow.setContentProtection(isVisible);
   }
 
-  /** Asks where to save a file, and writes it. @returns false if the user chooses not to */
+  /** Asks where to save a file, and writes it. @returns false if the user cancels */
   async saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
     const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
       defaultPath: join(app.getPath('downloads'), name),

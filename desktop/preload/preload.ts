@@ -1,7 +1,7 @@
 import { contextBridge, ipcRenderer } from 'electron';
 import { type Bridge, type Capabilities, type Command, channelNames, commandChannel } from '../ipc.ts';
 
-/** The page gets named functions, never `ipcRenderer`: with it, it could send on any channel. */
+/** The page gets named functions instead of `ipcRenderer`, with which it could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
 
 const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));
@@ -13,7 +13,7 @@ const onCommand: Bridge['onCommand'] = (listener) => {
 };
 
 const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, isPrivate: true };
-/** The app has one window. */
+/** The app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 
 contextBridge.exposeInMainWorld('callkey', { ...functions, capabilities, onCommand, onSessionChange });

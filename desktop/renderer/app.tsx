@@ -28,7 +28,7 @@ export function App() {
 
 function Content() {
   if (session.value) return <SignedIn session={session.value} />;
-  // Commands wait here, as the user may be signed in already.
+  // Commands wait here, since the user may already be signed in.
   if (!startupState.value) return <Splash />;
   return <SignedOut />;
 }

@@ -2,7 +2,7 @@ import type { Bridge } from '../ipc.ts';
 
 declare global {
   interface Window {
-    /** The preload exposes it, or desktop/web in a browser. */
+    /** Provided by the preload script, or by desktop/web in a browser. */
     readonly callkey: Bridge;
   }
 }

@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-// Otherwise zod tries whether it may compile code, which the page's policy refuses and reports.
+// Otherwise, zod tests whether it can compile code, which the page's policy blocks and reports.
 z.config({ jitless: true });

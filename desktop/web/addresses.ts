@@ -9,7 +9,7 @@ function addressOf({ name, campaignId }: Place): string {
   return name === 'calls' && campaignId !== '' ? `#/calls/${campaignId}` : `#/${name}`;
 }
 
-/** The inverse; null for an address of no screen. */
+/** The inverse; null if the address isn't a screen's. */
 function placeAt(hash: string): Place | null {
   const [start, wanted, campaignId = '', ...rest] = hash.split('/');
   const found = screens.find(({ name }) => name === wanted);
@@ -19,7 +19,9 @@ function placeAt(hash: string): Place | null {
 
 const currentPlace = (): Place => ({ name: screen.peek(), campaignId: chosenCampaign.peek() });
 
-/** Gives each screen, and the calls of each campaign, an address, such as `/#/calls`: a browser's Back and Forward go through them. */
+/**
+ * Gives each screen, and the calls of each campaign, an address such as `/#/calls`, so that a browser's Back and Forward move between them.
+ */
 export function followAddresses(): void {
   const first = placeAt(location.hash);
   if (first) {
@@ -44,11 +46,11 @@ function goToAddress(): void {
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
   const wanted = placeAt(location.hash);
   if (dialog) {
-    // Going back leaves the dialog, not the screen under it; a dialog with a secret asks first.
+    // Going back closes the dialog instead of leaving the screen under it. A dialog with a secret asks first.
     history.pushState(null, '', addressOf(currentPlace()));
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
   } else if (wanted) {
-    // In one step: after one of the two alone, the effect above would add an address that nobody went to.
+    // In one step: after only one of the two, the effect above would add an address that no one visited.
     batch(() => {
       if (wanted.name === 'calls') chosenCampaign.value = wanted.campaignId;
       showScreen(wanted.name);

@@ -7,7 +7,7 @@ const timeoutMs = 15_000;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
 async function exchange({ method, path, body }: CoreRequest<unknown>, more: Readonly<Record<string, string>>): Promise<Answer> {
-  // Relative, for a core beneath a path of a proxy.
+  // Relative, for a core under a path of a proxy.
   const response = await fetch(new URL(path.slice(1), document.baseURI), {
     method,
     headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...more },
@@ -25,12 +25,12 @@ const send: Send = inTenancyOfPage(async (request, headers) => {
   try {
     return readAnswer(await exchange(request, headers), request.schema);
   } catch {
-    // Browsers do not tell pages the reason.
+    // Browsers don't tell pages the reason.
     return failed({ kind: 'unreachable', detail: 'Check your network connection, and make sure that the server is running.' });
   }
 });
 
-/** Null over http to another machine: browsers offer `crypto.subtle` to secure contexts only. */
+/** Null over HTTP to another machine, because browsers offer `crypto.subtle` only in secure contexts. */
 async function sha256(text: string): Promise<string | null> {
   if (!isSecureContext) return null;
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
@@ -39,7 +39,7 @@ async function sha256(text: string): Promise<string | null> {
 
 /** Implements the channels in the page itself. */
 export function webBridge(): Bridge {
-  /** All tabs share one cookie, so each must hear when another changes the session. */
+  /** All tabs share one cookie, so each must learn when another changes the session. */
   const tabs = new BroadcastChannel('callkey-session');
   const askBeforeLeaving = (event: Event) => event.preventDefault();
   let showsSecret = false;
@@ -59,7 +59,7 @@ export function webBridge(): Bridge {
     },
   };
 
-  /** A change replaces the screen, which would lose a secret that shows: it waits. */
+  /** A change replaces the screen, which would lose a visible secret, so it waits. */
   async function followOtherTab(): Promise<void> {
     isChangeWaiting = showsSecret;
     if (!isChangeWaiting) onChange(await send(requests.getSession()));
@@ -93,7 +93,7 @@ export function webBridge(): Bridge {
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,
-    // A browser has a menu of its own.
+    // A browser has its own menu.
     offerCommands: async () => undefined,
     closeWindow: async () => undefined,
 
@@ -107,7 +107,7 @@ export function webBridge(): Bridge {
   };
 }
 
-/** The browser saves it among its downloads, or asks where. */
+/** The browser saves it in its downloads folder, or asks where. */
 async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = document.createElement('a');
@@ -118,7 +118,7 @@ async function saveFile({ name, text }: { name: string; text: string }): Promise
   return true;
 }
 
-/** The menu's shortcuts that browsers leave to pages. */
+/** The menu shortcuts that browsers leave to pages. */
 const shortcuts: Readonly<Record<string, Command>> = { k: 'palette' };
 
 function listenForShortcuts(listener: (command: Command) => void): () => void {

@@ -1,4 +1,4 @@
-/** Stands in for Node's `zlib.crc32` in the contract's key-value.ts: CRC-32 (ISO-HDLC) of an ASCII text. */
+/** Replaces the `zlib.crc32` of Node.js in the contract's key-value.ts: CRC-32 (ISO-HDLC) of an ASCII text. */
 export function crc32(text: string): number {
   let register = 0xffff_ffff;
   for (const character of text) {

@@ -4,7 +4,7 @@ import '../renderer/main.tsx';
 import { followAddresses } from './addresses.ts';
 
 followAddresses();
-// A page that the browser has kept after leaving it shows what was true then.
+// When a browser restores a page from its cache, the page shows outdated data, so it reloads.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload();
 });

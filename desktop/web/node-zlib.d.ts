@@ -1,4 +1,4 @@
-/** In the browser's build, crc32.ts is in its place. */
+/** In the browser build, crc32.ts replaces it. */
 declare module 'node:zlib' {
   export function crc32(text: string): number;
 }

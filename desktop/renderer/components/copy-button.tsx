@@ -3,7 +3,7 @@ import { announce } from '../state/announcement.ts';
 import { Icon } from './icons.tsx';
 
 /**
- * Copies a text that is no secret.
+ * Copies a text that isn't secret.
  *
  * @property what names the text: "request ID"
  */

@@ -4,10 +4,10 @@ import { Icon } from './icons.tsx';
 
 type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
 
-/** A panel about the chosen row, beside the list; over it where there is no room. Escape closes it. */
+/** A panel about the selected row, next to the list, or over it if there is no room. Escape closes it. */
 export function Details({ title, badge, onClose, children }: DetailsProps) {
   const ref = useRef<HTMLElement>(null);
-  // A layout effect: Escape right after an arrow key must return to the row that the panel is about now.
+  // A layout effect, because Escape right after an arrow key must return to the row that the panel now shows.
   useLayoutEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) onClose();
@@ -33,7 +33,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
   );
 }
 
-/** Terms and what they are. */
+/** A list of terms with their values. */
 export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">

@@ -10,7 +10,7 @@ const retryMs = 5_000;
 
 /** Loads something from the core when the component appears, and again whenever `refreshKey` changes. */
 export function useResource<Value>(load: (before: Value | null) => Promise<Result<Value>>, key = ''): Resource<Value> {
-  // Another key makes another resource. It shows the last one's value until its own has loaded.
+  // A different key makes a different resource. It shows the previous one's value until it has loaded.
   const last = useRef<Resource<Value> | null>(null);
   const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? null), [key]);
   last.current = resource;
@@ -64,7 +64,7 @@ type LoadableProps<Value> = {
   children: (value: Value) => ComponentChildren;
 };
 
-/** Shows the value, or that it is loading, or why it failed and what to do. A failed refresh leaves the value where it is. */
+/** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value stays. */
 export function Loadable<Value>({ resource, what, isInPage = false, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
   useRetries(resource);
@@ -77,7 +77,7 @@ export function Loadable<Value>({ resource, what, isInPage = false, children }: 
   );
 }
 
-/** Loads again what failed for a reason that may pass. */
+/** Retries after a temporary failure. */
 export function useRetries<Value>(resource: Resource<Value>): void {
   const { failure } = resource.state.value;
   const isRetrying = failure !== null && isTransient(failure);
@@ -90,7 +90,7 @@ export function useRetries<Value>(resource: Resource<Value>): void {
   }, [resource, isRetrying]);
 }
 
-/** Such a failure may pass without anybody doing anything, so the console retries by itself. */
+/** Such a failure can resolve itself, so the console retries automatically. */
 function isTransient(failure: Failure): boolean {
   return (
     failure.kind === 'unreachable' ||

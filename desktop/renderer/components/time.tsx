@@ -2,14 +2,14 @@ import { DateTime } from 'luxon';
 import { now, ownZone } from '../state/clock.ts';
 import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format/format-time.ts';
 
-/** Beyond this many days, a date says more than a distance. */
+/** Beyond this many days, a date is more useful than a relative time. */
 const nearDays = 30;
 
 type TimeProps = { at: string; text: string; tip: string; isInTable?: boolean };
 
 function TimeWithTip({ at, text, tip, isInTable = false }: TimeProps) {
   return (
-    // In a table, the arrow keys reach it: a table is one tab stop.
+    // In a table, the arrow keys reach it, because a table is one tab stop.
     <time dateTime={at} tabIndex={isInTable ? -1 : 0} data-tip={tip}>
       {text}
     </time>
@@ -24,14 +24,14 @@ function exactly(instant: DateTime): string {
   return `${formatInstant(instant)}, ${formatRelative(instant, now.value)}`;
 }
 
-/** A relative time, or the day if it is far away. Hover and focus show the exact instant with its zone. */
+/** A relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = here(at);
   const isNear = Math.abs(instant.diff(now.value).as('days')) < nearDays;
   return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={exactly(instant)} />;
 }
 
-/** A day in a table's column. */
+/** A day in a table column. */
 export function Day({ at }: { at: string }) {
   const instant = here(at);
   return <TimeWithTip at={at} text={formatDay(instant)} tip={exactly(instant)} isInTable />;
@@ -43,13 +43,16 @@ export function Moment({ at, isInTable = false }: { at: string; isInTable?: bool
   return <TimeWithTip at={at} text={formatMinute(instant)} tip={exactly(instant)} isInTable={isInTable} />;
 }
 
-/** The instant at which a key ends, in the zone it was chosen in. */
+/** The time when a key expires, in the zone in which it was chosen. */
 export function endOf(at: string, zone: string | null): DateTime {
   const there = DateTime.fromISO(at, { zone: zone ?? ownZone.value });
   return there.isValid ? there : here(at);
 }
 
-/** The day on which a key ends, in the zone it was chosen in. Hover and focus show the exact instant in that zone and in the machine's own. */
+/**
+ * The day when a key expires, in the zone in which it was chosen. Hover and focus show the exact time in that zone and in the machine's
+ * own.
+ */
 export function EndDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
   const end = endOf(at, zone);
   const own = here(at);

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 const margin = 6;
 
 /**
- * One tooltip for every element with `data-tip`, and for those with `data-clip` whose text does not fit. It shows on hover and focus, the
+ * One tooltip for every element with `data-tip`, and for those with `data-clip` whose text doesn't fit. Appears on hover and focus, the
  * pointer can move onto it, and Escape closes it (WCAG 2.2, 1.4.13).
  */
 export function Tooltip() {
@@ -36,7 +36,7 @@ function follow(tip: HTMLElement): () => void {
     owner = element;
     tip.textContent = text;
     element.setAttribute('aria-describedby', tip.id);
-    // Inside the element's dialog, if there is one: while a modal dialog is open, everything outside it is inert.
+    // Inside the element's dialog, if there is one, because a modal dialog makes everything outside it inert.
     (element.closest('dialog, main, header') ?? document.body).append(tip);
     tip.showPopover();
     place(tip, element);
@@ -48,7 +48,7 @@ function follow(tip: HTMLElement): () => void {
     else if (owner && owner !== document.activeElement) hide();
   };
   const leave = () => hide();
-  // Moving the focus scrolls, too: the tooltip of the focused element goes along.
+  // Moving the focus also scrolls, and the tooltip of the focused element must stay with it.
   const scroll = () => {
     if (owner && owner === document.activeElement) place(tip, owner);
     else hide();
@@ -56,7 +56,7 @@ function follow(tip: HTMLElement): () => void {
   const hideOnEscape = (event: KeyboardEvent) => {
     if (event.key !== 'Escape' || !owner) return;
     hide();
-    // Otherwise the same Escape would close the dialog around it.
+    // Otherwise, the same Escape would close the dialog around it.
     event.preventDefault();
     event.stopPropagation();
   };

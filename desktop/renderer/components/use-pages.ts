@@ -3,20 +3,20 @@ import type { Resource } from '../state/resource.ts';
 import { useDebounced } from './forms/use-debounced.ts';
 import { useFreshResource, useResource } from './loadable.tsx';
 
-/** A search on the server begins when the user has not typed for so long. */
+/** A server search starts when the user hasn't typed for this long. */
 export const typingMs = 250;
 
 type Searched<View extends Paged> = {
   resource: Resource<View>;
   pages: Pages<View>;
-  /** Whether all of it is loaded: then the screen searches it, at once. Otherwise the core has searched. */
+  /** Whether all of it is loaded. If so, the screen searches it immediately; otherwise, the core has searched it. */
   isWhole: boolean;
 };
 
 /**
- * A list that the screen searches while all of it is loaded, and the core where there is more.
+ * A list that the screen searches if all of it is loaded, and the core searches if there is more.
  *
- * @param pagesOf how the list is loaded for a search
+ * @param pagesOf loads the list for a search
  */
 export function usePages<View extends Paged>(
   name: string,

@@ -4,9 +4,9 @@ import { tenancyKey } from '../state/session.ts';
 import { remember } from '../state/view.ts';
 
 /**
- * What the user set on a screen. It survives leaving the screen; each tenancy has its own.
+ * The user's settings on a screen. They survive leaving the screen, and each tenancy has its own.
  *
- * @returns the view, and a function that changes parts of it
+ * @returns the settings, and a function that changes some of them
  */
 export function useView<View extends object>(name: string, initial: View): [View, (changes: Partial<View>) => void] {
   const key = `${tenancyKey.value}/view/${name}`;

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The text that screen readers read and that shows for a few seconds at the bottom of the window. */
+/** The text that screen readers read and that is shown for a few seconds at the bottom of the window. */
 export const announcement = signal('');
 
 const shownForMs = 6_000;

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 
-/** The current minute's time: it changes when the minute does, so at midnight too, and when the user comes back to the window. */
+/** The time of the current minute. Changes every minute, and so at midnight, and when the user returns to the window. */
 export const now = signal(DateTime.now());
 
-/** The machine's own time zone. It changes on a journey, while the console runs. */
+/** The machine's own time zone, which can change on a journey while the console is running. */
 export const ownZone = signal(readZone());
 
 function readZone(): string {
@@ -29,7 +29,7 @@ function tick(): void {
   );
 }
 
-/** Keeps the time. The page calls it once. */
+/** Keeps the time up to date. The page calls it once. */
 export function startClock(): void {
   tick();
   window.addEventListener('focus', readClock);

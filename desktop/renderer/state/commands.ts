@@ -11,24 +11,24 @@ import { session } from './session.ts';
 const queue = new CommandQueue();
 window.callkey.onCommand((command) => queue.push(command));
 
-/** Handles the menu's commands while the component is mounted. A layout effect: a component that is visible already listens. */
+/** Handles the menu's commands while the component is mounted. Uses a layout effect, so that a visible component is already listening. */
 export function useCommands(handle: (command: Command) => void): void {
   useLayoutEffect(() => queue.listen(handle), [handle]);
 }
 
 const ignore = () => undefined;
 
-/** Drops the menu's commands. Otherwise a "Sign Out" on the sign-in screen would end the session that begins next. */
+/** Drops the menu's commands. Otherwise, a "Sign Out" on the sign-in screen would end the next session. */
 export function useIgnoredCommands(): void {
   useCommands(ignore);
 }
 
-/** Whether there are keys to see and create: staff must select a tenancy first. */
+/** Whether keys can be seen and created. Staff must select a tenancy first. */
 export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
   return viewer.userType !== 'staff' || tenancy !== null;
 }
 
-/** The commands that can do something now. */
+/** The commands that are available at the moment. */
 const offeredCommands = computed((): Command[] => {
   const now = session.value;
   if (!now || now.passwordChangeDue || dialogCount.value > 0) return [];
@@ -46,7 +46,7 @@ const offeredCommands = computed((): Command[] => {
   ];
 });
 
-/** Keeps the menu in step. The page calls it once. */
+/** Keeps the menu up to date. The page calls it once. */
 export function offerCommands(): void {
   effect(() => void window.callkey.offerCommands({ commands: offeredCommands.value }));
 }

@@ -2,7 +2,7 @@ import { folded } from '#contract/text/text.ts';
 import type { DirectoryEntry, DirectoryKind, DirectoryPage } from '../../ipc.ts';
 import type { Pages } from './pages.ts';
 
-/** What the user set in the directory. @property parent the partner or account whose accounts or campaigns show; null for all */
+/** The user's settings in the directory. @property parent the partner or account whose accounts or campaigns are shown; null for all */
 export type DirectoryView = { kind: DirectoryKind; parent: DirectoryEntry | null; search: string };
 
 export const kindLabels: Readonly<Record<DirectoryKind, { one: string; many: string; few: string }>> = {
@@ -11,7 +11,7 @@ export const kindLabels: Readonly<Record<DirectoryKind, { one: string; many: str
   campaign: { one: 'Campaign', many: 'Campaigns', few: 'campaign' },
 };
 
-/** What is in an entry. */
+/** What an entry contains. */
 export const childKinds: Readonly<Record<DirectoryKind, DirectoryKind | null>> = {
   partner: 'account',
   account: 'campaign',
@@ -27,7 +27,7 @@ export function directoryPages({ kind, parent }: DirectoryView, search: string):
   };
 }
 
-/** The entries that the search finds, as the core would: by their own name, or by their ID. */
+/** The entries that match the search by name or ID, as the core would find them. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
   const text = search.trim();
   return entries.filter(({ id, name }) => folded(name).includes(folded(text)) || id === text);

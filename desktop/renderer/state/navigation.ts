@@ -7,17 +7,17 @@ export type ScreenProps = { session: SessionView; title: string };
 
 const [home] = screens;
 
-/** The screen that the user chose last. */
+/** The last screen that the user chose. */
 export const screen = signal<ScreenName>(home.name);
 
 /** The campaign whose calls the user chose last; empty for all campaigns together. */
 export const chosenCampaign = signal('');
 
-/** A dialog over a screen. The menu opens it as well as the screen itself. */
+/** A dialog over a screen, which the menu can also open. */
 type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'palette';
 export const openDialog = signal<DialogName | null>(null);
 
-/** How many dialogs are open. While one is, nothing under it can be used. */
+/** The number of open dialogs. While one is open, nothing under it can be used. */
 export const dialogCount = signal(0);
 
 /** A key that the list scrolls to. A new object requests it again, even for the same key. */
@@ -32,7 +32,7 @@ export function showScreen(name: ScreenName): void {
   });
 }
 
-/** Scrolls to the beginning of the screen. */
+/** Scrolls to the top of the screen. */
 export function scrollToTop(): void {
   for (const part of document.querySelectorAll('.page, .list')) part.scrollTo({ top: 0 });
   document.querySelector('.shell')?.scrollTo({ top: 0 });

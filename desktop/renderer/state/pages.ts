@@ -2,19 +2,19 @@ import type { Result } from '../../ipc.ts';
 import type { Resource } from './resource.ts';
 import { handleSessionFailure } from './session.ts';
 
-/** A list of which the core returns a page at a time. */
+/** A list that the core returns in pages. */
 export type Paged = { nextCursor: string | null };
 
 /** How a list is loaded page by page. */
 export type Pages<View extends Paged> = {
   load: (cursor: string | null) => Promise<Result<View>>;
-  /** Two pages as one, with the second one's cursor. */
+  /** Joins two pages, with the second one's cursor. */
   join: (view: View, next: View) => View;
   count: (view: View) => number;
   empty: View;
 };
 
-/** Loads at least as many items as there were before, from the first one on. */
+/** Loads at least as many items as before, starting from the first one. */
 export async function loadAsMany<View extends Paged>({ load, join, count }: Pages<View>, before: View | null): Promise<Result<View>> {
   let result = await load(null);
   while (result.ok && result.value.nextCursor !== null && before !== null && count(result.value) < count(before)) {
@@ -24,13 +24,13 @@ export async function loadAsMany<View extends Paged>({ load, join, count }: Page
   return result;
 }
 
-/** Adds the next page. @returns why it could not */
+/** Adds the next page. @returns why it couldn't */
 export async function loadNext<View extends Paged>({ load, join }: Pages<View>, resource: Resource<View>): Promise<Result<View> | null> {
   const cursor = resource.state.peek().value?.nextCursor ?? null;
   if (cursor === null) return null;
   const result = await handleSessionFailure(load(cursor));
   const view = resource.state.peek().value;
-  // A refresh may have come first, and loaded other pages.
+  // A refresh may have come first and loaded other pages.
   if (result.ok && view?.nextCursor === cursor) resource.change(join(view, result.value));
   return result;
 }

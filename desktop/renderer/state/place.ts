@@ -1,6 +1,6 @@
 import type { SessionView } from '#contract/console.ts';
 
-/** The name of what the viewer works in: the selected tenancy, or the account or partner of the viewer. */
+/** The name of what the viewer is working in: the selected tenancy, or the viewer's own account or partner. */
 export function placeOf({ viewer, tenancy }: SessionView): string {
   if (viewer.userType === 'staff') return tenancy?.name ?? 'None selected';
   return viewer.account?.name ?? viewer.partner?.name ?? '';
@@ -11,7 +11,7 @@ export function hostOf(server: string): string {
   return server.replace(/^https?:\/\//, '').replace(/\/+$/, '');
 }
 
-/** Of the window: "API keys · Blue Clinic · calls.example.com". */
+/** The window title: "API keys · Blue Clinic · calls.example.com". */
 export function windowTitle(screen: string, session: SessionView, server: string): string {
   return [screen, placeOf(session), hostOf(server)].filter((part) => part !== '').join(' · ');
 }

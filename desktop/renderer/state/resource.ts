@@ -3,14 +3,14 @@ import type { Failure, Result } from '../../ipc.ts';
 import { handleSessionFailure } from './session.ts';
 
 /**
- * The value stays while it reloads, and when reloading fails.
+ * The value stays while it reloads and after reloading fails.
  *
- * @property loadedAt when the value came, in milliseconds
- * @property tookMs how long it took
+ * @property loadedAt when the value arrived, in milliseconds
+ * @property tookMs how long loading took
  */
 export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number; tookMs: number };
 
-/** A list is loading during at most a twentieth of the time: refreshes of a slow one would make it slower for everyone. */
+/** A list is loading for at most a twentieth of the time, because refreshing a slow one more often would make it slower for everyone. */
 const restPerLoad = 20;
 
 /** Something that a screen loads from the core. */
@@ -20,15 +20,15 @@ export class Resource<Value> {
   #latest = 0;
 
   /**
-   * @param load gets what was loaded before
-   * @param value shows until the first load has finished
+   * @param load receives the previously loaded value
+   * @param value is shown until the first load has finished
    */
   constructor(load: (before: Value | null) => Promise<Result<Value>>, value: Value | null = null) {
     this.#load = load;
     this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0, tookMs: 0 });
   }
 
-  /** Reloads. Of concurrent loads only the last one counts, whatever order the answers come in. */
+  /** Reloads. Only the last of several concurrent loads counts, whatever order the responses arrive in. */
   async refresh(): Promise<void> {
     this.#latest += 1;
     const load = this.#latest;
@@ -41,13 +41,13 @@ export class Resource<Value> {
       : { ...this.state.peek(), failure: result.failure, isLoading: false };
   }
 
-  /** Reloads what is that old, unless it is loading, or its last load failed: `Loadable` repeats those. */
+  /** Reloads if the value is this old, unless it's already loading or its last load failed: `Loadable` retries those. */
   async refreshIfOlder(ms: number): Promise<void> {
     const { isLoading, failure, loadedAt, tookMs } = this.state.peek();
     if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();
   }
 
-  /** Replaces the value without a request. The answer of a load that is under way no longer counts. */
+  /** Replaces the value without a request. The response to a load in progress is then ignored. */
   change(value: Value): void {
     this.#latest += 1;
     this.state.value = { ...this.state.peek(), value, isLoading: false };

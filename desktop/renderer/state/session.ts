@@ -6,29 +6,29 @@ import { announce, dismissAnnouncement } from './announcement.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './view.ts';
 
-/** Null until the main process has answered. */
+/** Null until the main process has responded. */
 export const startupState = signal<StartupState | null>(null);
 
 /** The signed-in session, or null. It stays while the user signs in again, so that no typed text is lost. */
 export const session = signal<SessionView | null>(null);
 
-/** Why the console cannot use the core at all; null while it can. */
+/** Why the console can't use the core at all; null while it can. */
 export const connectionError = signal<Extract<Failure, { kind: 'incompatible' | 'unreachable' }> | null>(null);
 
-/** The core has ended the session. A dialog over the current screen asks the user to sign in again. */
+/** Whether the core has ended the session. A dialog over the current screen asks the user to sign in again. */
 export const sessionHasEnded = signal(false);
 
-/** The core did not answer the last sign-out. */
+/** Whether the core didn't respond to the last sign-out. */
 export const signOutFailed = signal(false);
 
-/** The sign-in form's address and e-mail. They outlive a session, so that the user types them once. */
+/** The sign-in form's server and email address. They outlive a session, so that the user types them only once. */
 export const server = signal('');
 export const email = signal('');
 
-/** A change makes every visible resource load again: after signing in, and on refresh. */
+/** A change makes every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
 
-/** Identifies the server, the viewer and the tenancy. A change replaces the screen: no data of one tenancy shows under another. */
+/** Identifies the server, the viewer and the tenancy. A change replaces the screen, so that no data of one tenancy is shown in another. */
 export const tenancyKey = computed(() => {
   const tenancy = session.value?.tenancy;
   return `${serverPrefix()}${session.value?.viewer.id ?? ''}/${tenancy ? `${tenancy.kind}:${tenancy.id}` : ''}`;
@@ -38,7 +38,7 @@ function serverPrefix(): string {
   return `${server.value} `;
 }
 
-/** Counts the sessions and servers that the user has left: a late answer of one says nothing of the next. */
+/** Counts the sessions and servers that the user has left. A late response from one of them says nothing about the next. */
 let departures = 0;
 
 /** Updates the session state when a failure concerns the whole session. Returns the result unchanged. */
@@ -51,7 +51,7 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   return result;
 }
 
-/** The main process threw. Its errors quote nothing, so there is no detail to show. */
+/** The main process threw an error. Its errors quote nothing, so there is no detail to show. */
 const consoleFailed: Failure = {
   kind: 'refused',
   code: 'internal',
@@ -60,14 +60,14 @@ const consoleFailed: Failure = {
   retryAfterSeconds: null,
 };
 
-/** When the main process cannot read its settings, the user signs in as at the first start. */
+/** If the main process can't read its settings, the user signs in as at the first start. */
 const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
   persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
   session: null,
 };
 
-/** Counts attempts: only the latest one's answer counts, and none once the user has moved on to the sign-in form. */
+/** Counts attempts. Only the response to the latest one counts, and none once the user has continued to the sign-in form. */
 let startupAttempt = 0;
 
 /** Loads the remembered settings and the stored session. */
@@ -97,7 +97,7 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
   return result;
 }
 
-/** Goes to another server that the user has signed in to. The session with this one goes on. */
+/** Switches to another server that the user has signed in to. The session with this one continues. */
 export async function switchServer(address: string): Promise<void> {
   leaveServer();
   startupState.value = null;
@@ -105,14 +105,14 @@ export async function switchServer(address: string): Promise<void> {
   await loadStartupState();
 }
 
-/** Shows the sign-in form for a further server. The session with this one goes on. */
+/** Shows the sign-in form for another server. The session with this one continues. */
 export function addServer(): void {
   leaveServer();
   server.value = '';
   email.value = '';
 }
 
-/** Signs the same user in again after the session ended, and selects the same tenancy. */
+/** Signs the same user in again after the session has ended, and selects the same tenancy. */
 export async function signInAgain(password: string): Promise<Result<SessionView>> {
   const before = session.peek();
   const input = { server: server.peek(), email: before?.viewer.email ?? '', password, keepSignedIn: null };
@@ -122,7 +122,7 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
   else {
     const { kind, id } = before.tenancy;
     const selected = await handleSessionFailure(window.callkey.selectTenancy({ kind, id }));
-    // Another tenancy would replace the screen, and what the user typed would be lost.
+    // Another tenancy would replace the screen, and the user's input would be lost.
     if (!selected.ok) return selected;
     setSession(selected.value);
   }
@@ -135,7 +135,7 @@ export async function signOut(): Promise<void> {
   signOutFailed.value = !isOver && !session.peek();
 }
 
-/** @returns false if a session goes on there, as its core did not answer */
+/** @returns false if a session continues there because its core didn't respond */
 export function forgetServer(address: string): Promise<boolean> {
   return hasEnded(window.callkey.forgetServer(address));
 }

@@ -17,7 +17,7 @@ const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = 
   seen: ({ lastSignInAt }) => (lastSignInAt === null ? null : Date.parse(lastSignInAt)),
 };
 
-/** The users whose name or address contains the searched text, in the chosen order. */
+/** The users whose name or email address contains the search text, in the chosen order. */
 export function usersInView(users: readonly UserView[], { search, sort }: UserListView): UserView[] {
   const wanted = folded(search.trim());
   const found = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(wanted));

@@ -1,4 +1,4 @@
-/** What a screen showed and what the user set there, such as its search and its sort. It lasts until the user signs out. */
+/** What a screen showed, and the user's settings on it, such as the search and sort order. Kept until the user signs out. */
 const remembered = new Map<string, unknown>();
 
 /**
@@ -11,7 +11,7 @@ export function remember<Value>(key: string, make: () => Value): Value {
   return remembered.get(key) as Value;
 }
 
-/** @param prefix of the keys that are forgotten */
+/** @param prefix the start of the keys to forget */
 export function forgetViews(prefix: string): void {
   for (const key of remembered.keys()) if (key.startsWith(prefix)) remembered.delete(key);
 }

@@ -1,10 +1,10 @@
 type Segment = { series: number; from: number; height: number };
-/** @property counts one for each series, the lowest first */
+/** @property counts one per series, the lowest first */
 export type DayCounts = { day: string; counts: readonly number[] };
 type ChartColumn = DayCounts & { total: number; segments: Segment[] };
 export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };
 
-/** The least height of a count that is not zero: one call of thousands shows, too. */
+/** The minimum height of a count above zero, so that one call among thousands is visible. */
 const leastHeight = 1.5;
 
 /** Columns of stacked counts, from 0 at the base to 100 for the highest day. */
@@ -30,7 +30,7 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A part of a whole in whole percents: "71 %", or "< 1 %" where there is some. */
+/** A part of a whole in whole percents: "71 %", or "< 1 %" for a small part. */
 export function percent(part: number, whole: number): string {
   const rounded = whole === 0 ? 0 : Math.round((part / whole) * 100);
   return `${rounded === 0 && part > 0 ? '< 1' : rounded} %`;

@@ -6,13 +6,13 @@ type DayChartProps = {
   chart: Chart;
   /** The CSS class of each series. */
   classes: readonly string[];
-  /** What the counts are: "placed". */
+  /** What is counted: "placed". */
   what: string;
   /** In pixels. */
   height: number;
-  /** Says what the picture shows. */
+  /** A text version of the picture. */
   text: string;
-  /** The day that stands out. */
+  /** The highlighted day. */
   chosen?: string | undefined;
   onChoose?: (day: string) => void;
 };
@@ -20,7 +20,7 @@ type DayChartProps = {
 const step = 10;
 const gap = 2;
 
-/** A column for each day. The tooltip of a column has its numbers; a screen reader reads the text. */
+/** A chart with a column per day. A column's tooltip has its numbers, and a screen reader reads the text. */
 export function DayChart({ chart: { columns }, classes, what, height, text, chosen, onChoose }: DayChartProps) {
   const [first, last] = [columns[0], columns.at(-1)];
   return (

@@ -1,6 +1,9 @@
 type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
 
-/** The first and the last day of a filter, as in a date input: "2026-11-21". Choosing one that turns them round moves the other along. */
+/**
+ * The first and last day of a filter in date input format: "2026-11-21". If the user chooses them the wrong way round, the other one moves
+ * along.
+ */
 export function DayRange({ from, to, onChange }: DayRangeProps) {
   return (
     <>

@@ -5,10 +5,10 @@ import { percent, stack, sum } from './charts.ts';
 import { DayChart } from './day-chart.tsx';
 import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 
-/** @property day the chosen one; empty for all days */
+/** @property day the chosen day; empty for all days */
 type OutcomeChartProps = { summary: CallsSummaryView; day: string; onChoose: (day: string) => void };
 
-/** The outcomes of calls, by the day they were placed: of all days, or of the one that the user chooses. */
+/** The outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
 export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
   const chart = stack(outcomesByDay(summary));
   if (chart.total === 0) return null;

@@ -2,7 +2,7 @@ import { type CallState, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView } from '#contract/console.ts';
 import { type DayCounts, sum } from './charts.ts';
 
-/** The parts of the chart of outcomes, from the base up. */
+/** The segments of the outcome chart, from the base up. */
 export const outcomeGroups: readonly { name: string; label: string; states: readonly CallState[] }[] = [
   { name: 'completed', label: 'Completed', states: ['completed'] },
   { name: 'unanswered', label: 'No answer, busy', states: ['no_answer', 'busy'] },
@@ -11,10 +11,10 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
   { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
 ];
 
-/** How often the chart is refreshed. It counts a month of calls: less often than a list. */
+/** How often the chart refreshes. Less often than a list, because it counts a month of calls. */
 export const summaryMs = 60_000;
 
-/** The day whose outcomes show; all days if it is empty. */
+/** The day whose outcomes are shown; empty for all days. */
 export const chosenDay = { day: '' };
 
 /** The calls of all campaigns together. */
@@ -22,7 +22,7 @@ export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): Call
   return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
 }
 
-/** Each campaign's calls, counted by group: of one day, or of all days if it is empty. @returns a function of a campaign's id */
+/** Each campaign's calls, counted by group for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */
 export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
   const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
   const byId = Map.groupBy(counted, ({ id }) => id);

@@ -17,24 +17,24 @@ type ConfirmDangerProps<Preview> = {
   title: string;
   lead: ComponentChildren;
   isWide?: boolean;
-  /** What the action would affect. */
+  /** The effect of the action. */
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
-  /** Null where there may be too many to count. */
+  /** Null if there may be too many to count. */
   queuedCallsOf: (preview: Preview) => number | null;
-  /** What the user must type before a large action; null where nothing. */
+  /** What the user must type before a large action; null if nothing. */
   proofOf?: (preview: Preview) => Proof | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;
-  /** Somebody else deleted or revoked it first. */
+  /** Someone else deleted or revoked it first. */
   onGone: () => void;
   onClose: () => void;
 };
 
-/** Asks before an action that cannot be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
+/** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const { title, lead, isWide = false, preview, describe, queuedCallsOf, proofOf, verb, verbing, act, onDone, onGone, onClose } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
@@ -45,7 +45,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
 
   if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found')) return <Gone onGone={onGone} />;
   const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
-  // A preview that fails does not block the action: revoking a leaked key may be urgent.
+  // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
   const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
   const isReady = (loaded.value !== null || loaded.failure !== null) && isProven(proof, typed);
   return (
@@ -80,7 +80,7 @@ type DangerActionsProps = {
   onAct: () => void;
 };
 
-/** The buttons of a dialog before what cannot be undone. The focus starts on Cancel. */
+/** The buttons of a dialog for an action that can't be undone. The focus starts on Cancel. */
 export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
   return (
     <div class="actions">

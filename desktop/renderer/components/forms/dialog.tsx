@@ -7,9 +7,9 @@ import { Announcer } from '../announcer.tsx';
 
 type DialogProps = {
   title: string;
-  /** Called on Escape, and on a press on the backdrop while nothing is filled in. */
+  /** Called on Escape, and on a click on the backdrop if nothing is filled in. */
   onDismiss: () => void;
-  /** An `alertdialog`: a screen reader announces it at once. */
+  /** For an `alertdialog`, which screen readers announce immediately. */
   isAlert?: boolean;
   isWide?: boolean;
   /** A screen reader reads it together with the title. */
@@ -17,21 +17,21 @@ type DialogProps = {
   children?: ComponentChildren;
 };
 
-/** A native modal dialog. It moves the focus to its `data-autofocus` element, and back when it closes. */
+/** A native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   const isFilledIn = useRef(false);
-  // A layout effect: keys that are pressed right away already go into the dialog.
+  // A layout effect, so that keys pressed right away already go to the dialog.
   useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
-    // The machine may have been carried to another time zone.
+    // The machine may be in another time zone by now.
     readClock();
     dialogCount.value += 1;
-    // It would cover the dialog's buttons.
+    // The announcement would cover the dialog's buttons.
     dismissAnnouncement();
-    // Not before: Chromium would try to move the focus when the element is inserted, too, and complain that something else has it.
+    // Set only now, because Chromium would also try to move the focus when the element is inserted, and log that another element has it.
     const first = dialog?.querySelector<HTMLElement>('[data-autofocus]');
     if (first) first.autofocus = true;
     dialog?.showModal();
@@ -54,7 +54,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       aria-labelledby={titleId}
       aria-describedby={lead ? `${titleId}-lead` : undefined}
       onCancel={dismiss}
-      // Chromium closes a dialog at the second Escape even if `cancel` was prevented.
+      // Chromium closes a dialog on the second Escape even if `cancel` was prevented.
       onKeyDown={(event) => {
         if (event.key === 'Escape') dismiss(event);
       }}

@@ -8,9 +8,9 @@ export type FieldProps = {
   label: ComponentChildren;
   error?: string | null;
   hint?: ComponentChildren;
-  /** Does not keep the form from being sent. */
+  /** Doesn't block submitting the form. */
   warning?: string | null;
-  /** Shown beside the label, such as a counter. */
+  /** Shown next to the label, such as a counter. */
   aside?: ComponentChildren;
   children: (binding: FieldBinding) => ComponentChildren;
 };
@@ -57,7 +57,7 @@ export function focusFirstInvalid(form: HTMLFormElement | null): void {
   requestAnimationFrame(() => {
     const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
     field?.focus();
-    // The next key replaces a wrong password.
+    // Selects the text, so that typing replaces a wrong password.
     if (field instanceof HTMLInputElement && field.type === 'password') field.select();
   });
 }

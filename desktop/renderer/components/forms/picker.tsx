@@ -3,23 +3,23 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 export type Option = { id: string; name: string; caption: string };
 
 type PickerProps = {
-  /** For screen readers: of the field, and of the list. */
+  /** The name of the field and the list for screen readers. */
   label: string;
   listLabel: string;
   placeholder: string;
   search: string;
   onSearch: (search: string) => void;
-  /** Null while they are searched. */
+  /** Null while searching. */
   options: readonly Option[] | null;
   onChoose: (option: Option) => void;
 };
 
-/** A text field over a list: arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
+/** A text field above a list; arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
 export function Picker({ label, listLabel, placeholder, search, onSearch, options, onChoose }: PickerProps) {
   const [active, setActive] = useState(0);
   const listId = useId();
 
-  // Enter before the search has answered chooses the first result for the typed text, not one of the previous results.
+  // If Enter is pressed before the search has returned, chooses the first result for the typed text instead of a previous result.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
     setActive(0);

@@ -4,7 +4,7 @@ import { announce } from '../../state/announcement.ts';
 import { Icon } from '../icons.tsx';
 import { Dialog } from './dialog.tsx';
 
-/** Holds a secret until its dialog closes. No signal, prop or state holds it: those outlive the dialog. */
+/** Holds a secret until its dialog closes. No signal, prop or state holds it, since those outlive the dialog. */
 export class OneTimeSecret {
   #secret: string | null;
 
@@ -24,21 +24,21 @@ export class OneTimeSecret {
 type SecretDialogProps = {
   title: string;
   lead: ComponentChildren;
-  /** Names the secret: "Key value". */
+  /** The name of the secret: "Key value". */
   label: string;
   secret: OneTimeSecret;
-  /** Another form to copy it in: a line of a `.env` file. */
+  /** Another format to copy it in, such as a line of a `.env` file. */
   asLine?: (secret: string) => string;
   children?: ComponentChildren;
   /** What the user loses by closing without saving. */
   lost: string;
-  /** @param unsaved the user chose to close without saving */
+  /** @param unsaved whether the user chose to close without saving */
   onClose: (unsaved: boolean) => void;
 };
 
 const clipboardStays = 'After you store it, copy something else: a web page can’t clear your clipboard.';
 
-/** Shows a secret once. Asks before Escape, the backdrop or the window's close button discard it. */
+/** Shows a secret once. Asks before Escape, the backdrop or the window's close button discards it. */
 export function SecretDialog({ title, lead, label, secret, asLine, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
   const [copied, setCopied] = useState<'value' | 'line' | 'refused' | null>(null);
@@ -53,7 +53,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       }),
     [],
   );
-  // Written to the element directly, as the virtual DOM would keep a copy; erased however the dialog goes away.
+  // Written directly to the element, because the virtual DOM would keep a copy. Erased however the dialog is closed.
   useLayoutEffect(() => {
     const element = value.current;
     if (element) element.value = secret.text;
@@ -111,7 +111,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       {children}
       {asking === null ? (
         <div class="actions at-start">
-          {/* A double click on the button that led here must not press this one: it is elsewhere, and ignores a second click. */}
+          {/* Ignores the second click of a double click on the button that opened this dialog, and is placed elsewhere. */}
           <button
             type="button"
             class="primary"

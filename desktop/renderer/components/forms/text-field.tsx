@@ -3,7 +3,7 @@ import { Field, type FieldProps } from './field.tsx';
 
 type TextFieldProps = Omit<FieldProps, 'children'> &
   Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required'> &
-  // One member per type: Preact's input types are discriminated by `type`.
+  // One member per type, because Preact's input types are discriminated by `type`.
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; autofocus?: boolean; onInput: (value: string) => void };
 
 /** A field with a one-line input. */

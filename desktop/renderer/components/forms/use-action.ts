@@ -8,21 +8,21 @@ type Action = {
   /** Why the last run failed; null if it succeeded or something was changed since. */
   failure: Failure | null;
   clearError(): void;
-  /** Shows an error that the form itself found. */
+  /** Shows an error found by the form itself. */
   setError(failure: Failure): void;
   /**
-   * Runs the action, unless it is running.
+   * Runs the action, unless it's already running.
    *
-   * @param onDone gets the value
-   * @param onDoneUnmounted gets it instead if the component is gone by then
+   * @param onDone receives the value
+   * @param onDoneUnmounted receives it instead if the component is gone by then
    */
   run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
-  /** Blocks leaving while the action runs: a request that was sent cannot be taken back. */
+  /** Prevents closing while the action runs, because a sent request can't be taken back. */
   unlessBusy(leave: () => void): () => void;
   form: { current: HTMLFormElement | null };
 };
 
-/** The action of a form or a dialog; a second press while it runs does nothing. */
+/** The action of a form or dialog. A second click while it's running does nothing. */
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);

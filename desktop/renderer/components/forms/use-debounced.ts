@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The value, once it has not changed for so long. */
+/** Returns the value once it hasn't changed for this long. */
 export function useDebounced(value: string, ms: number): string {
   const [settled, settle] = useState(value);
   useEffect(() => {

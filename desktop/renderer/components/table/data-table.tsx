@@ -5,7 +5,7 @@ import { cellClass, type DataTableProps, toggle } from './table-model.ts';
 import { BodyRow } from './table-row.tsx';
 
 /**
- * A table that is one tab stop (ARIA APG, grid): up and down, or `j` and `k`, move between rows, left and right to what is in a row; Enter
+ * A table that is one tab stop (ARIA APG, grid). Up and down, or `j` and `k`, move between rows; left and right move within a row; Enter
  * opens, Delete runs the row's action, Space selects.
  */
 export function DataTable<Row, Name extends string>(props: DataTableProps<Row, Name>) {
@@ -54,7 +54,7 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
   );
 }
 
-/** Runs what a key does on a row. @returns whether it does anything */
+/** Handles a key on a row. @returns whether the key did anything */
 function runRowKey<Row, Name extends string>(key: string, row: Row, props: DataTableProps<Row, Name>): boolean {
   const { onOpen, action, selection, idOf } = props;
   if (key === 'Enter' && onOpen) onOpen(row);

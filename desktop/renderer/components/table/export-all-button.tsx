@@ -7,13 +7,13 @@ import { pluralize } from '../../state/format/format.ts';
 import { saveRows } from './export-button.tsx';
 
 type ExportAllButtonProps = {
-  /** Of the file, without its end. */
+  /** The file name without its extension. */
   name: RecordExport['list'];
   head: readonly string[];
   load: (cursor: string | null) => Promise<Result<{ rows: string[][]; nextCursor: string | null }>>;
 };
 
-/** Loads every match, and saves it as a file for spreadsheets. A file that would lack some is not saved. */
+/** Loads every match and saves them as a file for spreadsheets. An incomplete file isn't saved. */
 export function ExportAllButton({ name, head, load }: ExportAllButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   const isCancelled = useRef(false);

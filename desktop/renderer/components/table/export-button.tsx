@@ -4,13 +4,13 @@ import { toCsv } from '../../state/format/csv.ts';
 import { pluralize } from '../../state/format/format.ts';
 
 type ExportButtonProps = {
-  /** Of the file, without its end. */
+  /** The file name without its extension. */
   name: RecordExport['list'];
   head: readonly string[];
   rows: () => string[][];
 };
 
-/** Saves what is listed as a file for spreadsheets. */
+/** Saves the listed rows as a file for spreadsheets. */
 export function ExportButton({ name, head, rows }: ExportButtonProps) {
   return (
     <button type="button" onClick={() => void saveRows(name, head, rows())}>
@@ -19,7 +19,7 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
   );
 }
 
-/** Asks where, saves the file and leaves an event. */
+/** Asks where, saves the file and records an event. */
 export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][]): Promise<void> {
   const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, rows) }).catch(() => null);
   if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');

@@ -2,7 +2,7 @@ const focusable = 'button, input, [data-tip], [data-clip]';
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 const sidesteps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Moves the focus to another row, or to another part of the row. @returns whether the key does so */
+/** Moves the focus to another row, or to another part of the row. @returns whether the key does that */
 export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): boolean {
   const row = from.closest('tr');
   if (!row) return false;
@@ -19,7 +19,7 @@ export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): b
   else if (key === 'End') to = rows.at(-1);
   else if (sidestep !== undefined) to = partsOf(row)[Math.max(0, partsOf(row).indexOf(from) + sidestep)];
   else return false;
-  // The row of heads is no stop itself.
+  // The header row can't get the focus itself.
   (to?.id === '' && to instanceof HTMLTableRowElement ? partsOf(to)[0] : to)?.focus();
   return true;
 }
@@ -34,7 +34,7 @@ export function rowId(id: string): string {
   return `${rowPrefix}${id}`;
 }
 
-/** Moves the focus to a row once it is rendered, or to the heading if there is none. */
+/** Moves the focus to a row once it's rendered, or to the heading if there is no row. */
 export function focusRow(id: string | null): void {
   requestAnimationFrame(() => {
     const row = id === null ? null : document.getElementById(rowId(id));
@@ -43,7 +43,7 @@ export function focusRow(id: string | null): void {
   });
 }
 
-/** The row after this one, or before it at the end: it gets the focus when this row goes away. */
+/** The row after this one, or before it at the end, which gets the focus when this row disappears. */
 export function neighbourOf(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;

@@ -5,11 +5,11 @@ import type { IconName } from '../icons.tsx';
 export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
-  /** A width in tables.css. */
+  /** A width from tables.css. */
   width: 'name' | 'text' | 'short' | 'key' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
-  /** Left out where the page is not wide, or only where it is narrow. */
+  /** Hides the column if the page isn't wide, or only if it's narrow. */
   needs?: 'wide' | 'medium';
 };
 
@@ -37,7 +37,7 @@ export type DataTableProps<Row, Name extends string> = {
   /** Enter or a click opens the details of a row. */
   onOpen?: (row: Row) => void;
   openId?: string | null;
-  /** At the end of each row; Delete runs it, too. */
+  /** At the end of each row; Delete also runs it. */
   action?: RowAction<Row>;
   selection?: Selection;
 };

@@ -53,7 +53,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
   );
 }
 
-/** Not on a control, and not the end of selecting text. */
+/** Ignores clicks on a control and clicks that end a text selection. */
 function isPlainClick(target: EventTarget | null): boolean {
   return target instanceof Element && !target.closest('button, input, .pick, .act') && getSelection()?.isCollapsed !== false;
 }

@@ -3,28 +3,28 @@ import { actionLabel } from '../../state/format/labels.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
 
-/** Who did it, as the viewer reads it. */
+/** The actor's name as shown to the viewer. */
 export function actorOf({ actor }: ActivityEvent, viewerId: string): string {
   if (!actor) return 'The operator';
   return actor.id === viewerId ? 'You' : actor.name;
 }
 
-/** Of the operator, the service's staff see the name that the server's system knows: `local:ada`. */
+/** Staff see the operator's login name on the server: `local:ada`. */
 export function addressLabel(address: string): string {
   if (address === 'local') return 'the server itself';
   return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
-/** Signing in and out concern nobody but the actor. */
+/** Signing in and out concerns no one but the actor. */
 export function isAboutItself(action: string): boolean {
   return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }
 
-/** The newest page, followed by the older events that were loaded before. */
+/** The newest page, followed by the older events that were already loaded. */
 export function mergeActivity(newest: ActivityView, before: ActivityView | null): ActivityView {
   const last = newest.events.at(-1);
   const index = before && last ? before.events.findIndex(({ id }) => id === last.id) : -1;
-  // More happened than a page holds, or all of it is new.
+  // There are more new events than fit on a page, or only new ones.
   if (!before || index < 0) return newest;
   return { ...newest, events: [...newest.events, ...before.events.slice(index + 1)], nextCursor: before.nextCursor };
 }

@@ -48,7 +48,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
 
 const everything = { actor: '', action: '', from: '', to: '' };
 
-/** The audit events of the viewer's scope, filtered by the core: the list has loaded only some of them. */
+/** The audit events in the viewer's scope. The core filters them, because the list has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
   const [chosen, change] = useView('activity', everything);
@@ -89,7 +89,7 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
-/** @property onReset null where nothing is filtered */
+/** @property onReset null if nothing is filtered */
 function NoActivity({ onReset }: { onReset: (() => void) | null }) {
   if (onReset) {
     return (
@@ -140,7 +140,7 @@ type ChoiceProps = {
   label: string;
   all: string;
   value: string;
-  /** Values and what they are called. */
+  /** Values with their labels. */
   options: readonly (readonly [string, string])[];
   onChange: (value: string) => void;
 };

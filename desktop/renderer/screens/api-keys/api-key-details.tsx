@@ -15,14 +15,14 @@ import { Reach } from './key-reach.tsx';
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
-  /** Other keys of the same name: a successor, or what this one succeeds. */
+  /** Other keys with the same name: its replacement, or the key that it replaces. */
   namesakes: readonly ApiKeyView[];
   onReplace: () => void;
   onRevoke: () => void;
   onClose: () => void;
 };
 
-/** All about one key, and what can be done with it. */
+/** Everything about a key, and the actions for it. */
 export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
@@ -84,7 +84,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
   ];
 }
 
-/** The last moment in the zone it was chosen in, and in the machine's own where that is another. */
+/** The last moment in the zone in which it was chosen, and in the machine's own if that differs. */
 function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView }) {
   if (expiresAt === null) return <>No expiration</>;
   const end = endOf(expiresAt, expiryTimeZone);
@@ -97,7 +97,7 @@ function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView 
   );
 }
 
-/** The keys of one name side by side: when only the newest is used, the others can go. */
+/** The keys with one name next to each other: once only the newest is in use, the others can go. */
 function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
   const byAge = keys.toSorted((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
   return (

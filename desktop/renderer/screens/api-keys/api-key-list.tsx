@@ -30,13 +30,13 @@ type ApiKeyListProps = {
   onRevoke: (key: ApiKeyView) => void;
 };
 
-/** A page of the keys that match. */
+/** A page of the matching keys. */
 export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const found = keysInView(view.apiKeys, settings, now.value);
   const page = pageOf(found, settings.page, size);
 
-  // Search, filter or page may hide the highlighted key.
+  // The search, filter or page may be hiding the highlighted key.
   const before = useRef<Highlight | null>(null);
   useEffect(() => {
     if (highlighted === before.current || highlighted === null) return;

@@ -33,7 +33,7 @@ const nameColumn: KeyTableColumn = {
   ),
 };
 
-/** Says that a key is refused because its owner is disabled; in a table, where the name needs the room, in a word. */
+/** Says that a key is refused because its owner is disabled. In a table, where the name needs the space, it's a single word. */
 export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
   if (!apiKey.ownerDisabled) return null;
   return (

@@ -24,7 +24,7 @@ import { KeyPager } from './key-pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
-/** The keys of the viewer's scope, and the dialogs about them. */
+/** The keys in the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
   const resource = useFreshResource('api-keys', reloadKeys);
   const [settings, change] = useView('api-keys', initialKeyListView);
@@ -52,7 +52,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
   }
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
-    // Replacing goes on in the details of the old key, which show both.
+    // Replacing continues in the details of the old key, which show both.
     if (replaced) setOpenId(replaced.id);
     else wantedKey.value = { id: key.id };
     setReplaced(null);
@@ -75,9 +75,9 @@ export function ApiKeys({ session, title }: ScreenProps) {
     void resource.refresh().then(() => focusRow(null));
   }
 
-  // Only what is still listed: another administrator may have revoked some.
+  // Only those still listed, because another administrator may have revoked some.
   const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
-  /** Nothing that a filter hides stays selected: it would be revoked unseen. */
+  /** A key hidden by a filter doesn't stay selected, or it would be revoked unseen. */
   function narrow(changes: Partial<KeyListView>): void {
     change(changes);
     const visible = new Set(keysInView(listed?.apiKeys ?? [], { ...settings, ...changes }, now.peek()).map(({ id }) => id));

@@ -19,7 +19,7 @@ export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
 /** The form's input, possibly incomplete. */
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
-/** What a draft means at this moment: an expiration and its description, or the field that is missing or wrong. */
+/** The result of a draft at this moment: an expiration and its description, or the field that is missing or invalid. */
 type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
@@ -34,7 +34,7 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 
-/** The allowed days for a custom expiry. They change at midnight in that zone. */
+/** The allowed days for a custom expiration. They change at midnight in that zone. */
 export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
   return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
@@ -45,7 +45,7 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
   return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
 }
 
-/** The day that a choice comes to, for its button. */
+/** The date that a choice results in, for its button. */
 export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
   if (choice === 'none') return 'until revoked';
   if (choice === 'custom') return 'choose a date';
@@ -53,12 +53,14 @@ export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string)
   return instant ? formatDay(instant) : '';
 }
 
-/** A zone, `UTC`, and then every zone that the machine knows. */
+/** The given zone, `UTC`, and then every zone that the machine knows. */
 export function timeZonesAfter(ownZone: string): string[] {
   return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
 }
 
-/** The choice that a key was created with, as far as its days tell: a custom one has no date, as that has lost its meaning. */
+/**
+ * The choice that a key was created with, as far as its days reveal it. A custom one gets no date, since the old one no longer makes sense.
+ */
 export function choiceOf(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
   if (apiKey.expiresAt === null) return 'none';
   const zone = apiKey.expiryTimeZone ?? 'utc';

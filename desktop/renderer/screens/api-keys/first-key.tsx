@@ -3,7 +3,7 @@ import { Empty } from '../../components/loadable.tsx';
 import { server } from '../../state/session.ts';
 import { exampleCall } from './snippets.ts';
 
-/** What a key is for, for who has none yet. */
+/** Explains API keys to users who don't have one yet. */
 export function FirstKey({ onCreate }: { onCreate: () => void }) {
   return (
     <Empty title="No API keys yet">

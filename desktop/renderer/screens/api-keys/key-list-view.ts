@@ -6,7 +6,7 @@ import { type Sort, sorted } from '../../state/format/sorting.ts';
 import { remember } from '../../state/view.ts';
 import { filterKeys, type KeyColumn, type KeyFilter, keySortValues } from './key-list.ts';
 
-/** What the user set on the screen of keys. */
+/** The user's settings on the keys screen. */
 export type KeyListView = { search: string; filter: KeyFilter; owner: string; sort: Sort<KeyColumn>; size: number; page: number };
 
 export const initialKeyListView: KeyListView = {
@@ -18,15 +18,15 @@ export const initialKeyListView: KeyListView = {
   page: 0,
 };
 
-/** The keys that match, in the order that the user chose. */
+/** The matching keys in the order that the user chose. */
 export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
   const found = filterKeys(keys, search, filter, now, owner);
-  // As the core sends them: those of one instant have an order, too.
+  // In the core's order, which is stable even for keys with the same time.
   if (sort.column === 'created') return sort.isDescending ? found : found.toReversed();
   return sorted(found, keySortValues[sort.column], sort.isDescending);
 }
 
-/** Narrows the screen of keys to those of one owner. @param tenancyKey whose screen it is */
+/** Filters the keys screen by owner. @param tenancyKey identifies the screen */
 export function showKeysOf(tenancyKey: string, owner: string): void {
   remember(`${tenancyKey}/view/api-keys`, () => signal(initialKeyListView)).value = { ...initialKeyListView, owner };
 }

@@ -28,7 +28,7 @@ export function ownersOf(keys: readonly ApiKeyView[]): string[] {
   return [...names].toSorted((one, other) => Number(other === 'You') - Number(one === 'You') || one.localeCompare(other));
 }
 
-/** The keys whose name contains the searched text and that match the filter, in their order. */
+/** The keys whose name contains the search text and that match the filter, in their order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
   const wanted = folded(search.trim());
   return keys.filter((key) => folded(key.name).includes(wanted) && (owner === '' || ownerOf(key) === owner) && matches[filter](key, now));
@@ -44,30 +44,30 @@ const matches: Readonly<Record<KeyFilter, (key: ApiKeyView, now: DateTime) => bo
   unused: (key, now) => DateTime.fromISO(key.lastUsedAt ?? key.createdAt) <= now.minus({ days: 90 }),
 };
 
-/** Whether the key ends within 30 days. */
+/** Whether the key expires within 30 days. */
 export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
   return key.expiresAt !== null && !hasExpired(key, now) && DateTime.fromISO(key.expiresAt) <= now.plus({ days: 30 });
 }
 
-/** The core said so, or the key has expired since the list was loaded. */
+/** Whether the core said so, or the key has expired since the list was loaded. */
 export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
   return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
 }
 
-/** The keys that end within 30 days, the next one first. */
+/** The keys that expire within 30 days, the next one first. */
 export function keysEndingSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
   return keys
     .filter((key) => endsSoon(key, now))
     .toSorted((one, other) => Date.parse(one.expiresAt ?? '') - Date.parse(other.expiresAt ?? ''));
 }
 
-/** Whether a key of this name is in the list already, ignoring case and accents. */
+/** Whether the list already has a key with this name, ignoring case and accents. */
 export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
   const wanted = folded(name.trim());
   return wanted !== '' && keys.some((key) => folded(key.name.trim()) === wanted);
 }
 
-/** The other keys of the same name. */
+/** The other keys with the same name. */
 export function namesakesOf(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
   return keys.filter((key) => key.id !== id && key.name === name);
 }

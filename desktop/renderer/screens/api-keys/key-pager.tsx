@@ -7,7 +7,7 @@ import { pageOf } from './key-list.ts';
 import { keysInView } from './key-list-view.ts';
 import type { KeyToolbarProps } from './key-toolbar.tsx';
 
-/** Where the page is, its rows, and the way to the next one. */
+/** Shows the position of the page, its number of rows, and the buttons to other pages. */
 export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
   const { size } = settings;
   const found = keysInView(keys, settings, now.value);

@@ -2,7 +2,7 @@ import type { ApiKeyDetailsView } from '#contract/console.ts';
 import { useResource } from '../../components/loadable.tsx';
 import { ownZone } from '../../state/clock.ts';
 
-/** What a key reaches now, as a line of its own; nothing until that is known. */
+/** What a key has access to, on a line of its own. Empty until that is known. */
 export function KeyReach({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;

@@ -6,7 +6,7 @@ import { formatNumber } from '../../state/format/format.ts';
 import { withOlderKeys } from '../../state/older-keys.ts';
 import type { Resource } from '../../state/resource.ts';
 
-/** Says that older keys are not listed, and lists more of them. */
+/** Says that older keys aren't listed, and loads more of them. */
 export function OlderKeys({ resource }: { resource: Resource<ApiKeysView> }) {
   const { isBusy, failure, run } = useAction();
   const view = resource.state.value.value;

@@ -1,17 +1,17 @@
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
 import { pathTo } from '#contract/route.ts';
 
-/** The variable that the command line reads the key from, too. */
+/** The same variable from which the command line reads the key. */
 const keyVariable = 'CALLKEY_API_KEY';
 
-/** From the numbers that North America reserves for fiction: nobody has it. */
+/** From the numbers that North America reserves for fiction, so no one has it. */
 const phone = '+12025550143';
 
 /**
- * A command for a shell that asks for the key and places a call. The key's value is in neither the shell's history nor the list of processes:
- * `read` and `printf` belong to the shell, and curl reads the header from its input.
+ * A shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process list:
+ * `read` and `printf` are built into the shell, and curl reads the header from its input.
  *
- * @param requestId another one for each key: the same one again places no second call
+ * @param requestId must differ for each key, because the same one places no second call
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));

@@ -21,7 +21,7 @@ import { DialerTrouble } from './dialer-trouble.tsx';
 
 type AllCallsProps = { title: string; campaigns: CampaignsView; onChoose: (campaignId: string) => void };
 
-/** What became of the calls of all campaigns together, and of each. A campaign's row leads to its calls. */
+/** The outcomes of all campaigns together, and of each. A campaign's row opens its calls. */
 export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
   const zone = ownZone.value;
   const [{ search }, change] = useView('campaign-search', { search: '' });
@@ -95,7 +95,7 @@ function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
   };
 }
 
-/** The campaigns that match, once all of them are loaded. */
+/** The matching campaigns, once all of them are loaded. */
 function searched(view: OutcomesView, search: string): OutcomesView {
   const sought = folded(search.trim());
   const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(sought)));

@@ -12,7 +12,7 @@ import { CallBadge } from './call-table.tsx';
 
 type Fact = readonly [string, ComponentChildren];
 
-/** All that the console knows of one call. */
+/** Everything that the console knows about a call. */
 export function CallDetails({ campaignId, call, onClose }: { campaignId: string; call: CallView; onClose: () => void }) {
   const { contact, contactId } = call;
   const resource = useFreshResource(`call/${contactId}`, () => window.callkey.getCall({ campaignId, contactId }));
@@ -56,7 +56,7 @@ function factsOf(call: CallView): Fact[] {
   ];
 }
 
-/** When it may be dialed, and what the dialer has tried. */
+/** When the call may be dialed, and the dialer's attempts. */
 function HandOff({ view }: { view: CallDetailsView }) {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [

@@ -64,7 +64,7 @@ export function CallTable({ calls, openId, onOpen }: CallTableProps) {
   );
 }
 
-/** What became of a call. Simulated: nobody's phone rang. */
+/** The outcome of a call. If it's simulated, no phone rang. */
 export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
   return (
     <>

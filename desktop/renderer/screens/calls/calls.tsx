@@ -31,7 +31,7 @@ type CallsSettings = { state: CallState | null; apiKey: string; search: string; 
 
 const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', from: '', to: '', pages: 1 };
 
-/** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint tells a call's outcome. */
+/** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
   const [settings, change] = useView('calls', initialSettings);
@@ -79,7 +79,7 @@ export function Calls({ title }: ScreenProps) {
 
 type CampaignOfIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
 
-/** Finds a campaign that is on no page which has been loaded: an address or a search led to it. */
+/** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
 function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
   const found = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
   const view = found.state.value.value;
@@ -211,7 +211,7 @@ function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
   );
 }
 
-/** The chart above the list. It waits for nobody: a list without it is whole, too. */
+/** The chart above the list. The list doesn't wait for it. */
 function Outcomes({ campaignId, day, onChoose }: { campaignId: string; day: string; onChoose: (day: string) => void }) {
   const zone = ownZone.value;
   const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
@@ -255,7 +255,7 @@ function SearchedBackTo({ at }: { at: string }) {
   );
 }
 
-/** @property onReset null where nothing is filtered */
+/** @property onReset null if nothing is filtered */
 type NoCallsProps = { searchedBackTo: string | undefined; onReset: (() => void) | null };
 
 function NoCalls({ searchedBackTo, onReset }: NoCallsProps) {

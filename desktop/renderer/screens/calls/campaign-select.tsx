@@ -14,10 +14,10 @@ export type Campaign = CampaignsView['campaigns'][number];
 /** Enough for most users. */
 export const firstPage = { search: '', cursor: null };
 
-/** @property chosen null for all of them */
+/** @property chosen null for all campaigns */
 type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; onChange: (id: string) => void };
 
-/** The campaigns by their account; a search where there are more than a list can show. */
+/** The campaigns grouped by account, or a search if there are more than a list can show. */
 export function CampaignSelect(props: CampaignSelectProps) {
   return props.campaigns.nextCursor === null ? <CampaignList {...props} /> : <CampaignSearch {...props} />;
 }
@@ -105,7 +105,7 @@ function toOption({ id, name, account }: Campaign): Option {
 
 const selectId = 'campaign';
 
-/** Another campaign replaces the screen, and what had the focus. */
+/** Choosing another campaign replaces the screen, including the focused element. */
 export function focusCampaignSelect(): void {
   requestAnimationFrame(() => document.getElementById(selectId)?.focus());
 }

@@ -1,6 +1,6 @@
 import { session } from '../../state/session.ts';
 
-/** Says that calls wait, and how to see them dialed, on a server that dials none. */
+/** Says that calls are waiting on a server that dials none, and how to have them dialed. */
 export function DialerOff() {
   if (session.value?.dialer !== 'off') return null;
   return (

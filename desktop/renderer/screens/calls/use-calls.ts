@@ -9,7 +9,7 @@ const narrowMs = 10_000;
 
 type Wanted = CallFilter & { campaignId: string };
 
-/** The newest calls that match, up to date while they are visible. */
+/** The newest matching calls, kept up to date while they're visible. */
 export function useCalls(wanted: Wanted, pages: number): Resource<CallsView> {
   const key = JSON.stringify([wanted, pages]);
   const newest = useRef(key);
@@ -20,7 +20,7 @@ export function useCalls(wanted: Wanted, pages: number): Resource<CallsView> {
   return resource;
 }
 
-/** Loads the newest pages one after the other, as one list, while it is still wanted. */
+/** Loads the newest pages one after the other as a single list, until it's no longer needed. */
 async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
@@ -39,7 +39,7 @@ async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean)
   return { ok: true, value: { calls, nextCursor: cursor, ...totals, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
 }
 
-/** Reloads a visible list every two seconds, and a longer one less often: its every page is a request, and a search looks through many calls. */
+/** Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls. */
 function usePolling(resource: Resource<CallsView>, everyMs: number): void {
   useEffect(() => {
     const timer = setInterval(() => {

@@ -13,7 +13,7 @@ import { fieldError, generalError } from '../../state/format/failure-text.ts';
 
 type CreateEntryProps = {
   kind: DirectoryKind;
-  /** Where the new one belongs, as far as that is known. */
+  /** Where the new entry belongs, as far as that is known. */
   parent: DirectoryEntry | null;
   session: SessionView;
   onCreated: (entry: DirectoryEntry) => void;
@@ -21,7 +21,7 @@ type CreateEntryProps = {
 };
 
 export function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryProps) {
-  // A partner user has one partner, and need not choose it.
+  // A partner user has only one partner, and doesn't need to choose it.
   const own = kind === 'account' && session.viewer.partner ? session.viewer.partner : parent;
   const [name, setName] = useState('');
   const [parentId, setParentId] = useState(own?.id ?? '');
@@ -114,7 +114,7 @@ export function FormActions({ verb, verbing, isBusy, onCancel }: { verb: string;
 
 type ParentFieldProps = { kind: 'partner' | 'account'; parentId: string; error: string | null; onChange: (id: string) => void };
 
-/** The partner or account of a new entry; a search where there are more than a list can show. */
+/** The partner or account of a new entry, or a search if there are more than a list can show. */
 function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<Named | null>(null);
@@ -124,7 +124,7 @@ function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   return (
     <Loadable resource={resource} what={many.toLowerCase()}>
       {({ entries, nextCursor }) => {
-        // The chosen one stays while others are searched.
+        // The chosen entry stays while the user searches for others.
         const isElsewhere = chosen !== null && !entries.some(({ id }) => id === chosen.id);
         const options: (Named & { partner?: Named | null })[] = isElsewhere ? [chosen, ...entries] : entries;
         return (

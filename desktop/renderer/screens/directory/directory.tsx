@@ -16,12 +16,12 @@ import { CreateEntry, RenameEntry } from './directory-dialogs.tsx';
 import { EntryDetails } from './entry-details.tsx';
 import { EntryTable } from './entry-table.tsx';
 
-/** Partners only for staff, who see all of them. */
+/** Only staff get the partners, since they see all of them. */
 function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
   return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
 }
 
-/** Partners, accounts and campaigns: to find, to create, to rename and to open. */
+/** Partners, accounts and campaigns, which can be found, created, renamed and opened. */
 export function Directory({ session, title }: ScreenProps) {
   const kinds = kindsFor(session);
   const [view, change] = useView<DirectoryView>('directory', { kind: kinds[0] ?? 'account', parent: null, search: '' });

@@ -19,7 +19,7 @@ type EntryDetailsProps = {
   onClose: () => void;
 };
 
-/** All about a partner, an account or a campaign, and what can be done with it. */
+/** Everything about a partner, an account or a campaign, and the actions for it. */
 export function EntryDetails({ entry, session, onRename, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
   const childKind = childKinds[kind];
@@ -53,7 +53,7 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
   );
 }
 
-/** Staff work on what they open; everybody opens the calls of a campaign. */
+/** Staff select the partner or account that they open. Everyone can open a campaign's calls. */
 function OpenButton({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session'>) {
   const { isBusy, failure, run } = useAction();
   const { kind, id, name, account } = entry;

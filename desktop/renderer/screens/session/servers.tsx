@@ -6,7 +6,7 @@ import { announce } from '../../state/announcement.ts';
 import { hostOf } from '../../state/place.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
 
-/** The servers that the user has signed in to, to switch to another or to forget one. */
+/** The servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {
   const [servers, setServers] = useState<RememberedServer[]>([]);
   const closeButton = useRef<HTMLButtonElement>(null);

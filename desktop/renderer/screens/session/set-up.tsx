@@ -10,11 +10,11 @@ import { setSession } from '../../state/session.ts';
 const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };
 
 type SetUpProps = {
-  /** Someone else was faster. */
+  /** Someone else has set it up in the meantime. */
   onTaken: () => void;
 };
 
-/** Creates the first partner, account and campaign of a new server, so that the first key has something to place calls in. */
+/** Creates the first partner, account and campaign of a new server, so that the first key can place calls. */
 export function SetUp({ onTaken }: SetUpProps) {
   const [names, setNames] = useState(prefilled);
   const { isBusy, failure, form, run } = useAction();

@@ -76,7 +76,7 @@ function optionOf(tenancy: Found): Option {
   return { id: keyOf(tenancy), name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName ?? ''}` };
 }
 
-/** The results for the current search; answers to older ones are dropped. */
+/** The results for the current search. Responses to earlier searches are dropped. */
 function useTenancies(search: string): { found: Found[] | null; failure: Failure | null } {
   const [state, setState] = useState<{ search: string | null; found: Found[] | null; failure: Failure | null }>({
     search: null,

@@ -15,7 +15,7 @@ type PaletteProps = { session: SessionView; onCommand: (command: Command) => voi
 const keyPrefix = 'key:';
 const shownKeys = 20;
 
-/** Goes anywhere, finds a key by its name, and runs commands, with the keyboard alone. */
+/** Opens any screen, finds a key by its name, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
   const resource = useFreshResource('api-keys', reloadKeys);

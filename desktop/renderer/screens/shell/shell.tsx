@@ -21,7 +21,7 @@ import { Users } from '../users/users.tsx';
 import { Palette } from './palette.tsx';
 import { Sidebar } from './sidebar.tsx';
 
-/** The component of each screen in desktop/screens.ts. The compiler reports one that is missing. */
+/** The component for each screen in desktop/screens.ts. The compiler reports a missing one. */
 const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   'api-keys': ApiKeys,
   calls: Calls,
@@ -35,7 +35,7 @@ export function Shell({ session }: { session: SessionView }) {
   const available = screensFor(session.viewer);
   const current = available.find(({ name }) => name === screen.value) ?? screens[0];
   useCommands(useCallback((command) => runCommand(command, session), [session]));
-  // A screen reader announces the screen after signing in.
+  // Lets a screen reader announce the screen after signing in.
   useEffect(() => showScreen(screen.peek()), []);
 
   useWindowTitle(windowTitle(current.label, session, server.value));
@@ -68,7 +68,7 @@ function useWindowTitle(title: string): void {
   }, [title]);
 }
 
-/** Runs a command once the palette is gone: an open dialog would block it. */
+/** Runs a command after the palette has closed, because an open dialog would block it. */
 function runAfterDialog(command: Command, session: SessionView): void {
   requestAnimationFrame(() => runCommand(command, session));
 }
@@ -100,11 +100,11 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
     refreshKey.value += 1;
   },
   'sign-out': () => void signOut(),
-  // SecretDialog handles it.
+  // Handled by SecretDialog.
   close: () => undefined,
 };
 
-/** Runs a command of the menu. An open dialog blocks it, as it blocks the rest of the page. */
+/** Runs a menu command. An open dialog blocks it, like the rest of the page. */
 function runCommand(command: Command, session: SessionView): void {
   if (document.querySelector('dialog[open]')) return;
   if (isShowCommand(command)) {
@@ -118,7 +118,7 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   openDialog.value = dialog;
 }
 
-/** Staff have selected nothing yet. On a new server, there is nothing to select: they create it first. */
+/** Staff haven't selected anything yet. On a new server, they must create something to select first. */
 function NoTenancy({ title }: { title: string }) {
   const first = useFreshResource('any-partner', () => window.callkey.listDirectory(anyPartner));
   const { value } = first.state.value;

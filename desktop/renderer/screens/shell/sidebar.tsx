@@ -15,7 +15,7 @@ const opens = (dialog: typeof openDialog.value) => () => {
   openDialog.value = dialog;
 };
 
-/** Where the viewer is, and where to go. */
+/** The navigation, and which screen the viewer is on. */
 export function Sidebar({ session, current, onPalette }: SidebarProps) {
   return (
     <header class="sidebar">
@@ -49,7 +49,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
   );
 }
 
-/** What the viewer works in, and on which server. Staff switch it here. */
+/** The tenancy that the viewer is working in, and the server. Staff can switch the tenancy here. */
 function Place({ session }: { session: SessionView }) {
   const names = (
     <span>

@@ -12,7 +12,7 @@ import { AccountField, isWithinOneAccount } from './create-user.tsx';
 
 type ChangeUserProps = { user: UserView; session: SessionView; onChanged: (user: UserView) => void; onClose: () => void };
 
-/** Renames a user, or moves them to another account of the viewer's scope. */
+/** Renames a user, or moves them to another account in the viewer's scope. */
 export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps) {
   const [name, setName] = useState(user.name);
   const [accountId, setAccount] = useState(user.account?.id ?? '');
@@ -65,7 +65,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
   );
 }
 
-/** Asks before a user and their keys are kept out, or let in again. */
+/** Asks before disabling or enabling a user and their keys. */
 export function DisableUser({ user, onChanged, onClose }: Omit<ChangeUserProps, 'session'>) {
   const { isBusy, failure, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);

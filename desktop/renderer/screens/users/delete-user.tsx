@@ -7,14 +7,14 @@ import { now } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { sorted } from '../../state/format/sorting.ts';
 
-/** Beyond this many keys, a deletion must be meant. */
+/** Beyond this many keys, the user must confirm by typing the email address. */
 const askedFrom = 10;
-/** A key that was used this lately is probably still in use. */
+/** A key used within this many days is probably still in use. */
 const recentDays = 7;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
 
-/** Before a user is deleted, shows which keys stop working and when each was last used. */
+/** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps) {
   const preview = useResource(() => window.callkey.previewDeletion(user.id));
   return (

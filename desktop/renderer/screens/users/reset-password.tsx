@@ -7,7 +7,7 @@ import { describeFailure } from '../../state/format/failure-text.ts';
 
 type ResetPasswordProps = { user: UserView; onReset: (password: string) => void; onClose: () => void };
 
-/** Asks before a user's password is replaced by a one-time password. */
+/** Asks before replacing a user's password with a one-time password. */
 export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
   const { isBusy, failure, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);

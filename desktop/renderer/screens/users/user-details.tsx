@@ -7,7 +7,7 @@ import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
 type UserDetailsProps = {
   user: UserView;
   isYou: boolean;
-  /** Null where the viewer sees no keys. */
+  /** Null if the viewer can't see any keys. */
   onShowKeys: (() => void) | null;
   onEdit: () => void;
   onDisable: () => void;
@@ -16,7 +16,7 @@ type UserDetailsProps = {
   onClose: () => void;
 };
 
-/** All about one user, and what can be done about them. */
+/** Everything about a user, and the actions for them. */
 export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
   const place = membershipOf(user);
   return (

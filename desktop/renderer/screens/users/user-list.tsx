@@ -37,7 +37,7 @@ export function UserSearch({ search, onChange }: UserSearchProps) {
   );
 }
 
-/** The users that match. */
+/** The matching users. */
 export function UserList({ found, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
   if (found.length === 0) return <Empty title="No matching users" />;

@@ -24,7 +24,7 @@ import { ResetPassword } from './reset-password.tsx';
 import { UserDetails } from './user-details.tsx';
 import { UserList, UserSearch } from './user-list.tsx';
 
-/** @property isNew the user was created just now; otherwise, only the password is new */
+/** @property isNew whether the user was just created; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
 function userPages(search: string): Pages<UsersView> {
@@ -36,7 +36,7 @@ function userPages(search: string): Pages<UsersView> {
   };
 }
 
-/** The users of the viewer's scope. */
+/** The users in the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
   const [isCreating, setCreating] = useState(false);
   const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
@@ -49,7 +49,7 @@ export function Users({ session, title }: ScreenProps) {
   const [settings, change] = useView('users', initialView);
   const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
   const users = resource.state.value.value?.users ?? [];
-  // The core has searched already if it has more users than are loaded.
+  // If the core has more users than are loaded, it has already searched them.
   const found = usersInView(users, isWhole ? settings : { ...settings, search: '' });
   const isEmpty = users.length === 0 && settings.search === '';
   const openUser = users.find(({ id }) => id === openId);

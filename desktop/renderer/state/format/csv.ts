@@ -1,6 +1,6 @@
 import { csvRow, csvStart } from '#contract/text/csv.ts';
 
-/** A file of comma-separated values. */
+/** A CSV file. */
 export function toCsv(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return csvStart + [head, ...rows].map(csvRow).join('');
 }

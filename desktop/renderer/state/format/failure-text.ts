@@ -1,7 +1,7 @@
 import type { Failure } from '../../../ipc.ts';
 import { pluralize } from './format.ts';
 
-/** A failure as sentences that say what happened and what to do. */
+/** Describes a failure in sentences that say what happened and what to do. */
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
@@ -23,10 +23,10 @@ export function fieldError(failure: Failure | null, path: string): string | null
   return failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`))?.message ?? null;
 }
 
-/** The message above the form's buttons: null where one of the form's fields already shows the failure. */
+/** The message above the form's buttons, or null if one of the form's fields already shows the failure. */
 export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
   if (failure === null) return null;
-  // A dialog over the form explains these two; the text would stay behind once that dialog closes.
+  // A dialog in front of the form explains these two. Otherwise, the text would stay after that dialog closes.
   if (failure.kind === 'session-ended' || failure.kind === 'incompatible') return null;
   return fields.some((field) => fieldError(failure, field) !== null) ? null : describeFailure(failure);
 }

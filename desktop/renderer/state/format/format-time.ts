@@ -7,10 +7,10 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/** The distance in whole units of the largest one that fits, up to days: "3 days ago", "in 71 days". */
+/** The relative time in whole units of the largest one that fits, up to days: "3 days ago", "in 71 days". */
 export function formatRelative(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
-  // The core's clock may run a little ahead of this one.
+  // The core's clock may be slightly ahead of this one.
   if (seconds > -45 && seconds < 15) return 'just now';
   if (seconds < 45 && seconds > 0) return 'in a moment';
   const [unit, size] = unitSeconds.findLast(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60];
@@ -22,7 +22,7 @@ export function formatDay(instant: DateTime): string {
   return instant.setLocale('en').toFormat('d LLL yyyy');
 }
 
-/** A minute of a calendar day: "31 Jan 2027, 23:59". */
+/** A calendar day with hours and minutes: "31 Jan 2027, 23:59". */
 export function formatMinute(instant: DateTime): string {
   return instant.setLocale('en').toFormat('d LLL yyyy, HH:mm');
 }
@@ -32,12 +32,12 @@ export function formatInstant(instant: DateTime): string {
   return `${instant.setLocale('en').toFormat('d LLL yyyy, HH:mm:ss')} ${instant.zoneName}`;
 }
 
-/** A calendar day in the wire's form: "31 Jan 2027" of "2027-01-31". */
+/** Formats a calendar day from the API: "31 Jan 2027" for "2027-01-31". */
 export function formatIsoDay(iso: string): string {
   return formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
 }
 
-/** Minutes and seconds, as on a telephone: "2:16". */
+/** Minutes and seconds, as on a phone: "2:16". */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1_000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;

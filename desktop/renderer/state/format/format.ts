@@ -9,7 +9,7 @@ export function pluralize(count: number, one: string, many = `${one}s`): string 
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** How much of a list is loaded: "50 of 60 calls". @param view its `total` is missing from earlier cores */
+/** How much of a list is loaded: "50 of 60 calls". @param view earlier cores don't send its `total` */
 export function describeLoaded(loaded: number, { total = loaded, totalIsMore = false }: Totals, one: string): string {
   if (totalIsMore) return `${formatNumber(loaded)} of more than ${pluralize(total, one)}`;
   return total > loaded ? `${formatNumber(loaded)} of ${pluralize(total, one)}` : pluralize(loaded, one);

@@ -9,12 +9,12 @@ export const userTypeLabels: Readonly<Record<UserType, string>> = {
   staff: 'Service staff',
 };
 
-/** The account and the partner of a user: "Blue Clinic, Northwind Voice". Empty for service staff. */
+/** A user's account and partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
 export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
   return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
 }
 
-/** The colour of a call's badge. */
+/** The color of a call's badge. */
 export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' | ''>> = {
   queued: 'good',
   dialing: 'good',
@@ -57,12 +57,12 @@ const actionLabels: Readonly<Record<string, string>> = {
   'clock.accepted': 'confirmed the clock:',
 };
 
-/** An audit action as a verb. A newer core may send an action without a label: it shows as it is. */
+/** An audit action as a verb. An action without a label, from a newer core, is shown as it is. */
 export function actionLabel(action: string): string {
   return actionLabels[action] ?? action;
 }
 
-/** Which campaigns a key that the viewer creates now has access to; null where the viewer cannot create one. */
+/** The campaigns that a key created by the viewer now would have access to; null if the viewer can't create one. */
 export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;

@@ -1,11 +1,11 @@
 export type Sort<Column extends string> = { column: Column; isDescending: boolean };
 
-/** What a column sorts by. Texts sort as people expect; null sorts last, whatever the direction. */
+/** The value that a column sorts by. Texts sort in natural order; null sorts last in either direction. */
 export type SortValue = string | number | null;
 
 const texts = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** The rows in the order of a column; equal rows keep theirs. */
+/** The rows in the order of a column; equal rows keep their order. */
 export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortValue, isDescending: boolean): Row[] {
   const sign = isDescending ? -1 : 1;
   return rows.toSorted((one, other) => {
@@ -15,7 +15,7 @@ export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortV
   });
 }
 
-/** The sort after a press on a column's head: that column, and at a second press the other direction. */
+/** The sort order after a click on a column header: by that column, or in the other direction on a second click. */
 export function sortAfterPress<Column extends string>(sort: Sort<Column>, column: Column, startsDescending: boolean): Sort<Column> {
   return { column, isDescending: sort.column === column ? !sort.isDescending : startsDescending };
 }

@@ -18,12 +18,12 @@ import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
-  /** The keys in the list: a name that one of them has is taken. */
+  /** The keys in the list, whose names are taken. */
   listed: readonly ApiKeyView[];
-  /** The key that the new one takes over from. */
+  /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
   onCreated: (view: CreatedApiKeyView) => void;
-  /** The core did not answer, so the key may exist. */
+  /** The core didn't respond, so the key may exist. */
   onUncertain: () => void;
   onClose: () => void;
 };
@@ -40,7 +40,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 
   const line = normalLine(name, limits.apiKeyName);
   const length = codePoints(line);
-  // Every minute: at midnight, the range and the end of every choice change.
+  // Updated every minute, because at midnight the range and the date of every choice change.
   const resolved = resolve(draft, now.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
@@ -77,7 +77,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       }
       onDismiss={close}
     >
-      {/* Their reaches differ where somebody else has created the old one. */}
+      {/* Their access differs if someone else created the old key. */}
       {replaced && <KeyReach id={replaced.id} subject="The old key" />}
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
@@ -132,7 +132,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
   );
 }
 
-/** The form is gone, so the value cannot be shown. */
+/** The form is gone, so the value can't be shown. */
 function orphaned({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
@@ -156,7 +156,7 @@ function Guidance({ session }: { session: SessionView }) {
   );
 }
 
-/** The dialog opens with the zone of this moment. */
+/** Gives the dialog the time zone of this moment. */
 function readOwnZone(): string {
   readClock();
   return ownZone.peek();

@@ -16,7 +16,7 @@ type ExpirationFieldsProps = {
   draft: ExpirationDraft;
   choiceError: string | null;
   dateError: string | null;
-  /** The end that the draft comes to, or empty. */
+  /** The expiration time of the draft, or empty. */
   resolved: string;
   onChange: (changes: Partial<ExpirationDraft>) => void;
 };
@@ -52,7 +52,7 @@ export function ExpirationFields({ draft, choiceError, dateError, resolved, onCh
 
 type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
 
-/** Radio buttons, each with the day that it comes to. */
+/** Radio buttons, each with its resulting date. */
 function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
   const id = useId();
   const invalid = error === null ? undefined : 'true';
@@ -66,7 +66,7 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
               type="radio"
               name={id}
               checked={each === choice}
-              // A group is one field: only its first button is the one to go to.
+              // A group is one field, so only its first button gets the focus.
               aria-invalid={index === 0 ? invalid : undefined}
               aria-labelledby={`${id}-${each}`}
               aria-describedby={`${id}-${each}-day`}
@@ -88,12 +88,12 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
   );
 }
 
-/** States the machine's own zone; a button offers the others. */
+/** Shows the machine's own zone; a button offers others. */
 function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Only after the button was pressed, which is gone then. Otherwise the list would take the focus from the choices.
+  // Only after the button was pressed, which then disappears. Otherwise, the list would take the focus from the choices.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);

@@ -10,12 +10,12 @@ import { Time } from '../../../components/time.tsx';
 import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 
-/** Beyond this many keys, the user types their number. */
+/** Beyond this many keys, the user must type their number. */
 const askedFrom = 10;
 
 type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
 
-/** Revokes several keys at once, and names each with its creator. The focus starts on Cancel. */
+/** Revokes several keys at once, naming each with its creator. The focus starts on Cancel. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
