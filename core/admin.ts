@@ -121,7 +121,7 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
   };
 }
 
-/** A migration can take long and cannot be undone: no command applies one on the way to something else. */
+/** A migration can take long and can't be undone, so no command migrates as a side effect. */
 async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> {
   const { isEmpty, missing } = await storage.schema();
   if (missing.length === 0) return;
@@ -145,14 +145,14 @@ function exitCodeOf(error: unknown): number {
 
 const missingCommand = 'Missing command. For a list of commands, run with --help.';
 
-/** For programs that read the error: a problem's code, `usage`, `configuration`, or `failed` for all else. */
+/** Programs read this code: a problem's code, `usage`, `configuration`, or `failed` for everything else. */
 function codeOf(error: unknown): string {
   if (error instanceof CommanderError) return 'usage';
   if (error instanceof ConfigError) return 'configuration';
   return error instanceof Problem ? error.code : 'failed';
 }
 
-/** What happened, and what to do about it. */
+/** Says what happened, and what to do about it. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ImportInterrupted) {
@@ -163,10 +163,10 @@ function textOf(error: unknown): string {
   return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
 }
 
-// A reader can stop before the end: `admin user list | head -1`.
+// A reader such as `head -1` may stop before the end of the output.
 process.stdout.on('error', () => process.exit());
 
-// Not from commander: its errors come before it has read all options.
+// Commander can't say this, because some of its errors come before it has read all options.
 const asJson = process.argv.includes('--json');
 const output: Output = outputTo(process, asJson);
 if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksWarning}\n`);
@@ -174,7 +174,7 @@ try {
   await createProgram().parseAsync();
 } catch (error) {
   process.exitCode = exitCodeOf(error);
-  // Commander has shown its own errors already, and help is none.
+  // Commander has already shown its own errors, and a request for help isn't an error.
   const isShown = error instanceof CommanderError && (!asJson || error.exitCode === 0);
   if (!isShown) output.error(codeOf(error), textOf(error));
 }

@@ -18,32 +18,37 @@ if (argument !== undefined) {
 }
 
 /**
- * What Node takes at its start alone. With the first two and {@link arenas}, the process stays below 200 MB. The third: threads that help to
- * collect young objects cost as much again as they save, and on a busy machine the main thread waits for them (measured: the slowest
- * twentieth of the pauses 17 to 25 ms with them, 3 to 6 ms without). The fourth: V8 may decide, from what outlives a burst, to allocate a
- * kind of short-lived object among the old ones, where each keeps its whole request until the next full collection (measured: some starts,
- * and all that began with a sign-in, served less than half of the requests, with pauses of 5 to 11 ms instead of 0.4).
+ * Node accepts these flags only at startup.
+ *
+ * - The first two and {@link arenas} keep the process below 200 MB.
+ * - The third turns off the threads that help to collect young objects. They cost as much as they save, and on a busy machine the main
+ * thread waits for them (measured: the slowest 5 % of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
+ * - The fourth keeps V8 from allocating short-lived objects as old ones because a few survived a burst. Each such object keeps its whole
+ * request alive until the next full collection (measured: some starts, and all that began with a sign-in, served less than half as many
+ * requests, with pauses of 5 to 11 ms instead of 0.4).
  */
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
-/** glibc would give each thread an arena of its own. */
+/** By default, glibc would give each thread its own arena. */
 const arenas = '2';
 /**
- * libuv has four threads, and SQLite's statements, argon2, the log and look-ups of host names share them: two slow lists of the console and
- * a sign-in would leave none to keys. Each connection of storage/sqlite.ts occupies one, and host names half of all.
+ * libuv has four threads by default, which SQLite's statements, argon2, the log and lookups of host names share. Two slow lists in the
+ * console and a sign-in would leave none for keys. Each connection in storage/engine/sqlite/sqlite.ts occupies one thread, and host names
+ * can occupy half of all threads.
  */
 const threads = '20';
-/** In a folder of the project's own: another user could put code into the shared temporary one. */
+/** The compile cache is in the project's own folder, because in a shared temporary folder another user could plant code. */
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url));
 
-// In this process: its id, its standard streams and the signals to it stay. Windows has nothing like it, and runs without them.
+// Node restarts in the same process, which keeps its process ID, standard streams and signals. Windows can't do this, and runs without the
+// flags.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
   const given = { MALLOC_ARENA_MAX: arenas, UV_THREADPOOL_SIZE: threads, NODE_COMPILE_CACHE: compileCache, ...env };
   process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], given);
 }
 
-// For a process that was not executed again. Only modules imported after this line come from the cache, hence `await import`. With the
-// variable above, this module comes from it too, and Node need not load what strips types.
+// If the process wasn't restarted, only modules imported after this line come from the cache, hence `await import`. With the variable
+// above, this module comes from the cache, too, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
 const { ConfigError, readConfig } = await import('./server/start/config.ts');
@@ -56,10 +61,10 @@ const { sessionSecretsOf } = await import('./server/start/session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./server/start/system.ts');
 const { unknownVariables, unknownVariableText } = await import('./server/start/unknown-variables.ts');
 
-/** SIGHUP too: a terminal that closes must not cut accepted requests off. */
+/** SIGHUP is included, because closing a terminal must not cut off accepted requests. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
- * In ms: a signal so soon after the first one is the same one. GNU timeout signals the process and then its group; systemd's SendSIGHUP
+ * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd's SendSIGHUP
  * sends SIGHUP right after SIGTERM.
  */
 const sameSignalWithin = 1_000;
@@ -87,7 +92,7 @@ async function main(): Promise<void> {
 
   async function stop(): Promise<void> {
     stopping.abort();
-    // A core that was still starting has given up, and has nothing to close.
+    // If the core was still starting, it has given up and there's nothing to close.
     const core = await starting.catch(() => undefined);
     await core?.close();
     log.info('stopped');
@@ -123,7 +128,7 @@ async function main(): Promise<void> {
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-/** Browsers cannot open an address that stands for all of the machine's. */
+/** Browsers can't open an address that means all addresses of the machine. */
 function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }
@@ -142,7 +147,7 @@ Lost it? Run ${adminCommand} user password ${email}
 `;
 }
 
-/** To the person at the terminal: standard output carries the log, as JSON lines. */
+/** Writes to the user at the terminal, because standard output carries the log as JSON lines. */
 function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }

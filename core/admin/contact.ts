@@ -25,7 +25,7 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 
-/** Not by the rules for a new call: a number that no plan has any more must still be found. */
+/** Doesn't apply the rules for new calls: a number that's no longer in a numbering plan must still be found. */
 const phoneSchema = z
   .string()
   .transform((text) => text.replace(/[\s().-]/g, ''))
@@ -51,7 +51,7 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
   };
 }
 
-/** @returns whether nothing is left */
+/** @returns whether everything was erased */
 async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];

@@ -26,7 +26,7 @@ async function runImport({ ports, storage, actor, output, fileOf }: AdminContext
     answer(output, await importAll(ports, storage.imports, pause, actor, wanted));
   } catch (error) {
     if (!(error instanceof ImportInterrupted)) throw error;
-    // Nothing can show the one-time passwords of the users that it has created later.
+    // The one-time passwords of users that were already created can't be shown later.
     answer(output, error.soFar);
     throw error;
   }
@@ -35,8 +35,8 @@ async function runImport({ ports, storage, actor, output, fileOf }: AdminContext
 const interruption: { by?: NodeJS.Signals } = {};
 
 /**
- * SQLite's lock is not fair: a process that has waited for a while looks for it only every 100 ms. Without a pause as long, the next step
- * would take the lock again before a running core has looked. An interrupted import ends between two steps, and shows its passwords.
+ * SQLite's lock isn't fair: a process that has been waiting for a while tries again only every 100 ms. Without a longer pause, the next
+ * step would take the lock before a running core has tried. An interrupted import stops between two steps, and still shows its passwords.
  */
 async function pause(): Promise<void> {
   if (process.listenerCount('SIGINT') === 0) {

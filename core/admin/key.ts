@@ -40,7 +40,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     'key revoke --from leaked-keys.txt',
   ];
   withExamples(revoke, ...examples)
-    // Before the database is opened.
+    // This check comes before the database is opened.
     .hook('preAction', () => {
       const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
@@ -81,7 +81,7 @@ function revokeOne({ ports, actor }: AdminContext, id: string, { cancelQueuedCal
   return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls);
 }
 
-/** `place` is what an answer calls it: a value must not be repeated. */
+/** `place` describes the entry in messages, which must not repeat a key value. */
 type Entry = { place: string; text: string };
 
 function entryOfArgument(text: string, n: number): Entry {
@@ -102,7 +102,10 @@ async function readList(file: string): Promise<string> {
   }
 }
 
-/** Revokes as many as it can: one wrong line must not keep the leaked keys after it alive. @returns whether all are revoked */
+/**
+ * Revokes as many keys as possible, because one invalid line must not keep the leaked keys after it working. @returns whether all were
+ * revoked
+ */
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
   const revoked: { id: string; name: string; owner: string }[] = [];
   const failed: { place: string; message: string }[] = [];
@@ -126,7 +129,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   return failed.length === 0;
 }
 
-/** @throws Problem that does not repeat what it has read */
+/** @throws Problem whose message doesn't repeat the input */
 async function idOfValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
     const key = await ports.stores.apiKeys.findByDigest(everyKey, digestOf(value));

@@ -16,7 +16,7 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
   };
 }
 
-/** How many API keys that have not expired a user has, and may have. */
+/** A user's active API keys, and the maximum. */
 type KeyQuota = { active: number; max: number };
 
 export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota) {
@@ -27,7 +27,7 @@ export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpac
   return { ...listedJson(user), apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
-/** A row of the list. */
+/** A row in the list of users. */
 export function rowOf(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
@@ -38,7 +38,7 @@ export function belongsTo({ partner, account }: User): string {
   return [partner, account].flatMap((of) => (of ? [shortName(of.name)] : [])).join(' / ');
 }
 
-/** All about one user. */
+/** Everything about one user. */
 export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota): string {
   const facts = [
     ['ID', user.id],

@@ -86,7 +86,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
-/** In rows: a person at a terminal can stop the command. */
+/** Rows aren't limited, because a user at a terminal can stop the command. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
 const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
@@ -171,7 +171,7 @@ async function runDelete({ ports, actor, output }: AdminContext, email: string, 
 
 /** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
-  // Not by the rules of a new address: a user whose address is older than a rule must still be found and deleted.
+  // Doesn't apply the rules for new addresses: a user whose address is older than a rule must still be found and deleted.
   const credentials = await ports.stores.users.findByEmail(normalEmail(email));
   if (!credentials) throw noSuchUser(email);
   return credentials.user;

@@ -2,19 +2,19 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { codeOf } from '../domain/error-code.ts';
 
 /**
- * Opens connections for requests that must not be repeated if they may have gone through. Decides, for the core and for the recipes of
- * `scripts/providers`, which of them certainly haven't.
+ * Opens connections for requests that must not be repeated if they may have been received. Decides, for the core and the recipes in
+ * `scripts/providers`, which requests definitely weren't sent.
  */
 export type Connections = {
   dispatcher: Dispatcher;
   /**
-   * Why the request certainly wasn't sent: the connection couldn't be opened, or TLS failed. Null if its first byte may have left, after which
-   * no error tells how far it got.
+   * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
+   * been sent, because after that no error tells how much arrived.
    */
   whyNotSent(error: unknown): string | null;
 };
 
-/** What an operator has to look for. */
+/** Describes each error so that an operator knows what to check. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -26,7 +26,7 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
 };
 
-/** @param timeout in ms, for connecting, TLS included. Shorter than what the caller waits for the answer */
+/** @param timeout in ms, for connecting including TLS. Must be shorter than the caller's wait for the response */
 export function openConnections(timeout: number): Connections {
   const openOne = buildConnector({ timeout });
   const notSent = new WeakSet<Error>();

@@ -17,25 +17,25 @@ export type DialerObserver = {
 export type Dialer = {
   /** Polls now instead of at the next interval. */
   wake(): void;
-  /** Claims no more calls, and waits for the hand-offs in flight. */
+  /** Stops claiming calls, and waits for the hand-offs in flight. */
   close(): Promise<void>;
 };
 
-/** In ms. Other processes place calls, too, and do not notify this one. */
+/** In ms. Other processes place calls, too, and don't notify this one. */
 const pollEvery = 1_000;
-/** In ms. Short against the lease: a settlement is repeated only while the lease lasts. */
+/** In ms. Must be short compared with the lease, because saving a result is retried only while the lease lasts. */
 export const settleEvery = 500;
 
 /**
- * Hands due calls to the provider, at most `concurrency` at once. It only schedules: domain/dialing.ts decides, and storage keeps the dialers
- * of several processes apart.
+ * Hands due calls to the provider, at most `concurrency` at the same time. This only schedules: domain/calls/dialing.ts decides, and
+ * storage keeps the dialers of several processes apart.
  */
 export function startDialer(deps: {
   store: DialingStore;
   provider: Provider;
   concurrency: number;
   clock: Clock;
-  /** Whether calls may be dialed or ended by this instant, in epoch milliseconds. */
+  /** Whether this time can be trusted for dialing and ending calls. */
   isTrusted: (now: number) => Promise<boolean>;
   random: () => number;
   log: Logger;
@@ -52,7 +52,7 @@ export function startDialer(deps: {
     notify();
   }
 
-  /** Waits for `wake`, or for the next interval. */
+  /** Waits for `wake` or the next interval. */
   async function idle(): Promise<void> {
     if (!isNotified) {
       await new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ export function startDialer(deps: {
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.millis();
     if (!(await deps.isTrusted(now))) {
-      // Calls that are placed by this clock are due when it is back, and not so late as it said.
+      // While the clock is wrong, calls are placed with its time. When it's right again, they must not be due much later.
       lastClaimAt = now;
       return [];
     }
@@ -115,7 +115,7 @@ export function startDialer(deps: {
     const claimed = free > 0 ? await claim(free) : [];
     for (const call of claimed) {
       const dialing = dial(call)
-        // After the lease, a dialer claims the call again.
+        // After the lease expires, a dialer claims the call again.
         .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off result not recorded'))
         .finally(() => {
           inFlight.delete(dialing);

@@ -3,17 +3,17 @@ import { troubleLimits } from '../domain/calls/dialer-trouble.ts';
 import type { DialerTrouble } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
 
-/** Notices that the provider takes no calls: in the log, in the database for the console, and for the metrics. */
+/** Notices if the provider takes no calls, and reports it in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
-  /** For how many seconds the provider has taken no call; 0 if all is well. */
+  /** The number of seconds for which the provider has taken no calls; 0 if all is well. */
   seconds(): number;
   close(): Promise<void>;
 };
 
 type Failing = DialerTrouble & { lastAt: number; handoffs: number };
 
-/** @param core this process's name among those on the database */
+/** @param core this process's name among the cores on the database */
 export function watchTrouble(core: string, deps: { store: DialingStore; clock: Clock; log: Logger }): TroubleWatch {
   const { store, clock, log } = deps;
   let failing: Failing | null = null;
@@ -48,7 +48,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
       }
       const now = clock.millis();
       failing = { since: failing?.since ?? now, handoffs: (failing?.handoffs ?? 0) + 1, lastAt: now, reason: result.reason };
-      // The first time at once, and then every minute.
+      // Reports the first time immediately, and then every minute.
       if (!isNoted) say();
     },
     seconds: () => (failing && isTrouble() ? (clock.millis() - failing.since) / 1_000 : 0),

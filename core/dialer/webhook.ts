@@ -9,10 +9,13 @@ import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { type Connections, openConnections } from './connection.ts';
 
-/** In ms. Connecting is a part of the answer, and so shorter: then a provider that is down counts as one that has not got the call. */
+/**
+ * In ms. Connecting is part of the wait for a response, so its timeout is shorter. That way, a provider that's down counts as not having received
+ * the call.
+ */
 export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
-/** POSTs each call, signed, to the provider's URL. The provider reports outcomes by itself. */
+/** POSTs each call, signed, to the provider's URL. The provider reports outcomes on its own. */
 export function webhookProvider(options: { url: string; secrets: readonly string[]; deduplicates: boolean }, clock: Clock): Provider {
   const connections = openConnections(timeouts.connect);
   const [secret = ''] = options.secrets;
@@ -28,7 +31,8 @@ export function webhookProvider(options: { url: string; secrets: readonly string
           headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, clock.now().toUnixInteger()) },
           body,
           dispatcher: connections.dispatcher,
-          // A new connection each time: one that the provider closes meanwhile would leave in doubt whether it got the call.
+          // Each request opens a new connection. If the provider closed a reused one at that moment, it would be unclear whether it
+          // received the call.
           reset: true,
           signal: AbortSignal.timeout(timeouts.answer),
         });
@@ -37,7 +41,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
         return failureOf(error, connections);
       }
     },
-    // A due outcome is one that the provider has not reported.
+    // If an outcome is due, the provider hasn't reported it.
     conclude: () => null,
   };
 }
@@ -59,7 +63,7 @@ function handoffOf(call: ClaimedCall): Handoff {
 }
 
 async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
-  // The status decides, even if the body breaks off.
+  // The status decides, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {
     body.dump().catch(() => undefined);
     return { kind: 'taken' };
@@ -78,7 +82,7 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
   return { kind: 'rejected', detail, reason: `HTTP ${statusCode}` };
 }
 
-/** The beginning of an answer, for the call's detail. */
+/** The start of a response, for the call's details. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
   let text = '';
   for await (const chunk of body.setEncoding('utf8')) {

@@ -20,18 +20,18 @@ type AppDeps = {
   log: Logger;
   observeRequest: ObserveRequest;
   isDraining: () => boolean;
-  /** Newest first: the newest signs, all of them verify. */
+  /** Newest first: the newest secret signs, and all of them verify. */
   sessionSecrets: readonly string[];
   trustedProxies: readonly string[];
   dialerSecrets: readonly string[];
   refusals: ObserveRefusals;
-  /** Told to the console. */
+  /** Which kind of dialer runs, for the console. */
   dialer: HttpDeps['dialer'];
-  /** Undefined serves no page. */
+  /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
 };
 
-/** The public listener's application. Each middleware answers its own requests and passes the others on. */
+/** Creates the public listener's application. Each middleware handles its own requests and passes on the rest. */
 export function createApp(deps: AppDeps): Koa<State> {
   const { ports, log } = deps;
   const app = new Koa<State>();
@@ -51,7 +51,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   ];
 
   app.silent = true;
-  // Problems are answered below. What comes here is a connection that broke while its answer was written.
+  // Problems are handled below. An error that gets here is a connection that broke while its response was being written.
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app

@@ -27,21 +27,21 @@ const plainHttpWarning =
   'plain http beyond loopback: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or let only a proxy with TLS reach this port';
 
 export type Core = {
-  /** Where the public listener is reached. */
+  /** The address of the public listener. */
   url: string;
   managementUrl: string | null;
   /** Whether a browser finds the console at `url`. */
   servesConsole: boolean;
-  /** The staff user that a first start creates; null on every later start. */
+  /** The staff user that the first start creates; null on every later start. */
   firstUser: FirstUser | null;
-  /** Turns unready, takes requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
+  /** Stops being ready, accepts requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
   close(): Promise<void>;
 };
 
 /**
- * Brings up a core: schema, first user, listeners.
+ * Starts a core: schema, first user, listeners.
  *
- * @param outside.signal gives up while the schema is being brought up to date, or another core is doing so
+ * @param outside.signal cancels the start while this core or another one is migrating the schema
  */
 export async function startCore(
   config: Config,
@@ -123,7 +123,7 @@ export async function startCore(
     const { host, port, tls } = config;
     const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
     if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
-    // Only now: the one-time password of a start that fails would be shown to nobody.
+    // The user is created only now, because otherwise a start that fails would lose the one-time password.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
@@ -148,7 +148,7 @@ export async function startCore(
       async close() {
         isDraining = true;
         endReloading?.();
-        // Until then load balancers see that this core is not ready, and each answer closes its connection.
+        // Until then, load balancers see that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await trouble.close();
@@ -164,7 +164,7 @@ export async function startCore(
   }
 }
 
-/** @throws ConfigError that says why the database cannot be used */
+/** @throws ConfigError that says why the database can't be used */
 async function usableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await use();
@@ -188,7 +188,7 @@ async function startConfiguredDialer(
   return startDialer({
     ...outside,
     store: stores.dialing,
-    // Imported only where it is used: a start without the webhook's HTTP client is quicker.
+    // Imported only when it's used, because loading the webhook's HTTP client slows down the start.
     provider:
       config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
     concurrency: config.concurrency,
@@ -203,7 +203,7 @@ async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: nu
   return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
-/** Evenly from 0 to 1. */
+/** @returns a number from 0 to 1, evenly distributed */
 function randomOf(randomness: Randomness): number {
   return Buffer.from(randomness.bytes(4)).readUInt32BE() / 2 ** 32;
 }

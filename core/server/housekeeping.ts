@@ -15,13 +15,13 @@ const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
 type Housekeeping = {
-  /** Ends after the step that is under way. */
+  /** Ends after the current step. */
   close(): Promise<void>;
 };
 
 /**
- * Runs the sweeps of each core, dialer or not. They run once at the start, so that a core that restarts every half an hour sweeps, too. What
- * ends or deletes something by the clock waits while the clock isn't trusted.
+ * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that a core that restarts every half hour sweeps,
+ * too. Anything that ends or deletes something by the clock waits while the clock isn't trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, retention, users } = ports.stores;
@@ -38,7 +38,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     await auditChain.extend(signal);
   }
 
-  /** Apart from the other work, which a million keys would hold up for minutes. */
+  /** Runs separately, because a million keys would hold up other work for minutes. */
   async function finishRevocations(): Promise<void> {
     const revoked = await users.finishDeletions(signal);
     if (revoked > 0) log.info({ keys: revoked }, 'API keys of deleted users revoked');
@@ -58,15 +58,15 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   /**
-   * Each step has an instant of its own: one may take hours, and sessions that began after it would look as if they came from a clock that was
-   * ahead. A step keeps its instant, since the clock could change while it runs.
+   * Each step reads the clock again. A step may take hours, and sessions that began after it would look as if their clock had been ahead.
+   * During a step, the time stays the same, because the clock could change while the step runs.
    */
   async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
     if (await clockWatch.isTrusted(now.toMillis())) await step({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
   }
 
-  /** First what erases contact data: a step that keeps failing must not prevent that. */
+  /** Erasing contact data comes first, so that another step that keeps failing can't prevent it. */
   const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
     async ({ clock }) => {
       const ended = await endOverdueCalls(dialing, clock, signal);
@@ -87,7 +87,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     },
   ];
 
-  /** In the log, which others keep: who changes the database cannot change the seal there. `admin audit verify` compares them. */
+  /** The log is stored elsewhere, so someone who changes the database can't change the seal there. `admin audit verify` compares them. */
   async function sealAudit(): Promise<void> {
     const { seq, hash } = await auditChain.state();
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
@@ -95,7 +95,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   const repeating = [repeat(finishRevocations, everyMinute), repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];
 
-  /** One run at a time: one that takes longer than the interval must not meet the next. */
+  /** Runs don't overlap, even if one takes longer than the interval. */
   function repeat(work: () => Promise<void>, every: Duration) {
     const run = () =>
       work().catch((err) => {
@@ -123,7 +123,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
 export type FirstUser = { email: string; password: string };
 
-/** Creates a staff user with a one-time password on a database without users: somebody has to be able to sign in first. */
+/** Creates a staff user with a one-time password if the database has no users, because someone has to be able to sign in first. */
 export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
   if ((await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;

@@ -7,22 +7,25 @@ import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
 import { watchedGauges } from './watched-gauges.ts';
 
-/** Connections of a database pool. */
+/** The connections of a database pool. */
 export type PoolUse = () => { used: number; free: number; waiting: number };
 
 export type Metrics = {
-  /** @param seconds from the request's arrival until its answer was ready */
+  /** @param seconds from the request's arrival until its response was ready */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
-  /** Each takes a function that finds the figures when Prometheus asks. */
+  /** Each takes a function that reads the figures when Prometheus scrapes. */
   watch: ReturnType<typeof gaugesOf>;
   registry: Registry;
 };
 
-/** Metrics for Prometheus. Labels come from closed lists: a path, address or identifier as a label would grow without bound. */
+/**
+ * Metrics for Prometheus. Labels come from fixed lists: with a path, address or identifier as a label, the number of series would grow
+ * without limit.
+ */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -44,7 +47,7 @@ export function createMetrics(version: string): Metrics {
     help: "Requests to the key-authenticated endpoints, by whether the key was accepted, refused, or couldn't be checked",
     labelNames: ['result'],
     registers,
-    // Computed when Prometheus asks, so that requests pay nothing for it.
+    // Computed when Prometheus scrapes, so that requests don't pay for it.
     async collect() {
       this.reset();
       for (const result of results) if (result !== 'throttled') this.inc({ result }, 0);
@@ -118,7 +121,10 @@ export function createMetrics(version: string): Metrics {
   };
 }
 
-/** Gauges that are read when Prometheus asks. What does not need the database is read without it, and shows while that is away. */
+/**
+ * Gauges that are read when Prometheus scrapes. Those that don't need the database are read separately, so that they're available without
+ * it.
+ */
 function gaugesOf(registry: Registry) {
   return {
     queue: watchedGauges(registry, {
@@ -167,12 +173,12 @@ function gaugesOf(registry: Registry) {
   };
 }
 
-// Prometheus sees the first of a label's values only as an increase if the value was there, at 0, before.
+// Prometheus sees the first increase of a counter only if it was there, at 0, before.
 const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
 const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
 const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
 
-/** What a request's status says of its credentials. */
+/** Says what a request's status means for its credentials. */
 function resultOf(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';

@@ -11,21 +11,21 @@ import { networksOf, providerOf } from '../domain/sign-in/networks.ts';
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/** How many may wait in each of the two queues, and for about how long, in ms: on a busy machine, fewer wait. */
+/** How many attempts may wait in each of the two queues, and for about how long, in ms. On a busy machine, fewer wait. */
 const queue = { longest: 32, shortest: 4, wait: 1_500 };
-/** In ms, on a quiet machine: 20 for a check, and as long for a rest. */
+/** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
-/** In ms: on a busy machine a check takes long, and the rest must not take as long again. */
+/** In ms. On a busy machine, a check takes long, and the pause must not take as long again. */
 const longestRest = 100;
-/** In ms. No one waits for longer, even if the database hangs. */
+/** In ms. No one waits for longer than this, even if the database hangs. */
 const longestWait = 10_000;
 
-/** New passwords are made by users who are signed in. */
+/** New passwords come from users who are signed in. */
 const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
 
 /**
- * Checks one password at a time: argon2 shares libuv's threads with the database, and takes 19 MiB for each check. After each check it rests
- * as long as the check took, so that a flood of sign-ins gets half of one processor core at most.
+ * Checks one password at a time, because argon2 shares libuv's threads with the database and takes 19 MiB for each check. After each check,
+ * it pauses for the same time, so that a flood of sign-ins gets at most half of one processor core.
  *
  * @param cost of each new hash, with the memory in KiB
  */
@@ -40,7 +40,7 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
       salt: Buffer.from(randomness.bytes(saltBytes)),
     });
 
-  // Checked where no such user exists, so that both take the same time.
+  // Unknown users are checked against this hash, so that both cases take the same time.
   let nobody: string | undefined;
 
   return {
@@ -59,22 +59,22 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
 }
 
 type Turn<Prepared, Result> = {
-  /** May wait for the database, so it overlaps with the rest. */
+  /** This may wait for the database, so it overlaps with the pause. */
   prepare: () => Promise<Prepared>;
   work: (prepared: Prepared) => Promise<Result>;
-  /** Whether a rest follows. */
+  /** Whether a pause follows. */
   rests: boolean;
 };
 
 type Waiting = { run: () => Promise<void>; refuse: () => void };
 
-/** Sessions and known devices wait in a queue of their own, and the two take turns: a flood of strangers doesn't hold them up. */
+/** Sessions and known devices have their own queue, and the two queues take turns, so a flood of strangers doesn't hold them up. */
 class PasswordQueue {
   readonly #most = () => Math.min(queue.longest, Math.max(queue.shortest, Math.floor(queue.wait / this.#turn)));
   readonly #vouched = new FairQueue<Waiting>(this.#most);
   readonly #strangers = new FairQueue<Waiting>(this.#most);
   #isRunning = false;
-  /** In ms, what a turn took lately. */
+  /** The recent duration of a turn, in ms. */
   #turn = usualTurn;
   #rested: Promise<unknown> = Promise.resolve();
 

@@ -7,34 +7,37 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
-/** In ms. A burst of refusals is one line for each address in that time, and an outage one for each route. */
+/** In ms. In this interval, a burst of refusals becomes one line per address, and an outage one line per route. */
 const writeEvery = 10_000;
-/** In ms. A proxy that is not trusted forwards all the time. */
+/** In ms. A proxy that isn't trusted forwards all the time. */
 const warnEvery = 3_600_000;
-/** Addresses in that line. */
+/** The maximum number of addresses in that line. */
 const mostPeers = 5;
 const ignoredForwarding =
   "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
-/** Lines of a kind at a time: a flood from many addresses must not fill the log. */
+/** The maximum number of lines of one kind at a time, because a flood from many addresses must not fill the log. */
 const mostLines = 100;
-/** Addresses of a kind, and attempts, that are kept until they are written: a flood must not fill the memory. */
+/** The maximum number of addresses of one kind, and of attempts, kept until they're written, because a flood must not fill the memory. */
 const mostKept = 10_000;
 const mostAttempts = 1_000;
 
-/** Faults of the core of one kind that get a line of their own in that time, since their answers name it. Other requests get one. */
+/**
+ * Within the interval, this many failures of one kind get their own lines, because their responses refer to the log. Other requests get one
+ * line.
+ */
 const mostFaults = 20;
 
 type Refusals = ObserveRefusals & {
-  /** A connection was cut off. */
+  /** Called when a connection was cut off. */
   onCut(address: string): void;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
 
 /**
- * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by the address that they came from, which fail2ban
- * can read, and an audit event for each user and address. Log lines have neither keys nor e-mail addresses. What is not served is logged when it
- * happens, and counted from then on.
+ * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by client address, which fail2ban can read, and
+ * an audit event for each user and address. Log lines contain neither keys nor email addresses. If a request can't be served, the first
+ * failure is logged immediately, and the following ones are counted.
  */
 export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const { users, activity } = ports.stores;
@@ -51,7 +54,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     const taken = [...attempts.values()];
     attempts = new Map();
     for (const { email, address } of taken) {
-      // Here, and not when the password is checked: that must take as long for an address that nobody has.
+      // The event is recorded here and not when the password is checked, because the check must take as long for an unknown email address.
       const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
       if (!user) continue;
       const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
@@ -59,7 +62,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     }
   }
 
-  /** One line an hour: either the operator reads it, or has told others to send the header. */
+  /** There's one line per hour: either the operator reads it, or has told others to send the header. */
   function warnOfForwarding(): void {
     const now = performance.now();
     if (now - warnedAt < warnEvery) return;
@@ -104,7 +107,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   };
 }
 
-/** Logs the first requests of a kind when they come, and the number of the others later: an outage fails thousands a second. */
+/** Logs the first requests of a kind immediately, and later the number of the others, because an outage fails thousands per second. */
 export function countNotServed(log: Logger) {
   type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
   let kinds = new Map<string, Kind>();
@@ -137,7 +140,7 @@ type Counted = { byAddress: ReadonlyMap<string, number>; others: number };
 
 function countByAddress() {
   let byAddress = new Map<string, number>();
-  /** From addresses that there was no room for. */
+  /** Counts refusals from addresses that there was no room for. */
   let others = 0;
   return {
     add(address: string): void {
@@ -154,10 +157,10 @@ function countByAddress() {
   };
 }
 
-/** A line for each of the addresses with the most refusals, and one for all others. */
+/** Writes a line for each of the addresses with the most refusals, and one for all others. */
 function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
   const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
-  // A trusted proxy may pass on anything in place of an address.
+  // A trusted proxy may forward anything instead of an address.
   for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
   const rest = counts.slice(mostLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);

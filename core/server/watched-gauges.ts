@@ -1,14 +1,14 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** One figure; or one for each value of the gauge's label. */
+/** One figure, or one for each value of the gauge's label. */
 type Reading = number | Readonly<Record<string, number>>;
 type Definition = { name: string; help: string; label?: string };
 
 /**
- * Gauges that one look fills when Prometheus asks, so that all of them are of the same instant, and of this scrape. Those without a figure,
- * since the look failed, say so: an old one would be worse.
+ * Sets several gauges with one read when Prometheus scrapes, so that all of them are from the same moment. If the read fails, the gauges
+ * have no value, because an old one would be misleading.
  *
- * @returns a function that begins to look
+ * @returns a function that starts the read
  */
 export function watchedGauges<Key extends string>(
   registry: Registry,

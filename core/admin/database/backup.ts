@@ -48,18 +48,24 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   output.answer({ backup: { file }, recorded, unfinished }, lines.join('\n'));
 }
 
-/** Files that this program names so while it writes them: a backup that was killed is never mistaken for a whole one. */
+/**
+ * Finds files with the name that a backup has while it's being written, so that one that was killed is never mistaken for a complete
+ * backup.
+ */
 function findUnfinished(file: string): string[] {
   try {
     const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal)?$/.test(name));
     return names.map((name) => join(dirname(file), name));
   } catch {
-    // Creating a file there says why.
+    // Creating a file in that folder will report the error.
     return [];
   }
 }
 
-/** From its audit event a core tells the age of the last backup. A database of an older schema, or a read-only one, takes no event. */
+/**
+ * Leaves the audit event from which a core computes the age of the latest backup. A database with an older schema, or a read-only one,
+ * can't store it.
+ */
 async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
   try {
     if ((await storage.schema()).missing.length > 0) return false;
@@ -71,7 +77,7 @@ async function record({ storage, ports, actor }: AdminContext, file: string): Pr
   }
 }
 
-/** @throws Problem `conflict` rather than to write over a file */
+/** @throws Problem `conflict` instead of overwriting a file */
 function refuseExisting(file: string): void {
   if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
 }
@@ -84,7 +90,7 @@ function createFile(file: string): void {
   }
 }
 
-/** A link where the file system has any: unlike a rename, it never replaces a file that has just been made. */
+/** Uses a hard link if the file system supports it: unlike a rename, it never replaces a file that was just created. */
 function takeName(partial: string, file: string): void {
   try {
     linkSync(partial, file);
@@ -95,24 +101,25 @@ function takeName(partial: string, file: string): void {
   }
 }
 
-/** In the format of PostgreSQL's own tool, which `pg_restore` reads. Others may have schemas in the same database, and tables in the same schema. */
+/** Writes the format that `pg_restore` reads. The database may contain other programs' schemas, and the schema other programs' tables. */
 async function dump(database: Database, url: string, file: string): Promise<void> {
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await leaveOutOthers(database, schema))];
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
-  // Through this process: when it is killed, pg_dump fails at its next write. Otherwise it would keep its locks, and migrations waiting.
+  // The output goes through this process, so if it's killed, pg_dump fails at its next write. Otherwise, pg_dump would keep its locks and
+  // block migrations.
   const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
   await Promise.all([ended(tool), written]);
 }
 
-/** `--schema=public` would have a plain `pg_restore` create the schema `public`, which each database already has. */
+/** With `--schema=public`, a plain `pg_restore` would try to create the schema `public`, which already exists in every database. */
 async function chooseSchema(database: Database, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];
   const others = await database.query<{ name: string }>(
     `SELECT nspname AS name FROM pg_namespace WHERE nspname <> 'public' AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`,
   );
   const exclusions = others.map(({ name }) => `--exclude-schema=${quoted(name)}`);
-  // To name one leaves out the others. This one is in each database, and is never dumped.
+  // Naming one extension excludes all others. Every database has this one, and it's never dumped.
   return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
 }
 
@@ -125,7 +132,7 @@ async function leaveOutOthers(database: Database, schema: string): Promise<strin
   return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
 }
 
-/** Of a newer release this program doesn't know which tables it has added. */
+/** This program doesn't know which tables a newer release has added. */
 async function isNewer(database: Database): Promise<boolean> {
   const { added } = await schemaState(database).catch(() => ({ added: ['unknown'] }));
   return added.length > 0;

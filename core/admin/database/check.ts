@@ -38,7 +38,7 @@ async function runCheck({ storage, location, output, ports }: AdminContext, opti
   return ok;
 }
 
-/** A warning does not fail the check. */
+/** A warning doesn't fail the check. */
 type Finding = { name: string; ok: boolean; detail: string; warning?: true };
 
 function markOf({ ok, warning }: Finding): string {
@@ -46,7 +46,7 @@ function markOf({ ok, warning }: Finding): string {
   return ok ? 'ok   ' : 'FAIL ';
 }
 
-/** What would make a core lose data, or let a stranger in. */
+/** Looks for anything that would make a core lose data or let a stranger in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
@@ -79,7 +79,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
   return Number(counted.users);
 }
 
-/** As the cores see it that run now. */
+/** Reports what the running cores have recorded. */
 async function dialerState(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
   if (trouble) throw new Error(`the provider hasn't taken a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
@@ -89,7 +89,7 @@ async function dialerState(ports: Ports): Promise<string> {
   return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;
 }
 
-/** Compares the kept counts of API keys with the keys themselves. */
+/** Compares the stored counts of API keys with the keys themselves. */
 async function recount(database: Database, repair: boolean): Promise<string> {
   const wrong = await countWrongCounts(database);
   if (wrong === 0) return 'match the API keys';
@@ -114,7 +114,7 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
   return [integrity, room, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
 }
 
-/** In MB: for a day of many calls, or a migration. */
+/** Enough for a day with many calls, or for a migration. */
 const enoughRoom = 256;
 
 function roomOf(filename: string): string {

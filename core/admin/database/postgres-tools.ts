@@ -4,22 +4,22 @@ import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { addressesOf } from '../../storage/engine/postgres/postgres-hosts.ts';
 
-/** One of PostgreSQL's own programs, and its messages on standard error. */
+/** One of PostgreSQL's own programs, with its messages on standard error. */
 type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
 
-/** The address goes through the environment, which `ps` does not show. */
+/** Passes the address in the environment, which `ps` doesn't show. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
   const child = spawn(name, args, { env: { ...process.env, ...environmentOf(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  // A tool that has ended takes no more input: its exit code says why.
+  // A tool that has exited doesn't read any more input. Its exit code says why.
   child.stdin.on('error', () => undefined);
   return { name, child, complaint: () => complaint };
 }
 
-/** @throws Problem `unavailable` when the tool is not installed, or fails */
+/** @throws Problem `unavailable` if the tool isn't installed or fails */
 export async function ended({ name, child, complaint }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
     throw new Problem('unavailable', `${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
@@ -27,17 +27,17 @@ export async function ended({ name, child, complaint }: PostgresTool): Promise<v
   if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
 }
 
-/** @returns the schema that has, or will have, the tables */
+/** @returns the schema that contains, or will contain, the tables */
 export async function ownSchema(database: Database): Promise<string> {
   const [found] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if (!found?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
   return found.schema;
 }
 
-/** A name in quotes is a name; otherwise PostgreSQL's programs take it for a pattern. */
+/** Without quotes, PostgreSQL's programs treat a name as a pattern. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** The error alone, and what depends on what: PostgreSQL adds rows, which can be personal data, as its context. */
+/** Keeps only the error and what depends on what: PostgreSQL adds rows as context, which may be personal data. */
 function cause(complaint: string): string {
   const lines = complaint.trim().split('\n');
   const [error = lines[0] ?? ''] = lines.filter((line) => /error/i.test(line));
@@ -45,7 +45,7 @@ function cause(complaint: string): string {
   return [error, ...dependents].join('; ');
 }
 
-/** What the core means by `sslmode`, in the words of PostgreSQL's own programs. */
+/** Translates the core's interpretation of `sslmode` for PostgreSQL's own programs. */
 const sslModes: Record<string, string> = {
   'no-verify': 'require',
   prefer: 'verify-full',
@@ -66,7 +66,7 @@ function environmentOf(url: string): Record<string, string> {
     PGDATABASE: decodeURIComponent(pathname.slice(1)),
     PGOPTIONS: option('options'),
     PGSSLMODE: sslMode,
-    // Where none is named, Node asks the authorities that it knows. PostgreSQL's programs ask those of the system from version 16 on.
+    // By default, Node trusts the authorities that it ships with. PostgreSQL's programs can use the system's since version 16.
     PGSSLROOTCERT: option('sslrootcert') || (sslMode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: option('sslcert'),
     PGSSLKEY: option('sslkey'),

@@ -36,13 +36,13 @@ async function refuseNewer(database: Database): Promise<void> {
     throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
 }
 
-/** `pg_restore` puts tables into the schema that they came from, and into no other. */
+/** `pg_restore` restores tables only into the schema that they came from. */
 function otherSchema(file: string, from: string, to: string): Problem {
   const what = `The tables in ${file} are in the schema ${from}, but this user's search_path resolves to ${to}.`;
   return new Problem('conflict', `${what} Create the schema ${from}, then restore as a user whose search_path starts with it.`);
 }
 
-/** Reads from a dump which schema its tables are in, and the migrations that it lacks. */
+/** Reads from a dump which schema its tables are in, and which migrations are missing. */
 async function inspect(url: string, file: string): Promise<{ schema: string; missing: string[] }> {
   try {
     closeSync(openSync(file, 'r'));
@@ -63,10 +63,10 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
   return { schema: unquoted(schema), missing: missingMigrations(applied, file) };
 }
 
-/** As PostgreSQL quotes a name that is not a plain word. */
+/** Reverses how PostgreSQL quotes a name that isn't a plain word. */
 const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
-/** @returns the id of the server's process that serves this connection */
+/** @returns the ID of the server process that serves this connection */
 async function refuseOthers(database: Database): Promise<number> {
   const [found] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
@@ -82,7 +82,7 @@ const others = (own: string) => `datname = current_database() AND application_na
 
 type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
-/** The API keys that are revoked, and the users who are deleted or disabled before the restore. */
+/** The API keys that were revoked, and the users who were deleted or disabled, before the restore. */
 async function findGone({ read }: Database): Promise<Gone> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {
@@ -101,12 +101,12 @@ async function findGone({ read }: Database): Promise<Gone> {
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
   const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
-  // A user with many keys is deleted in steps. The row goes last.
+  // A user with many keys is deleted in steps, and the user's row goes last.
   if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
 
-/** The keys and users that the restore has brought back. */
+/** Finds the keys and users that the restore has brought back. */
 async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
@@ -133,8 +133,9 @@ async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
 }
 
 /**
- * Replaces all that is Callkey's in one transaction, and nothing else that is in the schema. `pg_restore --clean` drops only what the backup
- * contains: a table that a later release has added would make its migration fail. A core that starts meanwhile waits for the migrations' lock.
+ * Replaces everything of Callkey's in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only what the backup
+ * contains: if a later release had added a table, its migration would then fail. A core that starts in the meantime waits for the
+ * migrations' lock.
  */
 async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callkey-restore-'));
@@ -152,24 +153,27 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
   const done = ended(psql);
-  // Awaited below: a rejection before then would end the process.
+  // This is awaited below. An unhandled rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
-  // When psql fails, nothing reads pg_restore's output any more, and it would wait for ever.
+  // If psql fails, nothing reads pg_restore's output any more, and pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
   const failure = await ended(restoring).then(
     () => undefined,
     (error: unknown) => error,
   );
-  // Without the COMMIT, the server rolls all back.
+  // Without the COMMIT, the server rolls everything back.
   stdin?.end(failure === undefined ? 'RESET search_path;\nDELETE FROM sessions;\nCOMMIT;\n' : '');
   await done;
   if (failure !== undefined) throw failure;
 }
 
-/** The lines of a backup's table of contents that are Callkey's: a backup also has functions and types of others in the same schema. */
+/**
+ * Selects the lines of a backup's table of contents that are Callkey's, because a backup also contains other programs' functions and types
+ * in the same schema.
+ */
 async function ownEntries(url: string, file: string): Promise<string> {
   const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);
   const [, listed] = await Promise.all([ended(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
@@ -186,7 +190,7 @@ const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|${ownFunction}|ACL 
 
 const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
-/** Without CASCADE: a view of somebody else's stops the restore instead of disappearing. */
+/** Doesn't use CASCADE, so that another program's view stops the restore instead of disappearing. */
 const opening = (own: number) => `BEGIN;
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN

@@ -5,21 +5,21 @@ export type RevivedKey = { id: string; name: string; creatorId: string; creatorN
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
 export type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
-/** The API keys that were revoked, and the users who were deleted or disabled since the backup: a restore brings them back. */
+/** A restore brings back API keys that were revoked, and users who were deleted or disabled, since the backup. */
 export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[] };
 
 export type RestoreResult = {
-  /** Where the replaced database is now; null where there was none, or it is not kept. */
+  /** The path of the replaced database; null if there was none or it wasn't kept. */
   before: string | null;
-  /** Null where the replaced database cannot be read. */
+  /** Null if the replaced database can't be read. */
   revived: Revived | null;
-  /** The migrations that the backup lacks. */
+  /** The migrations that are missing from the backup. */
   missing: string[];
 };
 
 /**
  * @param applied the migrations of a backup
- * @returns those that it lacks
+ * @returns the migrations that it doesn't have yet
  * @throws Problem `invalid` or `conflict`
  */
 export function missingMigrations(applied: readonly string[], file: string): string[] {

@@ -18,7 +18,9 @@ import {
   type RevivedUser,
 } from './restore-result.ts';
 
-/** SQLite keeps the first three beside a database, and would apply them to the backup that replaces it; cores refuse one with the fourth. */
+/**
+ * SQLite would apply the first three files of a previous database to the backup that replaces it. With the fourth, cores refuse to start.
+ */
 const companions = ['-wal', '-shm', '-journal', '-overwritten'];
 
 export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
@@ -53,13 +55,13 @@ function refuseLiveFile(file: string, target: string): void {
     throw new Problem('invalid', `${file} is a database in use, not a backup: ${file}${live} exists. To make a backup: admin backup`);
 }
 
-/** Checks the copy of a backup, and makes it ready. @returns the migrations that it lacks */
+/** Checks and prepares the copy of a backup. @returns the migrations that it doesn't have yet */
 async function prepare(copy: string, file: string): Promise<string[]> {
   const database = open(copy);
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
-    // Without the end of an empty last page, SQLite finds nothing wrong.
+    // SQLite doesn't notice if the end of an empty last page is missing.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
     if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
@@ -75,7 +77,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   }
 }
 
-/** A database that was deleted can have left its companions behind. */
+/** A deleted database can have left its companion files behind. */
 function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
   moveCompanions(target, before);
   linkUnlessThere(copy, target);
@@ -89,7 +91,7 @@ async function replace(target: string, copy: string, before: string): Promise<Om
     const revived = await lock(database, copy, target);
     linkSync(target, before);
     moveCompanions(target, before);
-    // A rename replaces in one step: a core that starts now finds the old or the new database, never none.
+    // A rename replaces the file in one step, so a core that starts now finds either the old or the new database.
     renameSync(copy, target);
     flushToDisk(dirname(target));
     return { before, revived };
@@ -99,10 +101,10 @@ async function replace(target: string, copy: string, before: string): Promise<Om
 }
 
 /**
- * Locks the database against all other connections, until this one is closed. SQLite leaves WAL mode only if no other connection has the
- * file open, and writes the WAL back then; outside WAL mode, an exclusive transaction also excludes readers.
+ * Locks the database against all other connections until this one is closed. SQLite leaves WAL mode only if no other connection has the
+ * file open, and then writes the WAL back. Outside WAL mode, an exclusive transaction also excludes readers.
  *
- * @returns null when the database cannot be read, which is a reason to restore
+ * @returns null if the database can't be read, which is a reason to restore
  */
 async function lock(database: Knex, copy: string, target: string): Promise<Revived | null> {
   try {
@@ -131,7 +133,7 @@ async function revivedBy(database: Knex): Promise<Revived> {
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
-  // A user with many keys is deleted in steps. The row goes last.
+  // A user with many keys is deleted in steps, and the user's row goes last.
   const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
   const users: RevivedUser[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
@@ -141,7 +143,7 @@ async function revivedBy(database: Knex): Promise<Revived> {
 }
 
 async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser[]> {
-  // A backup of an earlier release knows no disabled users.
+  // A backup from an earlier release has no disabled users.
   const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
   return database.raw(
     `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
@@ -167,14 +169,14 @@ function moveCompanions(target: string, before: string): void {
   for (const suffix of companions) if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${before}${suffix}`);
 }
 
-/** A core runs under a user of its own, who must be able to open what root has restored. */
+/** The core's own user must be able to open what root has restored. */
 function copyOwner(copy: string, like: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(like);
   chownSync(copy, uid, gid);
 }
 
-/** One plain connection: the core's settings would change the file. */
+/** Opens one plain connection, because the core's settings would change the file. */
 function open(filename: string): Knex {
   return knex({
     client: 'sqlite3',

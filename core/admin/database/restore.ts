@@ -28,8 +28,8 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
 }
 
 /**
- * Puts a backup in the place of the database: all of it or nothing, and not while a core runs on it. Does not restore sessions, which would
- * undo a sign-out or a password reset.
+ * Replaces the database with a backup, completely or not at all, and only if no core is using it. Doesn't restore sessions, because that
+ * would undo sign-outs and password resets.
  */
 async function runRestore(settings: Settings, path: string, { revokeAgain = false }: { revokeAgain?: boolean }): Promise<boolean> {
   const { location, isDatabaseNamed, output, fileOf } = settings;
@@ -56,7 +56,7 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
 async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
   for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
   for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
-  // Those of deleted users have gone with them.
+  // The keys of deleted users were deleted with them.
   const deleted = new Set(users.map(({ id }) => id));
   for (const { id, creatorId } of apiKeys) if (!deleted.has(creatorId)) await revokeVisible(ports, everyKey, actor, id, false);
 }

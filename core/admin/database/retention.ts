@@ -26,10 +26,10 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
-/** In days. */
+/** This number of days stands for no limit. */
 const longerThanAny = 365_000;
 
-/** What the core works by. `isKnown` unless the default stands for a setting that only the core has. @throws Problem `conflict` */
+/** Returns the settings that the cores use. `isKnown` is false if only the defaults are known. @throws Problem `conflict` */
 async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
   const recorded = await ports.stores.retention.recordedDays();
   for (const [kind, variable] of [

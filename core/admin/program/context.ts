@@ -4,40 +4,40 @@ import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import type { Storage } from '../../storage/index.ts';
 import type { Output } from './output.ts';
 
-/** What a command works with while no database is open. */
+/** What a command has while no database is open. */
 export type Settings = {
   location: DatabaseLocation;
-  /** Whether DATABASE_URL is set: a forgotten one must not create a second database, which the core does not know. */
+  /** Whether DATABASE_URL is set. If someone forgot it, a command must not create a second database that the core doesn't use. */
   isDatabaseNamed: boolean;
   output: Output;
-  /** Makes the path of a file absolute, as seen from the caller's folder. */
+  /** Makes a path absolute, relative to the caller's folder. */
   fileOf(path: string): string;
-  /** Opens the database, whose schema has to be complete, and closes it again. */
+  /** Opens the database, which must have a complete schema, and closes it again. */
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };
 
-/** What a command works with. */
+/** What a command has while the database is open. */
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
-  /** Who runs the command, for the audit events. */
+  /** The user who runs the command, for audit events. */
   actor: Actor;
-  /** As RETENTION_DAYS and AUDIT_RETENTION_DAYS say, where they are set. */
+  /** The values of RETENTION_DAYS and AUDIT_RETENTION_DAYS, if they're set. */
   givenDays: Partial<RetentionDays>;
   readInput(): Promise<string>;
 };
 
 /**
- * What a command needs: `use` a complete schema; `fill` the same, and an empty or missing database is set up first; `migrate` any schema,
- * and a missing database is created; `inspect` any schema.
+ * What a command requires. `use`: a complete schema. `fill`: the same, but an empty or missing database is set up first. `migrate`: any
+ * schema, and a missing database is created. `inspect`: any schema.
  */
 export type Access = 'use' | 'fill' | 'migrate' | 'inspect';
 
 type Run<Context, Input extends unknown[]> = (context: Context, ...input: Input) => Promise<unknown>;
 
-/** Makes a commander action of a function that takes the command's arguments, then its options. */
+/** Turns a function that takes the command's arguments and then its options into a commander action. */
 export type Runner = {
-  /** Opens the database for a command and closes it again. A command that has found a problem answers false. */
+  /** Opens the database for a command, and closes it again. A command returns false if it found a problem. */
   withDatabase<Input extends unknown[]>(run: Run<AdminContext, Input>, access?: Access): (...input: Input) => Promise<void>;
   withoutDatabase<Input extends unknown[]>(run: Run<Settings, Input>): (...input: Input) => Promise<void>;
 };

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 
 /**
- * Makes a file's path absolute, as seen from the caller's folder. `npm run admin` changes to the project's folder first, and says in INIT_CWD
- * where the caller is.
+ * Makes a path absolute, relative to the caller's folder. `npm run admin` first changes to the project's folder, and passes the caller's
+ * folder in INIT_CWD.
  */
 export function fileOfCaller(environment: Readonly<Record<string, string | undefined>>, file: string): string {
   const { npm_lifecycle_event: script, INIT_CWD: folder } = environment;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Adds examples to a command's help. Each is what comes after the program's name. */
+/** Adds examples to a command's help. Each example is given without the program's name. */
 export function withExamples(command: Command, ...examples: readonly string[]): Command {
   return command.addHelpText('after', () => {
     const { name } = programOf(command);

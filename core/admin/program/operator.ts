@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { operator } from '../../domain/audit/audit.ts';
 import type { Actor } from '../../domain/model.ts';
 
-/** The operator, with the name that the system knows them by: `local:callkey`, or `local:ada (as callkey)` by way of sudo. */
+/** Names the operator as the system does: `local:callkey`, or `local:ada (as callkey)` through sudo. */
 export function operatorOf(environment: Readonly<Record<string, string | undefined>>): Actor {
   const name = systemUser();
   const sudoer = environment['SUDO_USER'];
@@ -10,7 +10,7 @@ export function operatorOf(environment: Readonly<Record<string, string | undefin
   return { ...operator, address: `${operator.address}:${who}` };
 }
 
-/** A container may run under an id without a name. */
+/** A container may run as a user ID that has no name. */
 function systemUser(): string {
   try {
     return userInfo().username;

@@ -1,9 +1,9 @@
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 
-/** Writes answers and errors as one JSON object each, or as text. */
+/** Writes results and errors, as text or as one JSON object each. */
 export type Output = {
   answer(json: object, text: string): void;
-  /** Goes to standard error, which leaves standard output to the answer: as JSON, too, where answers are. */
+  /** Writes to standard error, so that standard output has only the result. Writes JSON if results are JSON. */
   error(code: string, text: string): void;
 };
 
@@ -17,7 +17,7 @@ export function outputTo(streams: Streams, asJson: boolean): Output {
   };
 }
 
-/** For text from outside within a line: a line break in it would begin a line that looks like ours. */
+/** Cleans text from outside for use within a line: a line break in it could start a line that looks like ours. */
 export function oneLine(text: string): string {
   return stripControls(text.replace(/\s+/g, ' ')).trim();
 }

@@ -1,12 +1,12 @@
 import { eastAsianWidth } from 'get-east-asian-width';
 import { oneLine } from './output.ts';
 
-/** Columns of a terminal that a name may take. */
+/** The maximum width of a name, in terminal columns. */
 const nameWidth = 40;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Columns, as wide as their widest cell. */
+/** Aligns columns to their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows.map((row) => row.map(oneLine))];
   const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? '')), 0));
@@ -20,7 +20,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     .join('\n');
 }
 
-/** A name for a cell: whole if it is short. Identifiers and addresses stay whole, since people copy them. */
+/** Shortens a name for a table cell. Identifiers and addresses aren't shortened, because people copy them. */
 export function shortName(name: string): string {
   const line = oneLine(name);
   if (widthOf(line) <= nameWidth) return line;
@@ -34,7 +34,7 @@ export function shortName(name: string): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** In columns of a terminal: of Chinese, Japanese and Korean characters and emoji each takes two, a combining mark none. */
+/** Measures text in terminal columns. Chinese, Japanese and Korean characters and emoji take two columns each, and combining marks none. */
 function widthOf(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);

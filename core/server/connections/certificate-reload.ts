@@ -3,13 +3,13 @@ import { unwatchFile, watchFile } from 'node:fs';
 import type { Logger } from 'pino';
 import { readTls, type Tls } from '../start/config.ts';
 
-/** In ms. The files are looked at, not subscribed to: a subscription stays with the old file where a renewal replaces a link to it. */
+/** In ms. The files are polled instead of watched, because a watcher would stay with the old file if a renewal replaces a symbolic link. */
 const interval = 5_000;
 
 /**
- * Takes renewed certificates into use, for new connections and without a restart.
+ * Uses renewed certificates for new connections, without a restart.
  *
- * @returns ends it
+ * @returns a function that stops it
  */
 export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Logger): () => void {
   let current = tls;
@@ -21,7 +21,7 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
       current = found;
       log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'certificate reloaded');
     } catch (err) {
-      // Of certificate and key, one may be there before the other.
+      // One of certificate and key may arrive before the other.
       log.warn({ err }, 'certificate not reloaded: still using the previous one');
     }
   };

@@ -6,8 +6,8 @@ import { peerOf } from '../../http/middleware/client-address.ts';
 import { takeTurns } from './turns.ts';
 
 /**
- * Why a connection was cut off: there was no room for it (`refused`), it did nothing and made room for a new one (`idle`), its client
- * didn't read an answer (`unread`), or too much waited behind requests under way (`waiting`).
+ * Why a connection was cut off: there was no room for it (`refused`), it was idle and made room for a new one (`idle`), its client didn't
+ * read a response (`unread`), or too many bytes were waiting behind requests in progress (`waiting`).
  */
 export const cutReasons = ['refused', 'idle', 'unread', 'waiting'] as const;
 export type CutReason = (typeof cutReasons)[number];
@@ -17,44 +17,45 @@ export type ObserveCut = (reason: CutReason, address: string) => void;
 
 export const connectionLimits = {
   /**
-   * Open connections from one network (one IPv4 address, or a /64 of IPv6), and in all. At the limit, a new one takes the place of one that
-   * does nothing. Too low would be worse than too high: many integrators may share an address, while a thousand connections take some 10 MB.
+   * The maximum number of open connections from one network (an IPv4 address, or a /64 of IPv6), and in total. At the limit, a new
+   * connection replaces an idle one. Too low would be worse than too high: many integrators may share an address, while a thousand
+   * connections take only about 10 MB.
    */
   ofNetwork: 1_000,
   inAll: 10_000,
-  /** In ms. If no byte of an answer could be sent for so long, its client doesn't read: lost packets are sent again within seconds. */
+  /** In ms. If no byte of a response could be sent for this long, its client isn't reading: lost packets are sent again within seconds. */
   unread: 10_000,
   lookEvery: 2_000,
-  /** In ms, for a connection without a request when its listener drains: a client that has just opened one is about to send. */
+  /** In ms. Applies to a connection without a request when its listener drains, because a client that has just connected is about to send one. */
   firstRequest: 1_000,
 };
 
 type Connection = {
-  /** With TLS, `outer` carries `inner`. Without, and until the handshake is done, they are the same. */
+  /** With TLS, `outer` carries `inner`. Without TLS, and until the handshake is complete, they're the same. */
   outer: Socket;
   inner: Socket;
   state: 'silent' | 'busy' | 'idle';
   crowds: readonly Crowd[];
-  /** Bytes of answers that couldn't be sent, as of the last look, and since when there are so many. */
+  /** The unsent bytes of responses at the last check, and since when that number hasn't changed. */
   unsent: number;
   unsentSince: number;
 };
 
-/** Those of a network, or all. The silent ones have not sent a request so far. A set has the oldest first. */
+/** The connections of one network, or all. The silent ones haven't sent a request yet. Sets are ordered from oldest to newest. */
 type Crowd = { name: string; most: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
-  /** Closes each connection as soon as it does nothing. */
+  /** Closes each connection as soon as it's idle. */
   end(): void;
-  /** Closes each connection now. */
+  /** Closes each connection immediately. */
   abort(): void;
 };
 
 /**
- * Bounds what connections take, so that no client can take the service from others: how many there are, how much each may ask at once
- * (`turns.ts`), and how long an answer may wait for its client.
+ * Limits what connections can use, so that no client can block the others: how many there are, how much each may request at the same time
+ * (`turns.ts`), and how long a response may wait for its client.
  *
- * @param isProxy whether an address is that of a trusted proxy, which has the connections of many clients
+ * @param isProxy whether an address belongs to a trusted proxy, whose connections come from many clients
  */
 export function boundConnections(
   server: Server,
@@ -65,7 +66,7 @@ export function boundConnections(
   const everyone = crowdOf('', limits.inAll);
   const networks = new Map<string, Crowd>();
   const connections = new WeakMap<Socket, Connection>();
-  /** By the client's address and port: a TLS server doesn't say which connection it has secured. */
+  /** Connections by the client's address and port, because a TLS server doesn't say which connection it has secured. */
   const unsecured = new Map<string, Connection>();
   let isEnding = false;
 
@@ -130,7 +131,7 @@ export function boundConnections(
     }
   }
 
-  // Before what takes turns: it finds the connection known.
+  // This comes before the code that handles turns, which expects a known connection.
   server.on('connection', admit).on('secureConnection', secure);
   takeTurns(server, (socket) => {
     const connection = connections.get(socket);
@@ -183,7 +184,10 @@ function portOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 
-/** Node's own queue, and what of it the system hasn't taken: a long answer is one entry of the queue until its last byte is sent. */
+/**
+ * Includes Node's own queue and what the system hasn't accepted from it: a long response is one entry in the queue until its last byte is
+ * sent.
+ */
 function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;
   const handle: object | null = Reflect.get(socket, '_handle');

@@ -1,18 +1,18 @@
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
-/** In ms. A listener closes after it in any case. */
+/** In ms. A listener closes after this time in any case. */
 const patience = 1_000;
 
-/** What Node has of a listening socket and of a connection. It documents neither. */
+/** Node's internal handle of a listening socket and of a connection. Node doesn't document either. */
 type Handle = { listen?(backlog: number): number; getpeername?(address: object): number };
 
 /**
- * Closes a server's listening socket and resets no connection that is open already: the system resets those that wait to be accepted, and
- * their clients can't know whether their requests were executed.
+ * Closes a server's listening socket without resetting open connections. Otherwise, the system would reset connections that wait to be
+ * accepted, and their clients couldn't know whether their requests were executed.
  *
- * On Linux, a queue of length 0 has room for one connection. If a connection of our own waits in it, no other one does, and none can come:
- * the system drops the packets that open one, and clients send them again a second later, to a closed port.
+ * On Linux, a queue of length 0 has room for one connection. If one of our own connections waits in it, no other connection can: the system
+ * drops the packets that would open one, and clients send them again a second later, to a closed port.
  */
 export async function closeListeningSocket(server: Server): Promise<void> {
   const until = performance.now() + patience;
@@ -22,11 +22,11 @@ export async function closeListeningSocket(server: Server): Promise<void> {
   server.close();
 }
 
-/** Opens a connection. Whoever awaits this goes on before the event loop accepts anything. */
+/** Opens a connection. The code that awaits this continues before the event loop accepts anything. */
 function ownConnectionWaits(server: Server): Promise<boolean> {
   const own = connect(ownAddress(server)).on('error', () => undefined);
   return new Promise((resolve) => {
-    // The socket has asked the system by then, which opens a connection within the machine at once if there is room for it.
+    // By then, the socket has asked the system, which immediately opens a connection within the machine if there's room for it.
     process.nextTick(() => {
       resolve(handleOf(own)?.getpeername?.({}) === 0);
       setImmediate(() => own.destroy());
@@ -34,7 +34,7 @@ function ownConnectionWaits(server: Server): Promise<boolean> {
   });
 }
 
-/** Until the queue has lost a connection: its place is free then. */
+/** Waits until the queue has lost a connection, so that its place is free. */
 function anotherTurn(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {

@@ -14,11 +14,11 @@ export const drainDeadline = Duration.fromObject({ seconds: 10 });
 
 export type Listener = {
   url: string;
-  /** Takes no new connections, and closes the open ones when every accepted request is answered, or at the deadline. */
+  /** Stops accepting connections, and closes the open ones once every accepted request has its response, or at the deadline. */
   drain(): Promise<void>;
-  /** For new connections. */
+  /** Applies to new connections. */
   useCertificate(tls: Tls): void;
-  /** Closes every connection now. */
+  /** Closes every connection immediately. */
   abort(): void;
 };
 
@@ -26,10 +26,10 @@ type Address = { name: 'public' | 'management'; host: string; port: number };
 
 type Outside = {
   tls: Tls | null;
-  /** Whether an address is that of a trusted proxy. */
+  /** Whether an address belongs to a trusted proxy. */
   isProxy(address: string): boolean;
   onCut: ObserveCut;
-  /** Lower ones in tests. */
+  /** Tests use lower limits. */
   limits?: typeof connectionLimits;
 };
 
@@ -64,7 +64,8 @@ export async function listen(handler: RequestListener, address: Address, { tls, 
 }
 
 function createServer(handler: RequestListener, tls: Tls | null): Server {
-  // Slow clients are cut off. Idle connections outlive those of most proxies, so that a proxy never sends on one that has just been closed.
+  // Slow clients are cut off. Idle connections last longer than those of most proxies, so that a proxy never sends a request on a
+  // connection that was just closed.
   const options = {
     headersTimeout: 10_000,
     requestTimeout: 30_000,
@@ -75,7 +76,7 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
   const server = tls
     ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
     : createHttpServer(options, handler);
-  // Node would answer 417 to an unknown expectation before anybody has checked the key.
+  // Otherwise, Node would return 417 for an unknown expectation before the key has been checked.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
 }

@@ -4,12 +4,15 @@ import { Server as TlsServer } from 'node:tls';
 import { SecureResponse } from './secure-response.ts';
 
 /**
- * What Node's parser has for its server. Node doesn't document it, and has no switch for what is done with it here: tests of
- * `test/http/connections.test.ts` fail if a later Node.js changes it.
+ * The part of Node's parser that a server uses. Node doesn't document it, and offers no setting for this. If a later Node.js changes it,
+ * tests in `test/http/connections.test.ts` fail.
  */
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
-  /** `kOnBody`. Set once: parsers go from one connection to the next. Without it, the parser drops the pieces of a body. */
+  /**
+   * The index of `kOnBody`. It's set once, because parsers are reused for other connections. Without it, the parser drops the chunks of a
+   * body.
+   */
   3: OnBody | null;
   socket: Socket;
   resume(): void;
@@ -18,37 +21,40 @@ type OnBody = (this: Parser, piece: Buffer) => void;
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
-/** Tells the parser to stop after the headers that it has just read (`HPE_PAUSED`), or to take what follows for another protocol. */
+/** Tells the parser to stop after the headers that it just read (`HPE_PAUSED`), or to treat what follows as another protocol. */
 const pauses = 21;
 const upgrades = 2;
 
-/** Of all connections. Clients that don't pipeline come first: whatever else the turn brings is not held up by more than these. */
+/**
+ * The limit for all connections together. Clients that don't pipeline come first, and whatever else the turn brings waits for no more than
+ * these.
+ */
 const startsInTurn = 4;
 
-/** The bytes of all waiting requests together. Without the bound, connections from many networks could fill the memory with them. */
+/** The bytes of all waiting requests together. Without this limit, connections from many networks could fill the memory. */
 const mostHeldBytes = 32 * 1024 * 1024;
 
 /**
- * How many pieces a body may come in, beside one for so many of its bytes. Each costs a callback, read or not: chunks of one byte would keep
- * the core busy for ten times as long as it takes to send them.
+ * A body may come in this many chunks, and one more for each of so many bytes. Each chunk costs a callback, read or not: one-byte chunks
+ * would keep the core busy for ten times as long as it takes to send them.
  */
 const mostPieces = 1_000;
 const bytesOfPiece = 64;
 
-/** Without an address, the parser would take no bytes for the end of the connection. */
+/** Without an address, the parser would treat no bytes as the end of the connection. */
 const nothing = Buffer.alloc(1).subarray(1);
 
 type Turns = {
-  /** A request, or its answer, is under way. */
+  /** Whether a request or its response is in progress. */
   isBusy: boolean;
-  /** The turn of the event loop in which its last request was started. */
+  /** The turn of the event loop in which the last request was started. */
   startedIn: number;
   response: ServerResponse | null;
-  /** What the body under way may still come in. */
+  /** How many more chunks the current body may come in. */
   piecesLeft: number;
-  /** The next request, of which the headers are read, and what the client has sent after them. */
+  /** The next request, whose headers have been read, and what the client has sent after them. */
   held: { start(): void; rest: Buffer[] } | null;
-  /** The answer is with the system, or the connection broken. */
+  /** Set when the response has been passed to the system, or the connection broke. */
   end(): void;
   observer: TurnObserver;
 };
@@ -58,15 +64,15 @@ const turnsOf = new WeakMap<Socket, Turns>();
 export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting(): void };
 
 /**
- * Starts a request only when the one before it on the same connection is answered, and reads nothing more until then. Node's server would
- * read and start pipelined requests without bound: one connection of a stranger would have the strength of thousands.
+ * Starts a request only when the previous one on the same connection has its response, and doesn't read anything more until then. Node's
+ * server would read and start pipelined requests without limit, so one connection could do as much as thousands.
  *
- * The parser stops at the headers of a request that has to wait. Only then has the one under way its whole body, so pausing the socket
- * can't keep it from its client. Waiting requests start a few in each turn of the event loop, one connection after the other.
+ * The parser stops at the headers of a request that has to wait. By then, the request in progress has its whole body, so pausing the socket
+ * can't keep it from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
  */
 export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver): void {
   let heldBytes = 0;
-  /** Those whose next request may start. */
+  /** The connections whose next request may start. */
   const ready = new Set<ParsedSocket>();
   let isStarting = false;
   let turn = 0;
@@ -91,21 +97,21 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     countPieces(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
-      // An answer may be whole before the parser has come to the end of what one read has brought.
+      // A response may be complete before the parser has reached the end of the data that was read.
       if (!turns.isBusy && turns.startedIn !== turn) {
         markStart(turns);
         return onIncoming(request, keepAlive);
       }
-      // Node keeps no order for CONNECT: `answerConnect` does.
+      // Node doesn't keep CONNECT in order; `answerConnect` does.
       if (request.method === 'CONNECT') return onIncoming(request, keepAlive);
-      // The parser can't be paused here. No client asks for another protocol behind a request that isn't answered.
+      // The parser can't be paused here. No client switches protocols behind a request that has no response yet.
       if (request.upgrade) return upgrades;
       turns.held = { start: () => void onIncoming(request, keepAlive), rest: [] };
       if (!turns.isBusy) startSoon();
       stopReading(socket);
       return pauses;
     };
-    // What reads a body to its end makes the socket read on.
+    // Reading a body to its end makes the socket read on.
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
     });
@@ -118,7 +124,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   function hold(socket: Socket, turns: Turns, bytes: Buffer): void {
     turns.held?.rest.push(bytes);
     heldBytes += bytes.buffer.byteLength;
-    // With TLS, one read may have several pieces.
+    // With TLS, one read may return several pieces.
     stopReading(socket);
     if (heldBytes <= mostHeldBytes) return;
     turns.observer.onTooMuchWaiting();
@@ -170,7 +176,8 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     start();
     parser.resume();
     const [first = nothing, ...more] = rest;
-    // As from the connection, and even if it's nothing: the parser has to come to the end of the request. The next one in it waits again.
+    // This passes on what came from the connection, even if it's empty, because the parser has to reach the end of the request. The next
+    // request in it waits again.
     socket.emit('data', more.length === 0 ? first : Buffer.concat(rest));
     if (!turns.held) socket.resume();
   }
@@ -194,14 +201,14 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     const earlier = turnsOf.get(socket)?.response;
     if (!earlier) return answerConnect(server, request, socket);
     earlier.once('close', () => answerConnect(server, request, socket));
-    // Node has stopped passing it on: a long answer would never be written to its end.
+    // Node has stopped forwarding this event, so a long response would never be written completely.
     socket.on('drain', () => earlier.emit('drain'));
   });
 }
 
 /**
- * At one piece too many, ends the connection. The parser can't be stopped in the middle of what one read has brought, but it can be kept from
- * copying the rest, piece by piece: for 300 connections, that took seconds and 100 MB.
+ * Ends the connection if there's one chunk too many. The parser can't be stopped in the middle of what was read, but it can be kept from
+ * copying the rest, chunk by chunk: for 300 connections, that took seconds and 100 MB.
  */
 function countPieces(parser: Parser): void {
   const onBody = parser[3];
@@ -212,7 +219,7 @@ function countPieces(parser: Parser): void {
       turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
       if (turns.piecesLeft < 0) {
         this[3] = null;
-        // Before the parser goes to another connection, which is when this one has closed.
+        // This must happen before the parser is reused for another connection, which is when this one has closed.
         setImmediate(() => {
           this[3] = count;
         });
@@ -227,7 +234,7 @@ function countPieces(parser: Parser): void {
 
 const counting = new WeakSet<OnBody>();
 
-/** Where the socket is paused already, reading may go on all the same: a `resume` that was under way starts it again. */
+/** Even if the socket is already paused, a pending `resume` may start reading again. */
 function stopReading(socket: Socket): void {
   if (socket.isPaused()) socket.emit('pause');
   else socket.pause();
@@ -241,7 +248,7 @@ const statusLines: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** As Node does where nobody listens for these errors. */
+/** Does what Node does if nothing listens for these errors. */
 function answerClientError(error: ClientError, socket: Socket, underWay: ServerResponse | null): void {
   if (socket.writable && !underWay?.headersSent) {
     socket.write(`HTTP/1.1 ${statusLines[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
@@ -250,12 +257,12 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 }
 
 /**
- * Answers CONNECT like every other method, so that nothing tells it apart: Node hands over a bare socket (RFC 9110 §9.3.6), and closes it
- * where nobody listens. It keeps no order for it either, and throws where an earlier request of the connection still has the socket: one
- * packet of a stranger would end the core. Upgrades arrive as ordinary requests while nobody listens for them.
+ * Handles CONNECT like every other method, so that callers can't tell it apart. Node would hand over a bare socket (RFC 9110 §9.3.6), or
+ * close it if nothing listens. It doesn't keep CONNECT in order either, and throws if an earlier request on the connection still has the
+ * socket, so one packet from a stranger would stop the core. Upgrades arrive as ordinary requests while nothing listens for them.
  */
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
-  // The earlier answer may have ended the connection.
+  // The earlier response may have ended the connection.
   if (!socket.writable) return;
   const response = new (server instanceof TlsServer ? SecureResponse : ServerResponse)(request);
   response.shouldKeepAlive = false;

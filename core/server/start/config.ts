@@ -8,40 +8,40 @@ import { isLoopback } from '#contract/server-address.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
 
-/** The checked environment. */
+/** The validated environment. */
 export type Config = Readonly<{
   host: string;
   port: number;
-  /** Seconds for which a draining core still takes requests, so that load balancers notice first that it is not ready. */
+  /** The number of seconds for which a draining core still accepts requests, so that load balancers notice that it isn't ready. */
   drainDelay: number;
   management: Readonly<{ host: string; port: number }> | null;
   tls: Tls | null;
   database: DatabaseLocation;
-  /** Newest first. Null: made once, and kept beside the SQLite file. */
+  /** Newest first. If null, a secret is generated and stored next to the SQLite file. */
   sessionSecrets: readonly string[] | null;
   trustedProxies: readonly string[];
-  /** Whether the public listener serves the console's page. */
+  /** Whether the public listener serves the console. */
   webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
   retentionDays: RetentionDays;
-  /** API keys that one user may have which have not expired. */
+  /** The maximum number of active API keys per user. */
   maxActiveKeys: number;
 }>;
 
-/** In PEM form. */
+/** Certificate and key in PEM format. */
 export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
 
 export type DialerConfig =
   | Readonly<{ kind: 'off' }>
   | Readonly<{ kind: 'simulated'; concurrency: number }>
-  /** Secrets: the newest first. */
+  /** Newest first. */
   | Readonly<{ kind: 'webhook'; concurrency: number; url: string; secrets: readonly string[]; deduplicates: boolean }>;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Stops the start, in one line that names the variable. */
+/** Stops the start with one line that names the variable. */
 export class ConfigError extends Error {
   constructor(variable: string, message: string) {
     super(`${variable}: ${message}`);
@@ -145,7 +145,7 @@ const schema = z.object({
 });
 
 /**
- * @param environment such as process.env; a variable set to nothing counts as unset
+ * @param environment such as process.env; a variable set to an empty string counts as unset
  * @throws ConfigError
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -156,7 +156,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
-    // No load balancer reaches loopback.
+    // Load balancers can't reach loopback.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
     tls: tlsOf(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
@@ -181,33 +181,33 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
-/** Contact data goes to this address: over https, or not over a network at all. */
+/** Contact data is sent to this address, so it must use https or stay on this machine. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** What `admin` is told about retention; undefined for what it isn't told. @throws ConfigError */
+/** Reads the retention settings of `admin`'s own environment; undefined for those that aren't set. @throws ConfigError */
 export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Partial<RetentionDays> {
   const env = parse(z.object({ RETENTION_DAYS: days.optional(), AUDIT_RETENTION_DAYS: days.optional() }), environment);
   const { RETENTION_DAYS: contacts, AUDIT_RETENTION_DAYS: auditEvents } = env;
   return { ...(contacts === undefined ? {} : { contacts }), ...(auditEvents === undefined ? {} : { auditEvents }) };
 }
 
-/** MAX_ACTIVE_KEYS_PER_USER alone, for `admin`. @throws ConfigError */
+/** Reads only MAX_ACTIVE_KEYS_PER_USER, for `admin`. @throws ConfigError */
 export function readMaxActiveKeys(environment: Readonly<Record<string, string | undefined>>): number {
   return parse(z.object({ MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys }), environment).MAX_ACTIVE_KEYS_PER_USER;
 }
 
-/** DATABASE_URL alone, for `admin`. @throws ConfigError */
+/** Reads only DATABASE_URL, for `admin`. @throws ConfigError */
 export function readDatabaseLocation(environment: Readonly<Record<string, string | undefined>>): DatabaseLocation {
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
 }
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  // Those that are asked for: `admin` may be run by a user who must not read the others' files.
+  // Reads only the requested variables, because `admin` may run as a user who must not read the other files.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;
     const file = set[variable];
@@ -221,10 +221,10 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
   throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is invalid');
 }
 
-/** Those whose value may come from a file, as service managers and containers give secrets. */
+/** These can be read from a file, as service managers and containers pass secrets. */
 const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
 
-/** The whole configuration of a core. */
+/** All variables of a core. */
 export const variableNames: readonly string[] = [...Object.keys(schema.shape), ...secretVariables.map((name) => `${name}_FILE`)];
 
 function readSecretFile(variable: string, file: string): string {
@@ -255,7 +255,7 @@ export function readTls(certFile: string, keyFile: string): Tls {
   return { certFile, keyFile, cert, key };
 }
 
-/** The reason is OpenSSL's. It contains nothing of the key. */
+/** The reason comes from OpenSSL, and doesn't contain any part of the key. */
 function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed): Parsed {
   try {
     return parse();

@@ -2,7 +2,7 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { keyValueLookalike } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
-/** Logs JSON lines. Callers log an allow-list of fields. As a last defence, anything that looks like a key value is redacted from the line. */
+/** Logs JSON lines. Callers log only fields on an allow-list. As a last defense, anything that looks like a key value is redacted. */
 export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -15,7 +15,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
   return pino(options, destination ?? standardOutput());
 }
 
-/** Written asynchronously, and dropped where it cannot be written: a log on a full disk, or a pipe without a reader, must not stop the service. */
+/** Writes asynchronously, and drops lines that can't be written: a full disk, or a pipe that no one reads, must not stop the service. */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 });
   let isFailing = false;
@@ -25,7 +25,7 @@ function standardOutput(): DestinationStream {
   output.on('write', () => {
     isFailing = false;
   });
-  // At exit the library retries to write the rest until it succeeds, which on a full disk is for ever.
+  // At exit, the library retries until it has written everything. On a full disk, that's forever.
   process.prependListener('exit', () => {
     if (isFailing) output.destroy();
   });
@@ -38,7 +38,7 @@ function scrub(text: string): string {
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
 
-/** Name, message, code, stack and cause: not the properties that libraries hang on errors, such as a statement's parameters. */
+/** Logs the name, message, code, stack and cause, but not properties that libraries attach to errors, such as a statement's parameters. */
 function errorOf(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
   const logged: LoggedError = { type: error.name, message: error.message };

@@ -8,9 +8,9 @@ import { flushToDisk } from './flush.ts';
 import { asDatabaseError } from './start-errors.ts';
 
 /**
- * The secrets that sign session cookies: those of the environment, or one that is made once and kept beside the SQLite file.
+ * Returns the secrets that sign session cookies: those in the environment, or one that's generated once and stored next to the SQLite file.
  *
- * @throws ConfigError if there is no place for it, or what is there can't be used
+ * @throws ConfigError if it can't be stored, or the stored one can't be used
  */
 export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
   const { sessionSecrets, database } = config;
@@ -31,7 +31,7 @@ export function secretFileOf({ filename }: Extract<DatabaseLocation, { kind: 'sq
   return `${filename}.session-secret`;
 }
 
-/** A core that starts at the same time, or after a power cut, finds the whole secret or no file. */
+/** A core that starts at the same time, or after a power cut, finds either the complete secret or no file. */
 function makeSecret(file: string, randomness: Randomness): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -45,13 +45,13 @@ function makeSecret(file: string, randomness: Randomness): void {
   }
 }
 
-/** Unlike a rename, a link never replaces the file of another core. */
+/** Unlike a rename, a link never replaces another core's file. */
 function publish(temporary: string, file: string): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return;
-    // Some file systems have no hard links.
+    // Some file systems don't support hard links.
     if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(codeOf(error))) throw error;
     renameSync(temporary, file);
   }
@@ -59,7 +59,7 @@ function publish(temporary: string, file: string): void {
 
 const remedy = 'Delete the file and start the core: it generates a new one, and everyone has to sign in again';
 
-/** @returns a fault if it can't be used, in one line that says what to do */
+/** @returns an error if the secret can't be used, in one line that says what to do */
 export function readSecret(file: string): { secret: string; fault: string | null } {
   let secret: string;
   try {
@@ -71,7 +71,7 @@ export function readSecret(file: string): { secret: string; fault: string | null
   if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
   if (secret.length < secretLength || /\s/.test(secret))
     return { secret, fault: `${file} must contain a single secret of at least ${secretLength} characters. ${remedy}` };
-  // The group may be that of the volume, as in Kubernetes: `admin check` says so.
+  // The group may be the volume's, as in Kubernetes. `admin check` reports this.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
       secret,

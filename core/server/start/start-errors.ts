@@ -5,7 +5,7 @@ import { databaseErrorText, explainDatabaseError } from '../../storage/engine/er
 import { isOutage } from '../../storage/engine/errors.ts';
 import { ConfigError } from './config.ts';
 
-/** Why a listener does not come up, with the variable to change. Any other error stays as it is. */
+/** Says why a listener can't start, and which variable to change. Any other error stays as it is. */
 export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
   const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
   switch (codeOf(error)) {
@@ -29,11 +29,11 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
   }
 }
 
-/** Why the database cannot be used, in one line without its password. An error that may be a defect stays as it is, with its stack. */
+/** Says why the database can't be used, in one line without its password. An error that may be a bug stays as it is, with its stack. */
 export function asDatabaseError(error: unknown, location: DatabaseLocation): unknown {
   const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
   if (!isKnown) return error;
-  // A store reports an outage as a problem for callers: the cause says what went wrong.
+  // A store reports an outage as a problem for callers. Its cause says what went wrong.
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error;
   return new ConfigError('DATABASE_URL', databaseErrorText(error, location) ?? oneLine(cause));
 }

@@ -6,7 +6,7 @@ export const systemClock: Clock = { now: () => DateTime.utc(), millis: () => Dat
 
 export const systemRandomness: Randomness = {
   bytes: (size) => randomBytes(size),
-  // UUIDv7 (RFC 9562 §5.7): a timestamp first, then 74 random bits.
+  // UUIDv7 (RFC 9562 §5.7): a timestamp, followed by 74 random bits.
   id: () => randomUUIDv7(),
   firstIdAt(millis) {
     const time = Math.max(0, millis).toString(16).padStart(12, '0');

@@ -1,14 +1,14 @@
 import { variableNames } from './config.ts';
 
-/** Shorter names, such as HOST, are close to too many others. */
+/** Shorter names, such as HOST, are too similar to many others. */
 const shortest = 6;
 
 export type UnknownVariable = { name: string; meant: string };
 
 /**
- * Variables that do nothing but look like ours: whoever has set SESSION_SECRET believes that it counts.
+ * Finds variables that look like ours but have no effect. For example, someone who sets SESSION_SECRET believes that it counts.
  *
- * @param environment such as process.env; a variable set to nothing counts as unset
+ * @param environment such as process.env; a variable set to an empty string counts as unset
  */
 export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
   return Object.entries(environment).flatMap(([name, value]) => {
@@ -28,12 +28,12 @@ function closest(name: string): string | undefined {
     .map((ours) => ({ ours, distance: editDistance(name, ours) }))
     .toSorted((one, other) => one.distance - other.distance);
   const near = candidates.find(({ ours, distance }) => distance <= ours.length / 5);
-  // DIALER_SECRET_FILE, TLS_CERT
+  // For example, DIALER_SECRET_FILE or TLS_CERT
   const longer = candidates.find(({ ours }) => name.startsWith(`${ours}_`) || (name.includes('_') && ours.startsWith(`${name}_`)));
   return (near ?? longer)?.ours;
 }
 
-/** How many characters must be inserted, deleted or replaced (Levenshtein). */
+/** The number of characters to insert, delete or replace (Levenshtein). */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...one].entries()) {
