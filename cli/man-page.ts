@@ -25,9 +25,9 @@ export function manPage(program: Command, version: string): string {
     ...preformatted(exitCodesHelp.replace('Exit codes: ', '            ')),
     'Ctrl-C and SIGTERM terminate the command with that signal.',
     '.SH FILES',
-    '$XDG_CONFIG_HOME/callkey has profiles and campaign aliases. $XDG_STATE_HOME/callkey, or the folder given with',
+    '$XDG_CONFIG_HOME/callkey contains profiles and campaign aliases. $XDG_STATE_HOME/callkey, or the folder given with',
     '.BR \\-\\-state :',
-    'has a record of placed calls, without phone numbers or names.',
+    'contains a record of placed calls, without phone numbers or names.',
   ];
   return lines.join('\n');
 }

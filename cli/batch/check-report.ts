@@ -40,7 +40,7 @@ function createCheckReport(output: Output, counter: Counter): CheckReport & { en
     end() {
       if (bad > mostNotes) output.note(`Not shown: ${counted(bad - mostNotes, 'more invalid line')}. To see them all, add --json.`);
       if (twice > 0)
-        output.note(`Warning: ${counted(twice, 'line')} with the phone number of an earlier line. Each one is a separate call.`);
+        output.note(`Warning: ${counted(twice, 'line')} with the same phone number as an earlier line. Each one is a separate call.`);
     },
   };
 }

@@ -96,7 +96,7 @@ async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise
 
 function unreadable(name: string, error: unknown): CallkeyError {
   const reason = typeof error === 'string' ? error : (errorCode(error) ?? String(error));
-  return new CallkeyError('usage', `Could not read ${name} (${reason}). Check its name and permissions.`, { cause: error });
+  return new CallkeyError('usage', `Couldn't read ${name} (${reason}). Check its name and permissions.`, { cause: error });
 }
 
 function changedMeanwhile(name: string): CallkeyError {

@@ -60,7 +60,7 @@ const wrongVersion = 'ERR_SSL_WRONG_VERSION_NUMBER';
 /** These codes are from OpenSSL (X509_STORE_CTX_get_error(3)) and Node.js. */
 function certificateProblem(code: string): string | undefined {
   if (code === 'CERT_HAS_EXPIRED') return "its certificate has expired, or this machine's clock is wrong.";
-  if (code === 'CERT_NOT_YET_VALID') return "its certificate is not valid yet, or this machine's clock is wrong.";
+  if (code === 'CERT_NOT_YET_VALID') return "its certificate isn't valid yet, or this machine's clock is wrong.";
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Check the address.';
   if (code === 'UND_ERR_PRX_TLS') return "the proxy's certificate is for a different host name. Check HTTPS_PROXY.";
   return /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH/.test(code)

@@ -111,7 +111,7 @@ function flagOf(path: string): string {
 }
 
 function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recorded): CallkeyError {
-  const what = error.isUnsent && !adopted ? 'The call was not sent.' : 'The call may or may not have been placed.';
+  const what = error.isUnsent && !adopted ? "The call wasn't sent." : 'The call may or may not have been placed.';
   return new CallkeyError(
     'unreachable',
     `${error.message} ${what} Run the same command again: it sends the same request ID (${requestId}), so it won't place a second call.`,

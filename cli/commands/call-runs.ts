@@ -23,7 +23,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
   });
   for (const run of chosen) {
     await deleteRun(run).catch((error: unknown) => {
-      throw diskError(error, `Could not delete ${run.file}`);
+      throw diskError(error, `Couldn't delete ${run.file}`);
     });
   }
   output.answer({ discarded: names }, chosen.map(discardedText).join('\n'));

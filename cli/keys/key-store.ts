@@ -61,7 +61,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
     if (errorCode(error) === 'ELOOP') throw unsafe(path, 'it is a link');
     throw new CallkeyError(
       'failed',
-      `Could not read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
+      `Couldn't read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
       { cause: error },
     );
   }

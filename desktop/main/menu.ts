@@ -121,6 +121,6 @@ export function describeApp(): void {
     applicationName: app.name,
     applicationVersion: app.getVersion(),
     version: `Electron ${process.versions.electron}, Chromium ${process.versions.chrome}`,
-    copyright: 'MIT licence',
+    copyright: 'MIT License',
   });
 }

@@ -145,7 +145,7 @@ describe('callkey call place --from', () => {
         .to.contain("isn't UTF-8")
         .and.contain('Ignored: Ort.')
         .and.match(/line 3: warning: .*line 2/)
-        .and.match(/1 line with the phone number of an earlier line\./);
+        .and.match(/1 line with the same phone number as an earlier line\./);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
         [2, 'placed'],
         [3, 'placed'],

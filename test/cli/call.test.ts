@@ -199,7 +199,7 @@ describe('callkey call', () => {
       expect(code).to.equal(7);
       const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
       expect(error).to.include({ code: 'unreachable', exitCode: 7 });
-      expect(error.message).to.match(/connection refused. The call was not sent/);
+      expect(error.message).to.match(/connection refused. The call wasn't sent/);
     });
 
     it('exits with 1 on any other error', async () => {

@@ -114,7 +114,7 @@ describe("a profile's key file", () => {
   it("names the reason if it can't be read", async () => {
     mkdirSync(folders.data, { recursive: true });
     writeFileSync(join(folders.data, 'keys'), '');
-    const message = `failed: Could not read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
+    const message = `failed: Couldn't read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
     expect(await errorOf((await open()).read())).to.equal(message);
     const thrown: unknown = await (await open()).read().catch((error: unknown) => error);
     expect(thrown).to.have.nested.property('cause.code', 'ENOTDIR');

@@ -138,7 +138,7 @@ describe('retries', () => {
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', /NODE_EXTRA_CA_CERTS/],
     ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /NODE_EXTRA_CA_CERTS/],
     ['CERT_HAS_EXPIRED', /expired.*clock/],
-    ['CERT_NOT_YET_VALID', /not valid yet.*clock/],
+    ['CERT_NOT_YET_VALID', /isn.t valid yet.*clock/],
     ['ERR_TLS_CERT_ALTNAME_INVALID', /a different host name/],
     ['ERR_SSL_WRONG_VERSION_NUMBER', /doesn't use TLS/],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', /couldn't agree on TLS.*versions/],

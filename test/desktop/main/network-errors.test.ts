@@ -18,7 +18,7 @@ describe('describing a network error', () => {
 
   it('uses the first address if several were tried', () => {
     const error = new AggregateError([withCode('ETIMEDOUT'), withCode('ECONNREFUSED')]);
-    expect(describeNetworkError(error)).to.match(/^The server took too long to answer\./);
+    expect(describeNetworkError(error)).to.match(/^The server took too long to respond\./);
   });
 
   for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {

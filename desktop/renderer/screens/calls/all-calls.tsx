@@ -105,7 +105,7 @@ function searched(view: OutcomesView, search: string): OutcomesView {
 type OutcomesProps = { view: OutcomesView; isMany: boolean; day: string; onChoose: (campaignId: string) => void };
 
 function Outcomes({ view, isMany, day, onChoose }: OutcomesProps) {
-  if (view.campaigns.length === 0) return <Empty title="No campaign matches" />;
+  if (view.campaigns.length === 0) return <Empty title="No matching campaigns" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
       <Empty title="No calls in the last 30 days">

@@ -96,7 +96,7 @@ function CampaignDialog({ isChosen, onChoose, onClose }: CampaignDialogProps) {
 function describeMatches(view: CampaignsView | null, isSearching: boolean): string {
   if (view === null || isSearching) return 'Searching…';
   const count = pluralize(view.campaigns.length, 'match', 'matches');
-  return view.nextCursor === null ? count : `The first ${count}. Type more of the name to find others.`;
+  return view.nextCursor === null ? count : `Showing the first ${count}. Type more of the name to find others.`;
 }
 
 function toOption({ id, name, account }: Campaign): Option {

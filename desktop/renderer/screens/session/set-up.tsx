@@ -44,8 +44,11 @@ export function SetUp({ onTaken }: SetUpProps) {
   return (
     <Page title="Set up Callkey">
       <form ref={form} class="set-up" onSubmit={submit} noValidate>
-        <p>Calls are placed in campaigns. Name your first one, and who it belongs to. You can change the names later.</p>
-        {field('partner', 'Organization', 'Has accounts. You, or a partner that you serve.')}
+        <p>
+          Calls are placed in campaigns. Name your first campaign, and the account and organization it belongs to. You can change the names
+          later.
+        </p>
+        {field('partner', 'Organization', 'You, or a partner that you serve. It can have several accounts.')}
         {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
         {field('campaign', 'Campaign', 'What the calls are about.')}
         <FormError text={generalError(failure, ['partner', 'account', 'campaign'])} />

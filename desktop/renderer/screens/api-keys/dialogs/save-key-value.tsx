@@ -52,7 +52,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
           <CopyButton text={snippet} what="command" />
         </div>
         <pre>{snippet}</pre>
-        <p class="hint">Paste it into a terminal, and then the key when it asks.</p>
+        <p class="hint">Paste it into a terminal, then paste the key when prompted.</p>
       </div>
       <p class="hint">
         This key has access to {keyAccessOf(session)} and works until{' '}
