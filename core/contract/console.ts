@@ -83,6 +83,9 @@ export const selectTenancySchema = z.union(
   { error: 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.' },
 );
 
+/** @property partnerName of an account: two may share a name. Absent from earlier cores in a session. */
+const tenancySchema = placeSchema.extend({ partnerName: z.string().optional() });
+
 const viewerSchema = z.object({
   id: identifierSchema,
   email: z.string(),
@@ -94,7 +97,7 @@ const viewerSchema = z.object({
 
 export const sessionSchema = z.object({
   viewer: viewerSchema,
-  tenancy: placeSchema.nullable(),
+  tenancy: tenancySchema.nullable(),
   /** Present, and true, while the user still has the one-time password that someone else chose. Until then they can do nothing but change it. */
   passwordChangeDue: z.literal(true).optional(),
   /** What places the calls: a provider, none, or only a simulation. Absent from earlier cores. */
@@ -105,7 +108,7 @@ export type SessionView = z.infer<typeof sessionSchema>;
 export const tenanciesQuerySchema = z.strictObject({ search: searchSchema });
 
 export const tenanciesSchema = z.object({
-  tenancies: z.array(z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string(), partnerName: z.string().optional() })),
+  tenancies: z.array(tenancySchema),
 });
 export type TenanciesView = z.infer<typeof tenanciesSchema>;
 

@@ -15,7 +15,7 @@ export type ManagedCampaign = Named & { account: Named; partner: Named };
 export type ExternalNamed = Named & { externalId: string | null };
 
 /** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
-export type Tenancy = Named & { kind: TenancyKind; partnerId: string };
+export type Tenancy = Named & { kind: TenancyKind; partnerId: string; partnerName: string };
 
 /**
  * Someone who signs in. An account user has an account; a partner user has a partner and may be tied to one account of it; a staff user has

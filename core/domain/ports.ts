@@ -361,6 +361,7 @@ export type UserStore = {
 export type TenancyStore = {
   findPartner(id: string): Promise<Named | null>;
   findAccount(id: string): Promise<Account | null>;
+  findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
@@ -373,7 +374,7 @@ export type TenancyStore = {
   /** Ordered by account and name. Searches the names of both, and finds a campaign by its id. */
   listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
   /** Best match first. */
-  search(text: string, limit: number): Promise<(Tenancy & { partnerName: string | null })[]>;
+  search(text: string, limit: number): Promise<Tenancy[]>;
 };
 
 /** Partners, accounts and campaigns for those who manage them. */

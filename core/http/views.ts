@@ -9,6 +9,7 @@ import type {
   EventView,
   Named,
   SessionView,
+  TenanciesView,
   UserView,
 } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
@@ -17,7 +18,7 @@ import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
 import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
-import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, User, Viewer } from '../domain/model.ts';
+import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -54,10 +55,15 @@ export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwor
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
-    tenancy: tenancy && { kind: tenancy.kind, id: tenancy.id, name: tenancy.name },
+    tenancy: tenancy && tenancyView(tenancy),
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
     dialer,
   };
+}
+
+/** An account with its partner's name: two accounts may share a name. */
+export function tenancyView({ kind, id, name, partnerName }: Tenancy): TenanciesView['tenancies'][number] {
+  return { kind, id, name, ...(kind === 'account' ? { partnerName } : {}) };
 }
 
 export function callView(call: ListedCall, viewer: Viewer): CallView {

@@ -132,6 +132,32 @@ for (const [where, describeHome, openHome] of homes) {
       expect(x + width).to.be.lessThan(1280);
     });
 
+    it('show name, owner, creation, last use and expiration of every key at every width, with details open or not', async () => {
+      await goTo('API keys');
+      for (const isOpen of [false, true]) {
+        if (isOpen) await page().getByRole('row', { name: 'Key 27' }).click();
+        for (const width of isOpen ? [1280, 1600] : [480, 700, 900, 1024, 1280, 1600]) {
+          await resize(width);
+          const cells = page().getByRole('row', { name: 'Key 26' }).locator('th, td');
+          const shown = (await cells.allInnerTexts()).join(' ');
+          for (const text of ['Key 26', 'Ada Account', '27 Mar 2026', 'Never', 'No expiration'])
+            expect(shown, `${width}${isOpen ? ' with details' : ''}`).to.include(text);
+        }
+      }
+      await button('Close details').click();
+    });
+
+    it('name creator, email, creation, expiration and ID before a key is revoked', async () => {
+      await goTo('API keys');
+      await page().getByRole('row', { name: 'Key 26' }).getByRole('button').click();
+      const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
+      await dialog.getByText('Last used').waitFor();
+      const [id = '']: string[] = await harness.direct.storage.database.read('api_keys').where({ name: 'Key 26' }).pluck('id');
+      for (const text of ['Ada Account', 'ada@example.com', '27 Mar 2026', 'No expiration', id])
+        expect(await dialog.innerText()).to.include(text);
+      await button('Cancel').click();
+    });
+
     it('show the name of a call’s key in full', async () => {
       await goTo('Calls');
       await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');

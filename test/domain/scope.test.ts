@@ -56,7 +56,7 @@ describe('the tenancy scope', () => {
     ],
     [
       'staff with an account selected see what was created there',
-      viewer({ tenancy: { kind: 'account', ...account } }),
+      viewer({ tenancy: { kind: 'account', ...account, partnerName: partner.name } }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'tenancy', tenancy: { kind: 'account', id: 'a1' } },
@@ -68,7 +68,7 @@ describe('the tenancy scope', () => {
     ],
     [
       'staff with a partner selected see what was created there and in its accounts',
-      viewer({ tenancy: { kind: 'partner', ...partner, partnerId: 'p1' } }),
+      viewer({ tenancy: { kind: 'partner', ...partner, partnerId: 'p1', partnerName: partner.name } }),
       {
         owningScope: { accountId: null, partnerId: 'p1' },
         apiKeys: { kind: 'tenancy', tenancy: { kind: 'partner', id: 'p1' } },
@@ -97,7 +97,11 @@ describe('the tenancy scope', () => {
     ],
     [
       'a selected tenancy is ignored for anyone but staff',
-      viewer({ userType: 'account', account, tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2' } }),
+      viewer({
+        userType: 'account',
+        account,
+        tenancy: { kind: 'partner', id: 'p2', name: 'Other', partnerId: 'p2', partnerName: 'Other' },
+      }),
       {
         owningScope: { accountId: 'a1', partnerId: 'p1' },
         apiKeys: { kind: 'own', userId: 'u1' },

@@ -173,8 +173,8 @@ describe('the tenancy that staff select', () => {
     selectTenancy(to.ports, 'id', { who: staff, address: '' }, staff, choice);
 
   for (const [kind, id, tenancy, accountId] of [
-    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1' }, 'a1'],
-    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1' }, null],
+    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }, 'a1'],
+    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }, null],
   ] as const) {
     it(`can be the ${kind} they choose, with an event there`, async () => {
       const to = sessionOf();

@@ -409,7 +409,8 @@ describe('sessions', () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const selected = await select(cookie, { kind: 'account', id: tenants.account.id });
         expect(selected.status).to.equal(200);
-        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
+        const { id } = tenants.account;
+        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id, name: 'Blue Clinic', partnerName: 'Northwind Voice' });
         expect((await session(cookie)).text).to.equal(selected.text);
         expect((await select(cookie, { kind: 'partner', id: tenants.partner.id })).json['tenancy']).to.include({
           kind: 'partner',

@@ -307,6 +307,10 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     tenancies: {
       findPartner: (findPartner) => findPartner(partner.id),
       findAccount: (findAccount) => findAccount(account.id),
+      async findTenancy(findTenancy) {
+        await findTenancy({ kind: 'account', id: account.id });
+        await findTenancy({ kind: 'partner', id: partner.id });
+      },
       createPartner: (createPartner) => createPartner({ id: testRandomness.id(), name: 'A partner' }, event()),
       createAccount: (createAccount) => createAccount({ id: testRandomness.id(), name: 'An account', partnerId: partner.id }, event()),
       createCampaign: (create) => create({ id: testRandomness.id(), name: 'A campaign', accountId: account.id }, event()),

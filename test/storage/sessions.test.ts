@@ -87,8 +87,8 @@ describe('sessions in the database', () => {
       await startOf('s', tenants.users.staff.id);
       await startOf('other', tenants.users.staff.id);
       const { account, partner } = tenants;
-      const ofAccount: Tenancy = { ...account, kind: 'account' };
-      const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id };
+      const ofAccount: Tenancy = { ...account, kind: 'account', partnerName: partner.name };
+      const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id, partnerName: partner.name };
       for (const tenancy of [ofAccount, ofPartner, null]) {
         const leaving = event();
         expect(await sessions.selectTenancy('s', tenancy, leaving)).to.equal(true);
@@ -99,7 +99,7 @@ describe('sessions in the database', () => {
 
     it('have no tenancy once their user is no longer staff', async () => {
       await startOf('s', tenants.users.partner.id);
-      await sessions.selectTenancy('s', { ...tenants.account, kind: 'account' }, event());
+      await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name }, event());
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
 

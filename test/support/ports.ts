@@ -75,13 +75,17 @@ export const viewers = {
   partner: user('pat', 'Pat Partner', { userType: 'partner', partner }),
   tied: user('tia', 'Tia Tied', { userType: 'partner', account, partner }),
   staff: user('stan', 'Stan Staff', {}),
-  staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account } }),
+  staffInAccount: user('stan', 'Stan Staff', { tenancy: { kind: 'account', ...account, partnerName: partner.name } }),
 };
 
 /** The accounts `a1` and `a3` of the partner `p1`, and the account `a2` of the partner `p2`. */
 export const tenancies: Partial<TenancyStore> = {
   findAccount: async (id) =>
     ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' }, a3: { ...account, id: 'a3' } })[id] ?? null,
+  findTenancy: async ({ kind, id }) => {
+    const of = { partnerId: partner.id, partnerName: partner.name };
+    return { a1: { kind, ...account, ...of }, p1: { kind, ...partner, ...of } }[id] ?? null;
+  },
   findPartner: async (id) => ({ p1: partner, p2: { id: 'p2', name: 'Southgate Calling' } })[id] ?? null,
 };
 

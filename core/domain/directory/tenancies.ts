@@ -16,7 +16,7 @@ export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFi
   return directoryPage(await ports.stores.tenancies.listCampaigns(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
 }
 
-export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<(Tenancy & { partnerName: string | null })[]> {
+export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   return ports.stores.tenancies.search(text, limits.tenancies);
 }

@@ -91,14 +91,8 @@ export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, view
 
 type TenancyChoice = { kind: 'account' | 'partner'; id: string };
 
-async function findTenancy(ports: Ports, { kind, id }: TenancyChoice): Promise<Tenancy> {
-  const { tenancies } = ports.stores;
-  if (kind === 'account') {
-    const account = await tenancies.findAccount(id);
-    if (account) return { kind, ...account };
-  } else {
-    const partner = await tenancies.findPartner(id);
-    if (partner) return { kind, ...partner, partnerId: partner.id };
-  }
-  throw new Problem('not-found', `This ${kind} doesn't exist.`);
+async function findTenancy(ports: Ports, choice: TenancyChoice): Promise<Tenancy> {
+  const tenancy = await ports.stores.tenancies.findTenancy(choice);
+  if (!tenancy) throw new Problem('not-found', `This ${choice.kind} doesn't exist.`);
+  return tenancy;
 }

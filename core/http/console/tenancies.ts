@@ -1,12 +1,11 @@
 import type { AccountsView, CampaignsView, TenanciesView } from '#contract/console.ts';
 import * as domain from '../../domain/directory/tenancies.ts';
+import { tenancyView } from '../views.ts';
 import type { Request } from './request.ts';
 
 export async function searchTenancies({ ports, viewer, query }: Request<'searchTenancies'>): Promise<TenanciesView> {
   const found = await domain.searchTenancies(ports, viewer, query.search);
-  return {
-    tenancies: found.map(({ kind, id, name, partnerName }) => ({ kind, id, name, ...(partnerName === null ? {} : { partnerName }) })),
-  };
+  return { tenancies: found.map(tenancyView) };
 }
 
 export async function listAccounts({ ports, viewer, query }: Request<'listAccounts'>): Promise<AccountsView> {

@@ -15,6 +15,7 @@ type FoundRow = NamedUserRow & {
   tenancy_account_id: string | null;
   tenancy_account_name: string | null;
   tenancy_account_partner_id: string | null;
+  tenancy_account_partner_name: string | null;
   tenancy_partner_id: string | null;
   tenancy_partner_name: string | null;
 };
@@ -38,12 +39,14 @@ export function sessionStore({ read, write }: Database): SessionStore {
       const [row]: FoundRow[] = await selectUsers(read)
         .join('sessions as s', 's.user_id', 'u.id')
         .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
+        .leftJoin('partners as tap', 'tap.id', 'ta.partner_id')
         .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
         .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at')
         .select({
           tenancy_account_id: 'ta.id',
           tenancy_account_name: 'ta.name',
           tenancy_account_partner_id: 'ta.partner_id',
+          tenancy_account_partner_name: 'tap.name',
           tenancy_partner_id: 'tp.id',
           tenancy_partner_name: 'tp.name',
         })
@@ -105,6 +108,7 @@ function tenancyOf(row: FoundRow): Tenancy | null {
       id: row.tenancy_account_id,
       name: required(row.tenancy_account_name, 'tenancy_account_name'),
       partnerId: required(row.tenancy_account_partner_id, 'tenancy_account_partner_id'),
+      partnerName: required(row.tenancy_account_partner_name, 'tenancy_account_partner_name'),
     };
   }
   if (row.tenancy_partner_id !== null) {
@@ -113,6 +117,7 @@ function tenancyOf(row: FoundRow): Tenancy | null {
       id: row.tenancy_partner_id,
       name: required(row.tenancy_partner_name, 'tenancy_partner_name'),
       partnerId: row.tenancy_partner_id,
+      partnerName: required(row.tenancy_partner_name, 'tenancy_partner_name'),
     };
   }
   return null;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
-import type { ExternalNamed } from '../../domain/model.ts';
+import type { ExternalNamed, Tenancy } from '../../domain/model.ts';
 import type { TenancyStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -20,6 +20,16 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
     async findAccount(id) {
       const [account]: (Named & { partner_id: string })[] = await read('accounts').select('id', 'name', 'partner_id').where({ id });
       return account ? { id, name: account.name, partnerId: account.partner_id } : null;
+    },
+
+    async findTenancy({ kind, id }) {
+      const columns = { id: 't.id', name: 't.name', partner_id: 'p.id', partner_name: 'p.name' };
+      const from =
+        kind === 'partner'
+          ? read('partners as t').join('partners as p', 'p.id', 't.id')
+          : read('accounts as t').join('partners as p', 'p.id', 't.partner_id');
+      const [row]: TenancyRow[] = await from.select(columns).where('t.id', id);
+      return row ? { kind, ...tenancyOf(row) } : null;
     },
 
     async createPartner({ id, name }, event) {
@@ -93,23 +103,23 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
     async search(text, limit) {
       const partners = read('partners as t').select('t.id', 't.name');
       const accounts = read('accounts as t').join('partners as p', 'p.id', 't.partner_id').select('t.id', 't.name', 't.partner_id');
-      const [foundPartners, foundAccounts]: [Named[], (Named & { partner_id: string; partner_name: string })[]] = await Promise.all([
+      const [foundPartners, foundAccounts]: [Named[], TenancyRow[]] = await Promise.all([
         bestMatches(kind, partners, text, limit),
         bestMatches(kind, accounts.select('p.name as partner_name'), text, limit),
       ]);
       const all = [
-        ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: null })),
-        ...foundAccounts.map((row) => ({
-          kind: 'account' as const,
-          id: row.id,
-          name: row.name,
-          partnerId: row.partner_id,
-          partnerName: row.partner_name,
-        })),
+        ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: name })),
+        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...tenancyOf(row) })),
       ];
       return inOrderOfMatch(all, text).slice(0, limit);
     },
   };
+}
+
+type TenancyRow = Named & { partner_id: string; partner_name: string };
+
+function tenancyOf({ id, name, partner_id, partner_name }: TenancyRow): Omit<Tenancy, 'kind'> {
+  return { id, name, partnerId: partner_id, partnerName: partner_name };
 }
 
 type ExternalRow = Named & { external_id: string | null };

@@ -6,6 +6,16 @@ export function placeOf({ viewer, tenancy }: SessionView): string {
   return viewer.account?.name ?? viewer.partner?.name ?? '';
 }
 
+/** Names the place, and the partner of an account that staff have selected: two accounts may share a name. */
+export function fullPlaceOf(session: SessionView): string {
+  return [placeOf(session), partnerOf(session)].filter((name) => name !== '').join(', ');
+}
+
+/** The partner of the selected account; empty where there is none to name. */
+export function partnerOf({ tenancy }: SessionView): string {
+  return tenancy?.partnerName ?? '';
+}
+
 /** A server's address without its scheme: "calls.example.com". */
 export function hostOf(server: string): string {
   return server.replace(/^https?:\/\//, '').replace(/\/+$/, '');
@@ -13,5 +23,5 @@ export function hostOf(server: string): string {
 
 /** The window title: "API keys · Blue Clinic · calls.example.com". */
 export function windowTitle(screen: string, session: SessionView, server: string): string {
-  return [screen, placeOf(session), hostOf(server)].filter((part) => part !== '').join(' · ');
+  return [screen, fullPlaceOf(session), hostOf(server)].filter((part) => part !== '').join(' · ');
 }

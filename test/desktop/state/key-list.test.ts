@@ -88,9 +88,15 @@ describe('the other key filters', () => {
       key({ name: 'mine', owner: { isYou: true, name: 'Ada' } }),
       key({ name: 'of another Ada', owner: { isYou: false, name: 'Ada' } }),
     ];
-    expect(ownersOf(owned)).to.deep.equal(['You', 'Ada']);
+    expect([...ownersOf(owned).values()]).to.deep.equal(['You', 'Ada']);
     expect(names(filterKeys(owned, '', 'all', now, 'You'))).to.deep.equal(['mine']);
     expect(names(filterKeys(owned, '', 'all', now, 'Ada'))).to.deep.equal(['of another Ada']);
+  });
+
+  it('tells two owners with the same name apart by their email', () => {
+    const owned = ['ada@blue.example', 'ada@red.example'].map((email) => key({ name: email, owner: { isYou: false, name: 'Ada', email } }));
+    expect([...ownersOf(owned).values()]).to.deep.equal(['Ada (ada@blue.example)', 'Ada (ada@red.example)']);
+    expect(names(filterKeys(owned, '', 'all', now, 'ada@red.example'))).to.deep.equal(['ada@red.example']);
   });
 });
 
@@ -113,7 +119,7 @@ describe('a key name', () => {
 
 describe('a key in an exported file', () => {
   it('has the same literals as the list', () => {
-    expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
+    expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
   });
 });
 

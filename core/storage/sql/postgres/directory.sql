@@ -10,6 +10,18 @@ select "id", "name", "partner_id"
 from "accounts"
 where "id" = $1;
 
+-- tenancies.findTenancy
+
+select "t"."id" as "id", "t"."name" as "name", "p"."id" as "partner_id", "p"."name" as "partner_name"
+from "accounts" as "t"
+inner join "partners" as "p" on "p"."id" = "t"."partner_id"
+where "t"."id" = $1;
+
+select "t"."id" as "id", "t"."name" as "name", "p"."id" as "partner_id", "p"."name" as "partner_name"
+from "partners" as "t"
+inner join "partners" as "p" on "p"."id" = "t"."id"
+where "t"."id" = $1;
+
 -- tenancies.createPartner
 
 insert into "partners" ("created_at", "id", "name")

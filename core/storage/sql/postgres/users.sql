@@ -405,13 +405,14 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."password_expires_at", "s"."tenancy_kind", "s"."started_at", "s"."last_seen_at",
   "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name", "ta"."partner_id" as "tenancy_account_partner_id",
-  "tp"."id" as "tenancy_partner_id", "tp"."name" as "tenancy_partner_name"
+  "tap"."name" as "tenancy_account_partner_name", "tp"."id" as "tenancy_partner_id", "tp"."name" as "tenancy_partner_name"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 inner join "sessions" as "s" on "s"."user_id" = "u"."id"
 left join "accounts" as "ta" on "ta"."id" = "s"."tenancy_id"
   and "s"."tenancy_kind" = $1
+left join "partners" as "tap" on "tap"."id" = "ta"."partner_id"
 left join "partners" as "tp" on "tp"."id" = "s"."tenancy_id"
   and "s"."tenancy_kind" = $2
 where "u"."deleted_at" is null

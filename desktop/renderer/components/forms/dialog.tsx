@@ -11,7 +11,7 @@ type DialogProps = {
   onDismiss: () => void;
   /** For an `alertdialog`, which screen readers announce immediately. */
   isAlert?: boolean;
-  isWide?: boolean;
+  isWide?: boolean | 'very';
   /** A screen reader reads it together with the title. */
   lead?: ComponentChildren;
   children?: ComponentChildren;
@@ -49,7 +49,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
   return (
     <dialog
       ref={ref}
-      class={isWide ? 'wide' : undefined}
+      class={isWide === 'very' ? 'very wide' : isWide ? 'wide' : undefined}
       role={isAlert ? 'alertdialog' : 'dialog'}
       aria-labelledby={titleId}
       aria-describedby={lead ? `${titleId}-lead` : undefined}

@@ -63,7 +63,17 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
 function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly [string, ComponentChildren])[] {
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
-    ...(owner ? ([['Owner', <OwnerTag key="owner" owner={owner} />]] as const) : []),
+    ...(owner
+      ? ([
+          [
+            'Owner',
+            <span key="owner">
+              <OwnerTag owner={owner} />
+              {owner.email !== undefined && <bdi class="caption">{owner.email}</bdi>}
+            </span>,
+          ],
+        ] as const)
+      : []),
     ...(view ? ([['Access', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
     [
       'Created',

@@ -11,7 +11,7 @@ import { formatDay } from '../../state/format/format-time.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
 import type { Resource } from '../../state/resource.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
-import { keysEndingSoon, pageOf } from './key-list.ts';
+import { keysEndingSoon, ownersOf, pageOf } from './key-list.ts';
 import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
 import { OlderKeys } from './older-keys.tsx';
@@ -61,6 +61,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
   return (
     <ApiKeyTable
       apiKeys={page.items}
+      owners={ownersOf(view.apiKeys)}
       highlighted={highlighted?.id ?? null}
       openId={openId}
       sort={sort}

@@ -6,10 +6,12 @@ import { Day, EndDay, endOf } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { formatRelative } from '../../state/format/format-time.ts';
 import type { Sort } from '../../state/format/sorting.ts';
-import { endsSoon, hasExpired, type KeyColumn } from './key-list.ts';
+import { endsSoon, hasExpired, type KeyColumn, ownerIdOf } from './key-list.ts';
 
 type ApiKeyTableProps = {
   apiKeys: readonly ApiKeyView[];
+  /** The owners' names by what identifies them. */
+  owners: ReadonlyMap<string, string>;
   highlighted: string | null;
   openId: string | null;
   sort: Sort<KeyColumn>;
@@ -21,17 +23,27 @@ type ApiKeyTableProps = {
 
 type KeyTableColumn = Column<ApiKeyView, KeyColumn>;
 
-const nameColumn: KeyTableColumn = {
+type Owners = ReadonlyMap<string, string>;
+
+/** Where the page has no room for a column of owners, the owner is under the name. */
+const nameColumn = (owners: Owners): KeyTableColumn => ({
   name: 'name',
   label: 'Name',
   width: 'name',
   cell: (key) => (
-    <span class="line">
-      <Clip>{key.name}</Clip>
-      <RefusedBadge apiKey={key} isInTable />
-    </span>
+    <>
+      <span class="line">
+        <Clip>{key.name}</Clip>
+        <RefusedBadge apiKey={key} isInTable />
+      </span>
+      {key.owner && (
+        <span class="second-line">
+          <Clip>{owners.get(ownerIdOf(key))}</Clip>
+        </span>
+      )}
+    </>
   ),
-};
+});
 
 /** Says that a key is refused because its owner is disabled. In a table, where the name needs the space, it's a single word. */
 export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
@@ -43,19 +55,19 @@ export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView
   );
 }
 
-const ownerColumn: KeyTableColumn = {
+const ownerColumn = (owners: Owners): KeyTableColumn => ({
   name: 'owner',
   label: 'Owner',
   width: 'text',
-  cell: ({ owner }) => owner && (owner.isYou ? <OwnerTag owner={owner} /> : <Clip>{owner.name}</Clip>),
-};
+  needs: 'medium',
+  cell: (key) => key.owner && (key.owner.isYou ? <OwnerTag owner={key.owner} /> : <Clip>{owners.get(ownerIdOf(key))}</Clip>),
+});
 
 const dateColumns: readonly KeyTableColumn[] = [
   {
     name: 'created',
     label: 'Created',
     width: 'day',
-    needs: 'medium',
     cell: ({ createdAt }) => <Day at={createdAt} />,
   },
   {
@@ -67,13 +79,12 @@ const dateColumns: readonly KeyTableColumn[] = [
   { name: 'expiry', label: 'Expiry', width: 'end', cell: (key) => <Expiry apiKey={key} isInTable /> },
 ];
 
-export function ApiKeyTable({ apiKeys, highlighted, openId, sort, selection, onSort, onOpen, onRevoke }: ApiKeyTableProps) {
-  // The core sends owners only to viewers who can see other users' keys.
-  const hasOwners = apiKeys.some((key) => key.owner !== undefined);
+export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, selection, onSort, onOpen, onRevoke }: ApiKeyTableProps) {
   return (
     <DataTable
       label="API keys"
-      columns={[nameColumn, ...(hasOwners ? [ownerColumn] : []), ...dateColumns]}
+      // The core sends owners only to viewers who can see other users' keys.
+      columns={[nameColumn(owners), ...(owners.size > 0 ? [ownerColumn(owners)] : []), ...dateColumns]}
       rows={apiKeys}
       idOf={({ id }) => id}
       nameOf={({ name }) => name}

@@ -16,22 +16,34 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   unused: 'Unused for 90 days',
 };
 
-/** The owner's name in a filter; `You` is the viewer, whatever their name. */
-export function ownerOf({ owner }: ApiKeyView): string {
+/** Identifies the owner in a filter; empty where the viewer sees no owners. Earlier cores send no email. */
+export function ownerIdOf({ owner }: ApiKeyView): string {
   if (!owner) return '';
-  return owner.isYou ? 'You' : owner.name;
+  return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
 }
 
-/** The owners of the keys, the viewer first. */
-export function ownersOf(keys: readonly ApiKeyView[]): string[] {
-  const names = new Set(keys.map(ownerOf).filter((name) => name !== ''));
-  return [...names].toSorted((one, other) => Number(other === 'You') - Number(one === 'You') || one.localeCompare(other));
+/** The viewer, whatever their name. */
+export const viewerAsOwner = 'You';
+
+/** The owners of the keys, the viewer first, by what identifies them. Two of one name are told apart by their email. */
+export function ownersOf(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
+  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerOf(key)]));
+  const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
+  const labels = [...names].map(([id, name]): [string, string] => [id, isShared(name) && id !== viewerAsOwner ? `${name} (${id})` : name]);
+  const isViewer = (id: string) => Number(id === viewerAsOwner);
+  return new Map(labels.toSorted(([one, name], [other, otherName]) => isViewer(other) - isViewer(one) || name.localeCompare(otherName)));
+}
+
+/** The owner's name. */
+export function ownerOf({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? viewerAsOwner : owner.name;
 }
 
 /** The keys whose name contains the search text and that match the filter, in their order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
   const wanted = folded(search.trim());
-  return keys.filter((key) => folded(key.name).includes(wanted) && (owner === '' || ownerOf(key) === owner) && matches[filter](key, now));
+  return keys.filter((key) => folded(key.name).includes(wanted) && (owner === '' || ownerIdOf(key) === owner) && matches[filter](key, now));
 }
 
 const matches: Readonly<Record<KeyFilter, (key: ApiKeyView, now: DateTime) => boolean>> = {
@@ -82,13 +94,24 @@ export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => Sort
   expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
 };
 
-export const keyCsvHead = ['ID', 'Name', 'Owner', 'Created', 'Last used', 'Expiry', 'Expiry time zone', 'Expired'] as const;
+export const keyCsvHead = [
+  'ID',
+  'Name',
+  'Owner',
+  'Owner’s email',
+  'Created',
+  'Last used',
+  'Expiry',
+  'Expiry time zone',
+  'Expired',
+] as const;
 
 export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
   return [
     key.id,
     key.name,
     ownerOf(key),
+    key.owner?.email ?? '',
     key.createdAt,
     key.lastUsedAt ?? 'Never',
     key.expiresAt ?? 'No expiration',

@@ -20,13 +20,13 @@ export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange
           onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
         />
       </label>
-      {owners.length > 1 && (
+      {owners.size > 1 && (
         <label>
           <span class="visually-hidden">Owner</span>
           <select value={owner} onChange={({ currentTarget }) => onChange({ owner: currentTarget.value })}>
             <option value="">All owners</option>
-            {owners.map((name) => (
-              <option key={name} value={name}>
+            {[...owners].map(([id, name]) => (
+              <option key={id} value={id}>
                 {name}
               </option>
             ))}

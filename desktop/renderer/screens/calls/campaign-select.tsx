@@ -26,8 +26,8 @@ function CampaignList({ campaigns, chosen, onChange }: CampaignSelectProps) {
   return (
     <select id={selectId} aria-label="Campaign" value={chosen?.id ?? ''} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
       {campaigns.campaigns.length > 1 && <option value="">All campaigns</option>}
-      {byAccount(campaigns).map(([account, items]) => (
-        <optgroup key={account} label={account}>
+      {byAccount(campaigns).map((items) => (
+        <optgroup key={items[0]?.account.id} label={items[0]?.account.name}>
           {items.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
@@ -110,7 +110,6 @@ export function focusCampaignSelect(): void {
   requestAnimationFrame(() => document.getElementById(selectId)?.focus());
 }
 
-function byAccount({ campaigns }: CampaignsView): [string, CampaignsView['campaigns']][] {
-  const groups = Map.groupBy(campaigns, ({ account }) => account.name);
-  return [...groups];
+function byAccount({ campaigns }: CampaignsView): CampaignsView['campaigns'][] {
+  return [...Map.groupBy(campaigns, ({ account }) => account.id).values()];
 }

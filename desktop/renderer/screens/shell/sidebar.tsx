@@ -4,7 +4,7 @@ import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';
 import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog, showScreen } from '../../state/navigation.ts';
-import { hostOf, placeOf } from '../../state/place.ts';
+import { hostOf, partnerOf, placeOf } from '../../state/place.ts';
 import { server, signOut } from '../../state/session.ts';
 
 type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
@@ -54,6 +54,7 @@ function Place({ session }: { session: SessionView }) {
   const names = (
     <span>
       <span class="name clip">{placeOf(session)}</span>
+      {partnerOf(session) !== '' && <span class="caption clip">{partnerOf(session)}</span>}
       <span class="caption clip">{hostOf(server.value)}</span>
     </span>
   );

@@ -67,12 +67,17 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
     name: 'name',
     label: 'Name',
     width: 'name',
-    cell: ({ id, name, disabledAt }) => (
-      <span class="line">
-        <Clip>{name}</Clip>
-        {id === viewerId && <span class="tag you">You</span>}
-        {disabledAt !== null && <span class="badge warn">Disabled</span>}
-      </span>
+    cell: ({ id, name, email, disabledAt }) => (
+      <>
+        <span class="line">
+          <Clip>{name}</Clip>
+          {id === viewerId && <span class="tag you">You</span>}
+          {disabledAt !== null && <span class="badge warn">Disabled</span>}
+        </span>
+        <span class="second-line under-wide">
+          <Clip>{email}</Clip>
+        </span>
+      </>
     ),
   },
   { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },

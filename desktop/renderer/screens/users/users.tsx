@@ -16,6 +16,7 @@ import { type ScreenProps, showScreen } from '../../state/navigation.ts';
 import type { Pages } from '../../state/pages.ts';
 import { tenancyKey } from '../../state/session.ts';
 import { initialView, userCsvHead, userCsvRow, usersInView } from '../../state/user-list.ts';
+import { viewerAsOwner } from '../api-keys/key-list.ts';
 import { showKeysOf } from '../api-keys/key-list-view.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
@@ -79,7 +80,7 @@ export function Users({ session, title }: ScreenProps) {
               onShowKeys={
                 canUseKeys(session)
                   ? () => {
-                      showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? 'You' : openUser.name);
+                      showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? viewerAsOwner : openUser.email);
                       showScreen('api-keys');
                     }
                   : null

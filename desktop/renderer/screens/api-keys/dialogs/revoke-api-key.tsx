@@ -1,8 +1,10 @@
 import type { ApiKeyView } from '#contract/console.ts';
+import { Facts } from '../../../components/details.tsx';
 import { ConfirmDanger } from '../../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../../components/loadable.tsx';
-import { Time } from '../../../components/time.tsx';
+import { Moment, Time } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
+import { Expiry } from '../api-key-table.tsx';
 import { hasExpired } from '../key-list.ts';
 import { KeyReach } from '../key-reach.tsx';
 
@@ -24,7 +26,8 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
           <strong>{apiKey.name}</strong>
           {owner && !owner.isYou && (
             <>
-              , created by <strong>{owner.name}</strong>,
+              , created by <strong>{owner.name}</strong>
+              {owner.email !== undefined && ` (${owner.email})`},
             </>
           )}{' '}
           {hasExpired(apiKey, now.value)
@@ -35,7 +38,14 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
       preview={preview}
       describe={(view) => (
         <>
-          <p>Last used: {view.apiKey.lastUsedAt === null ? 'Never' : <Time at={view.apiKey.lastUsedAt} />}</p>
+          <Facts
+            facts={[
+              ['Created', <Moment key="created" at={apiKey.createdAt} />],
+              ['Last used', view.apiKey.lastUsedAt === null ? 'Never' : <Time key="used" at={view.apiKey.lastUsedAt} />],
+              ['Expiry', <Expiry key="expiry" apiKey={apiKey} />],
+              ['ID', <code key="id">{apiKey.id}</code>],
+            ]}
+          />
           <KeyReach id={apiKey.id} />
         </>
       )}

@@ -6,7 +6,7 @@ import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Clip } from '../../../components/table/clip.tsx';
-import { Time } from '../../../components/time.tsx';
+import { Day, EndDay } from '../../../components/time.tsx';
 import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 
@@ -32,7 +32,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       title={`Revoke ${count} API keys?`}
       lead="They’ll stop working immediately. You can’t undo this."
       isAlert
-      isWide
+      isWide="very"
       onDismiss={close}
     >
       <KeyTable apiKeys={apiKeys} />
@@ -60,22 +60,36 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
           <col />
           {hasOwners && <col class="text" />}
           <col class="day" />
+          <col class="day" />
+          <col class="day" />
         </colgroup>
         <thead>
           <tr>
             <th scope="col">Key</th>
             {hasOwners && <th scope="col">Created by</th>}
+            <th scope="col">Created</th>
             <th scope="col">Last used</th>
+            <th scope="col">Expiry</th>
           </tr>
         </thead>
         <tbody>
-          {apiKeys.map(({ id, name, owner, lastUsedAt }) => (
+          {apiKeys.map(({ id, name, owner, createdAt, lastUsedAt, expiresAt, expiryTimeZone }) => (
             <tr key={id}>
               <th scope="row">
                 <Clip>{name}</Clip>
+                <Clip class="caption">{id}</Clip>
               </th>
-              {hasOwners && <td>{owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}</td>}
-              <td>{lastUsedAt === null ? <span class="faint">Never</span> : <Time at={lastUsedAt} />}</td>
+              {hasOwners && (
+                <td>
+                  {owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}
+                  {owner?.email !== undefined && <Clip class="caption">{owner.email}</Clip>}
+                </td>
+              )}
+              <td>
+                <Day at={createdAt} />
+              </td>
+              <td>{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
+              <td>{expiresAt === null ? <span class="faint">Never</span> : <EndDay at={expiresAt} zone={expiryTimeZone} />}</td>
             </tr>
           ))}
         </tbody>
