@@ -6,12 +6,12 @@ import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
 /** Notices if the provider takes no calls, and reports it in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
-  /** The number of seconds for which the provider has taken no calls; 0 if all is well. */
+  /** Seconds from the first refused call to the last one; 0 if all is well, or no call was handed off for an hour. */
   seconds(): number;
   close(): Promise<void>;
 };
 
-type Failing = DialerTrouble & { lastAt: number; handoffs: number };
+type Failing = DialerTrouble & { lastAt: number; forgottenAt: number; handoffs: number };
 
 /** @param core this process's name among the cores on the database */
 export function watchTrouble(core: string, deps: { store: DialingStore; clock: Clock; log: Logger }): TroubleWatch {
@@ -29,7 +29,17 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
       .catch((err) => log.warn({ err }, 'trouble with the provider not recorded'));
   }
 
+  function end(what: string): void {
+    failing = null;
+    if (!isNoted) return;
+    log.info(what);
+    note(null);
+  }
+
   function say(): void {
+    // The calls were cancelled or have ended: this would be said until another one is taken.
+    if (failing && clock.millis() > failing.forgottenAt)
+      return end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
     if (!failing || !isTrouble()) return;
     const { since, reason, handoffs } = failing;
     log.warn({ since: new Date(since).toISOString(), reason, handoffs }, 'the provider takes no calls');
@@ -40,18 +50,20 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   return {
     onResult(result) {
-      if (result.kind === 'taken') {
-        failing = null;
-        if (!isNoted) return;
-        log.info('the provider takes calls again');
-        return note(null);
-      }
+      if (result.kind === 'taken') return end('the provider takes calls again');
       const now = clock.millis();
-      failing = { since: failing?.since ?? now, handoffs: (failing?.handoffs ?? 0) + 1, lastAt: now, reason: result.reason };
+      const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
+      failing = {
+        since: failing?.since ?? now,
+        handoffs: (failing?.handoffs ?? 0) + 1,
+        lastAt: now,
+        forgottenAt: retryAt + troubleLimits.forgotten.toMillis(),
+        reason: result.reason,
+      };
       // Reports the first time immediately, and then every minute.
       if (!isNoted) say();
     },
-    seconds: () => (failing && isTrouble() ? (clock.millis() - failing.since) / 1_000 : 0),
+    seconds: () => (failing && isTrouble() ? (failing.lastAt - failing.since) / 1_000 : 0),
     async close() {
       clearInterval(timer);
       if (isNoted) note(null);

@@ -163,7 +163,7 @@ function gaugesOf(registry: Registry) {
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
-        help: "How long the provider hasn't taken any calls from this process; 0 if less than a minute",
+        help: 'Time from the first to the last call that the provider refused; 0 if under a minute, or an hour after the last hand-off',
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',

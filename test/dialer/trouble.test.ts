@@ -60,6 +60,33 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
   });
 
+  it('counts until the last refused call, and forgets it an hour later', async () => {
+    watch.onResult(refused);
+    minute();
+    watch.onResult(refused);
+    for (let n = 0; n < 60; n++) minute();
+    expect(watch.seconds()).to.equal(60);
+    minute();
+    expect([lines.at(-1), watch.seconds()]).to.deep.equal([
+      "no call was handed off for an hour: the core doesn't know whether the provider takes calls",
+      0,
+    ]);
+    watch.onResult(refused);
+    expect(watch.seconds()).to.equal(0);
+    await watch.close();
+    expect(noted.at(-1)).to.equal(null);
+  });
+
+  it('waits for the next try if the provider asked for more than an hour', () => {
+    watch.onResult(refused);
+    minute();
+    watch.onResult({ kind: 'not-taken', detail: '', reason: 'HTTP 503', retryAfter: 60 });
+    for (let n = 0; n < 61; n++) minute();
+    expect(watch.seconds()).to.equal(60);
+    minute();
+    expect(watch.seconds()).to.equal(0);
+  });
+
   it('also counts calls that the provider rejects or leaves in doubt', () => {
     for (const kind of ['rejected', 'answer-lost'] as const) {
       watch.onResult({ kind, detail: '', reason: 'HTTP 401' });

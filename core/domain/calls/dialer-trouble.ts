@@ -7,6 +7,8 @@ export const troubleLimits = {
   after: Duration.fromObject({ minutes: 1 }),
   /** How often it's said again, by a core that still has it. */
   every: Duration.fromObject({ minutes: 1 }),
+  /** How long after the last hand-off it's over. A call that waits for the provider is handed off again much sooner. */
+  forgotten: Duration.fromObject({ hours: 1 }),
   /** How long a note holds: its core may have died. */
   noted: Duration.fromObject({ minutes: 3 }),
 };
