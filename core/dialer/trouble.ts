@@ -39,7 +39,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   function say(): void {
     // The calls were cancelled or have ended: this would be said until another one is taken.
     if (failing && clock.millis() > failing.forgottenAt)
-      return end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
+      end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
     if (!failing || !isTrouble()) return;
     const { since, reason, handoffs } = failing;
     log.warn({ since: new Date(since).toISOString(), reason, handoffs }, 'the provider takes no calls');

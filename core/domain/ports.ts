@@ -340,7 +340,7 @@ export type UserStore = {
    * @returns false, and changes nothing, if the user has another hash, or `keep` has ended
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
-  /** Changes name and place; the user's keys follow. @returns false if there is no such user */
+  /** Changes name and place; the user's keys follow: what they have access to at once, the lists of more than a thousand in steps. @returns false if there is no such user */
   change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
   /**
    * Keeps the user and their keys out, and ends their sessions; null lets them in again.
@@ -356,6 +356,8 @@ export type UserStore = {
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
   /** Takes away what is left of deleted users, in short steps. @returns how many keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
+  /** Has the keys of users who were moved follow them in lists, in short steps. @returns how many keys */
+  finishMoves(signal: AbortSignal): Promise<number>;
 };
 
 export type TenancyStore = {

@@ -38,12 +38,20 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     await auditChain.extend(signal);
   }
 
-  /** Runs separately, because a million keys would hold up other work for minutes. */
+  /** Runs separately, because a million keys would hold up other work for minutes. So does `finishMoves`. */
   async function finishRevocations(): Promise<void> {
-    const revoked = await users.finishDeletions(signal);
-    if (revoked > 0) log.info({ keys: revoked }, 'API keys of deleted users revoked');
-    const cancelled = await apiKeys.finishCancelling(ports.clock.now(), signal);
-    if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
+    try {
+      const revoked = await users.finishDeletions(signal);
+      if (revoked > 0) log.info({ keys: revoked }, 'API keys of deleted users revoked');
+    } finally {
+      const cancelled = await apiKeys.finishCancelling(ports.clock.now(), signal);
+      if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
+    }
+  }
+
+  async function finishMoves(): Promise<void> {
+    const moved = await users.finishMoves(signal);
+    if (moved > 0) log.info({ keys: moved }, 'API keys of moved users recorded with their new partner');
   }
 
   async function sweepEachHour(): Promise<void> {
@@ -93,7 +101,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
   }
 
-  const repeating = [repeat(finishRevocations, everyMinute), repeat(sweepEachMinute, everyMinute), repeat(sweepEachHour, everyHour)];
+  const repeating = [
+    ...[finishRevocations, finishMoves, sweepEachMinute].map((sweep) => repeat(sweep, everyMinute)),
+    repeat(sweepEachHour, everyHour),
+  ];
 
   /** Runs don't overlap, even if one takes longer than the interval. */
   function repeat(work: () => Promise<void>, every: Duration) {

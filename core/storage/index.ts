@@ -72,6 +72,8 @@ export function openStorage(
   const { keys, lists, background, 'sign-in': signIn } = database.lanes;
   const listed = storesOf(lists);
   const users = reportingOutages(userStore(database));
+  const sweptKeys = reportingOutages(apiKeyStore(background));
+  const sweptUsers = reportingOutages(userStore(background));
   const keyUse = keyUseOf(background, clock, observers.onBackgroundError);
   return {
     database,
@@ -81,14 +83,18 @@ export function openStorage(
         list: listed.apiKeys.list,
         usage: listed.apiKeys.usage,
         countQueuedCalls: listed.apiKeys.countQueuedCalls,
+        finishCancelling: sweptKeys.finishCancelling,
+        compactCounts: sweptKeys.compactCounts,
       },
       calls: reportingOutages(callStore(keys, keyUse, observers.onBatch, observers.onPlaced)),
-      sessions: reportingOutages(sessionStore(database)),
+      sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
       users: {
         ...users,
         findByEmail: reportingOutages(userStore(signIn)).findByEmail,
         list: listed.users.list,
         deletionImpact: listed.users.deletionImpact,
+        finishDeletions: sweptUsers.finishDeletions,
+        finishMoves: sweptUsers.finishMoves,
       },
       tenancies: {
         ...reportingOutages(tenancyStore(database)),

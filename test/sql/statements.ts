@@ -217,7 +217,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await list(own, 100, null);
         await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: null });
       },
-      find: (find) => find(own, testRandomness.id()),
+      find: (find) => each(keyScopes, (scope) => find(scope, testRandomness.id())),
       async page(page) {
         await page(own, null, 100);
         await page(own, testRandomness.id(), 100);

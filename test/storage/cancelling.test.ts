@@ -201,7 +201,7 @@ describe('queued calls', () => {
       db.awaitWriters = async () => false;
       await revoke('goes').catch(() => undefined);
       await addCalls('goes', 2);
-      db.awaitWriters = async () => {
+      db.lanes.background.awaitWriters = async () => {
         await addCalls('goes-late', 1, { api_key_id: 'goes' });
         return awaitWriters();
       };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { identifyApiKey, listAllApiKeys } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
+import { changeUser, createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
 import { countWrongCounts } from '../../core/storage/keys/key-counts.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -19,13 +19,25 @@ describe('a user with thousands of API keys', () => {
     let tenants: Tenants;
     const clock = fakeClock();
     const digestOf = (n: number) => `${n}`.padStart(64, '0');
-    const keys = (count: number) => ({ campaignId: tenants.campaign.id, at: clock.millis(), ...callerOf(digestOf(count)) });
-    const authorize = (n: number) => direct.ports.stores.calls.authorize(keys(n));
-    const partnersKeys = () => listAllApiKeys(direct.ports, { kind: 'partner', partnerId: tenants.partner.id }, '', 500);
+    const authorize = (n: number, { id: campaignId } = tenants.campaign) =>
+      direct.ports.stores.calls.authorize({ campaignId, at: clock.millis(), ...callerOf(digestOf(n)) });
     const left = async () => (await direct.storage.database.read('api_keys').pluck('id')).length;
     const statesOfCalls = (): Promise<string[]> => direct.storage.database.read('calls').orderBy('contact_id').pluck('state');
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
-    const finish = () => direct.ports.stores.users.finishDeletions(new AbortController().signal);
+    const { signal } = new AbortController();
+    const finish = () => direct.ports.stores.users.finishDeletions(signal);
+    const move = (to: 'otherAccount' | 'account') => {
+      const { email, name } = tenants.users.account;
+      const change = { email, name, userType: 'account', accountId: tenants[to].id, partnerId: null } as const;
+      return changeUser(direct.ports, operator, tenants.users.account, change);
+    };
+    const finishMoves = () => direct.ports.stores.users.finishMoves(signal);
+    const keysOf = (partner: 'partner' | 'otherPartner') => listAllApiKeys(direct.ports, partnerKeys(partner), '', 500);
+    const partnerKeys = (partner: 'partner' | 'otherPartner') => ({ kind: 'partner', partnerId: tenants[partner].id }) as const;
+    const findAs = (partner: 'partner' | 'otherPartner', n: number) =>
+      direct.ports.stores.apiKeys.find(partnerKeys(partner), `k${n}`).then((key) => key?.id);
+    const recordedWith = async (partner: 'partner' | 'otherPartner') =>
+      (await direct.storage.database.read('api_keys').where({ creator_partner_id: tenants[partner].id }).pluck('id')).length;
 
     beforeEach(async () => {
       ({ database, tenants } = await databaseWithTenants(kind));
@@ -50,12 +62,12 @@ describe('a user with thousands of API keys', () => {
     it("is deleted immediately for every reader, while the keys' rows go in steps", async () => {
       const deleted = await remove();
       expect([deleted.apiKeys, await left()]).to.deep.equal([many, many + 1 - 1_000]);
-      expect(await Promise.all([1, many].map(authorize))).to.deep.equal(['unauthorized', 'unauthorized']);
+      expect(await Promise.all([authorize(1), authorize(many)])).to.deep.equal(['unauthorized', 'unauthorized']);
       const { ports } = direct;
       expect(await ports.stores.users.findByEmail('ada@example.com')).to.equal(null);
       expect((await ports.stores.users.list({ kind: 'all' }, '', null, 100)).map(({ id }) => id)).not.to.contain(tenants.users.account.id);
       expect(await identifyApiKey(ports, { ...tenants.users.partner, tenancy: null }, digestOf(1))).to.equal(null);
-      const { apiKeys, total } = await partnersKeys();
+      const { apiKeys, total } = await keysOf('partner');
       expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0'], 1]);
       expect(await ports.stores.apiKeys.findAll({ kind: 'all' }, ['k1', 'k0'])).to.have.length(1);
     });
@@ -66,7 +78,7 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('api_keys').pluck('id')).to.deep.equal(['k0']);
       expect(await direct.storage.database.read('users').where({ id: tenants.users.account.id })).to.deep.equal([]);
       expect(await countWrongCounts(direct.storage.database)).to.equal(0);
-      expect([await authorize(0), (await partnersKeys()).total]).to.deep.equal(['authorized', 1]);
+      expect([await authorize(0), (await keysOf('partner')).total]).to.deep.equal(['authorized', 1]);
       expect(await direct.storage.database.read('retired_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
     });
 
@@ -87,6 +99,53 @@ describe('a user with thousands of API keys', () => {
       await until(async () => (await left()) === 1 && (await unfinished()).length === 0);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);
       await core.close();
+    });
+
+    it("doesn't keep other users from being deleted if its own deletion fails", async () => {
+      await remove();
+      await deleteUser(direct.ports, operator, tenants.users.teammate, false);
+      const deleted = { deleted_at: clock.millis(), disabled_at: clock.millis() };
+      const { write, read } = direct.storage.database;
+      await write('users').where({ id: tenants.users.sibling.id }).update(deleted);
+      // This one's row can't be deleted.
+      const id = { id: 'stuck', user_id: tenants.users.account.id, tenancy_kind: null, tenancy_id: null };
+      await write('sessions').insert({ ...id, started_at: 1, last_seen_at: 1 });
+      expect(await finish().catch(({ code }) => code)).to.match(/^SQLITE_CONSTRAINT|^23503/);
+      expect(await read('users').whereNotNull('deleted_at').pluck('id')).to.deep.equal([tenants.users.account.id]);
+    });
+
+    it('moves to another partner immediately with all keys, and lists show the newest ones there', async () => {
+      await move('otherAccount');
+      for (const n of [1, many]) {
+        expect([await authorize(n), await authorize(n, tenants.otherCampaign)]).to.deep.equal(['campaign-refused', 'authorized']);
+        expect([await findAs('partner', n), await findAs('otherPartner', n)]).to.deep.equal([undefined, `k${n}`]);
+      }
+      expect(await recordedWith('otherPartner')).to.equal(1_000);
+      const { apiKeys, total } = await keysOf('partner');
+      expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0'], 1]);
+      const newest = Array.from({ length: 500 }, (_, n) => `k${many - n}`);
+      expect((await keysOf('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
+    });
+
+    it('has all keys recorded with the new partner in steps, and then the counts are right', async () => {
+      await move('otherAccount');
+      expect(await finishMoves()).to.equal(many - 1_000);
+      expect(await recordedWith('partner')).to.equal(1);
+      expect([(await keysOf('partner')).total, (await keysOf('otherPartner')).total]).to.deep.equal([1, many]);
+      expect(await countWrongCounts(direct.storage.database)).to.equal(0);
+      expect(await direct.storage.database.read('users').whereNotNull('moving_keys')).to.deep.equal([]);
+      expect(await finishMoves()).to.equal(0);
+    });
+
+    it('has its keys follow the last of several moves', async () => {
+      await move('otherAccount');
+      // As the first step of another core leaves them.
+      const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);
+      const { write } = direct.storage.database;
+      await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });
+      await move('account');
+      expect([await finishMoves(), await recordedWith('partner')]).to.deep.equal([200, many + 1]);
+      expect((await keysOf('partner')).total).to.equal(many + 1);
     });
 
     it('stays deleted, and frees the email address immediately', async () => {

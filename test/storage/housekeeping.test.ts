@@ -81,6 +81,8 @@ describe('a running core', () => {
         ...{ retired_at: clock.millis(), cancelling_since: clock.millis() },
       });
       await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.millis() });
+      await write('users').where({ id: tenants.users.sibling.id }).update({ moving_keys: 'e' });
+      await write('users').where({ id: tenants.users.teammate.id }).update({ deleted_at: clock.millis(), disabled_at: clock.millis() });
       if (kind === 'sqlite') return;
       const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.millis(), state: 'busy', calls }));
       await write('call_count_changes').insert(changes);
@@ -107,6 +109,8 @@ describe('a running core', () => {
           pruneAudit: await some('audit_events', { id: '0' }),
         }),
         always: named({
+          finishDeletions: await some('users', { id: harness.tenants.users.teammate.id }),
+          finishMoves: await some('users', { moving_keys: 'e' }),
           finishCancelling: (await call('of-revoked')).state === 'queued',
           chainAudit: await some('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),

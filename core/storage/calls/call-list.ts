@@ -9,7 +9,7 @@ import { campaignsOf } from '../directory/tenancies.ts';
 import { instant, instantOrNull, required } from '../engine/columns.ts';
 import type { Database, Dialect, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { keysById, narrowToVisible } from '../keys/api-keys.ts';
+import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
 import { both, type Condition, either, matching } from './text-search.ts';
 
 const listedColumns = [
@@ -252,9 +252,10 @@ async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly L
 /** The visible ones among these keys, active and revoked. */
 async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
-  const active = narrowToVisible(keysById(read, 'api_keys', ids), visibility)
-    .join('users as u', 'u.id', 'k.creator_id')
-    .select(...columns, 'u.name as creator_name');
+  const active = narrowFoundToVisible(keysById(read, 'api_keys', ids).join('users as u', 'u.id', 'k.creator_id'), visibility).select(
+    ...columns,
+    'u.name as creator_name',
+  );
   const revoked = narrowToVisible(keysById(read, 'retired_api_keys', ids), visibility).select(...columns, 'k.creator_name');
   const found: KeyRow[][] = await Promise.all([active, revoked]);
   return new Map(found.flat().map((key) => [key.id, key]));

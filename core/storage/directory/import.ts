@@ -6,7 +6,7 @@ import { recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
-import { moveKeysOf } from './users.ts';
+import { updateUser } from './keys-of-users.ts';
 
 type ThingRow = {
   id: string;
@@ -42,14 +42,9 @@ export function importStore({ read, write }: Database): ImportStore {
             ...passwordColumns(password),
           }));
           for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
-          for (const { thing } of changed) {
-            const standing = kind === 'users' ? { deleted_at: null } : {};
-            const found = await trx(kind)
-              .where({ id: thing.id, ...standing })
-              .update(columnsOf(kind, thing))
-              .catch(rejectTaken);
-            if (found === 0) throw changedMeanwhile();
-            if (kind === 'users') await moveKeysOf(trx, thing.id, thing.partnerId);
+          for (const { thing, event } of changed) {
+            const changing = kind === 'users' ? updateUser(trx, thing.id, userColumns(thing), event.id) : update(trx, kind, thing);
+            if (!(await changing.catch(rejectTaken))) throw changedMeanwhile();
           }
           const events = [...added, ...changed].map(({ event }) => event);
           for (const some of inChunks(events)) await recordAudits(trx, some);
@@ -95,7 +90,12 @@ function thingsOf(from: Knex, kind: ImportKind): Knex.QueryBuilder {
   return kind === 'campaigns' ? things.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : things;
 }
 
-function columnsOf(kind: ImportKind, { name, partnerId, accountId, email, userType }: ImportedThing) {
+async function update(trx: Knex.Transaction, kind: ImportKind, thing: ImportedThing): Promise<boolean> {
+  return (await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing))) > 0;
+}
+
+function columnsOf(kind: ImportKind, thing: ImportedThing) {
+  const { name, partnerId, accountId } = thing;
   switch (kind) {
     case 'partners':
       return { name };
@@ -104,8 +104,12 @@ function columnsOf(kind: ImportKind, { name, partnerId, accountId, email, userTy
     case 'campaigns':
       return { name, account_id: accountId };
     case 'users':
-      return { name, partner_id: partnerId, account_id: accountId, email, user_type: userType };
+      return userColumns(thing);
   }
+}
+
+function userColumns({ name, partnerId, accountId, email, userType }: ImportedThing) {
+  return { name, partner_id: partnerId, account_id: accountId, email, user_type: userType };
 }
 
 function passwordColumns(password: NewPassword | null) {

@@ -6,12 +6,12 @@ import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';
 import { either, matching } from '../calls/text-search.ts';
-import { inShortTransactions } from '../engine/chunks.ts';
 import { instant, instantOrNull, required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
-import { cancelInFlight, cancelOfDeleted, revokeNewestKeys } from '../keys/revocation.ts';
+import { cancelInFlight, cancelOfDeleted } from '../keys/revocation.ts';
+import { deleteStep, finishDeletions, finishMoves, keysAtOnce, standing, updateUser } from './keys-of-users.ts';
 
 /** A user with the names of their account and partner. */
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
@@ -192,11 +192,9 @@ export function userStore(database: Database): UserStore {
     async change(userId, { name, userType, accountId, partnerId }, event) {
       return write.transaction(async (trx) => {
         const columns = { name, user_type: userType, account_id: accountId, partner_id: partnerId };
-        const changed = await standing(trx, userId).update(columns);
-        if (changed === 0) return false;
-        await moveKeysOf(trx, userId, partnerId);
-        await recordAudit(trx, event);
-        return true;
+        const changed = await updateUser(trx, userId, columns, event.id);
+        if (changed) await recordAudit(trx, event);
+        return changed;
       });
     },
 
@@ -222,59 +220,27 @@ export function userStore(database: Database): UserStore {
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
         const apiKeys = await countKeys(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
-        const revoked = await deleteStep(trx, userId, revokedAtOnce, options);
+        const revoked = await deleteStep(trx, userId, keysAtOnce, options);
         await recordAudit(trx, event);
         return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
       const { revoked, apiKeys, sessions } = deleted;
-      if (revoked.length < revokedAtOnce) await cancelInFlight(database, revoked, options);
+      if (revoked.length < keysAtOnce) await cancelInFlight(database, revoked, options);
       else await cancelOfDeleted(database, userId, options);
       return { apiKeys, sessions };
     },
 
-    async finishDeletions(signal) {
-      const users: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
-      let revoked = 0;
-      for (const id of users) {
-        const step = (size: number) => write.transaction((trx) => goOnDeleting(trx, id, size));
-        revoked += await inShortTransactions(step, revokedInStep, signal);
-      }
-      return revoked;
-    },
+    finishDeletions: (signal) => finishDeletions(database, signal),
+    finishMoves: (signal) => finishMoves(database, signal),
   };
-}
-
-/** Keys that go with their user in the same transaction: as many as a user has without a setting of the operator's. */
-const revokedAtOnce = 1_000;
-/** Fewer while others write to SQLite from another process, which polls for its lock: a step takes some 10 ms. */
-const revokedInStep = 200;
-
-/** A user who has not been deleted. */
-function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
-  return trx('users').where({ id, deleted_at: null });
 }
 
 /** Keeps the keys out at once, and frees what must be unique. The name stays for those who look at a revoked key. */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at.toMillis();
   const free = { email: `deleted:${id}`, external_id: null };
-  return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, ...free };
-}
-
-/** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
-async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeNewestKeys(trx, id, most, options);
-  if (revoked.length < most) await trx('users').where({ id }).delete();
-  return revoked;
-}
-
-async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
-  // Another core may be at it, too: they take turns.
-  const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
-  if (user === undefined) return 0;
-  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
-  return (await deleteStep(trx, id, most, options)).length;
+  return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
 }
 
 /** From the kept counts: a user may have a million. */
@@ -284,11 +250,4 @@ async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<numb
     .sum({ keys: 'keys' })
     .first<{ keys: number | string | null }>();
   return Number(counted.keys);
-}
-
-/** The keys follow their creator to the new partner. Those of a user who became staff stay with the partner they were created for. */
-export async function moveKeysOf(trx: Knex.Transaction, userId: string, partnerId: string | null): Promise<void> {
-  await trx('api_keys')
-    .where({ creator_id: userId })
-    .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
 }

@@ -48,6 +48,8 @@ export type UserRow = {
   deleted_at: number | null;
   /** Of a deleted user: set if the queued calls of their keys are to be cancelled. */
   cancelling_since: number | null;
+  /** Set while keys of the user are recorded with an earlier partner: the ID of the audit event of the last move. */
+  moving_keys: string | null;
 };
 
 export type ApiKeyRow = {
@@ -55,7 +57,7 @@ export type ApiKeyRow = {
   digest: string;
   name: string;
   creator_id: string;
-  /** The partner whose administrator sees the key. It follows the creator. */
+  /** The partner whose administrator sees the key. It follows the creator, in steps: see directory/keys-of-users.ts. */
   creator_partner_id: string | null;
   account_id: string | null;
   partner_id: string;

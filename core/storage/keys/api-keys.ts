@@ -13,7 +13,7 @@ import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
-/** @param keys a query on keys, named `k` */
+/** By what is recorded with each key, for which there is an index. @param keys a query on keys, named `k` */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
   switch (visibility.kind) {
     case 'own':
@@ -31,6 +31,16 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
   }
 }
 
+/**
+ * For keys that are looked up one by one. Those of a user who comes under another partner are recorded with it in steps, but seen by it at once.
+ *
+ * @param keys a query on keys, named `k`, and their creators, named `u`
+ */
+export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
+  if (visibility.kind !== 'partner') return narrowToVisible(keys, visibility);
+  return keys.whereRaw('coalesce(u.partner_id, k.partner_id) = ?', [visibility.partnerId]);
+}
+
 /** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
 export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
@@ -39,10 +49,10 @@ export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids
 /** From the kept counts where it can, since a scope may have a million keys. */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
-  const deleted: string[] = await deletedUsers(read).pluck('id');
+  const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
   const keptCount = async (scope: keyof ApiKeyRow, id: string) => {
     const kept = await sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
-    return deleted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', deleted)));
+    return unlisted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
   };
   switch (visibility.kind) {
     case 'own':
@@ -63,6 +73,14 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
     case 'nothing':
       return countOf(narrowToVisible(read('api_keys as k'), visibility));
   }
+}
+
+/** Users whose keys are no longer in a list, while they are deleted or moved to another partner in steps. */
+function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
+  const deleted = deletedUsers(read);
+  if (visibility.kind !== 'partner') return deleted;
+  // Not those who became staff: most of their keys stay.
+  return deleted.unionAll(read('users').select('id').whereNotNull('moving_keys').whereNot('partner_id', visibility.partnerId));
 }
 
 function deletedUsers(read: Knex): Knex.QueryBuilder {
@@ -92,9 +110,10 @@ type DetailsRow = ListedRow & {
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
-  const visible = (visibility: KeyVisibility) => withoutDeleted(narrowToVisible(read('api_keys as k'), visibility));
-  /** Keys of a deleted user go in steps. */
-  const withoutDeleted = (keys: Knex.QueryBuilder) => keys.whereNotIn('k.creator_id', deletedUsers(read));
+  const listed = (visibility: KeyVisibility) =>
+    narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
+  const found = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
+    narrowFoundToVisible(withCreator(keys), visibility).whereNull('u.deleted_at');
   const countActive = async (creatorId: string, at: DateTime, most: number, on: Knex): Promise<number> => {
     const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at.toMillis(), most], on);
     return required(counted?.active ?? null, 'active');
@@ -131,37 +150,40 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     countActive: (creatorId, at) => countActive(creatorId, at, Number.MAX_SAFE_INTEGER, read),
 
     async list(visibility, limit, olderThan) {
-      const newest = visible(visibility).orderBy([
+      const order = [
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
-      ]);
+      ];
+      // From the index alone, which may have a million keys of unlisted users.
+      const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
       if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt.toMillis(), olderThan.id]);
-      const [rows, total] = await Promise.all([withCreator(newest).limit(limit), countVisible(read, visibility)]);
+      const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
+      const [rows, total] = await Promise.all([keys, countVisible(read, visibility)]);
       return { apiKeys: rows.map(apiKeyOf), total };
     },
 
     async page(visibility, cursor, limit) {
-      const keys = withCreator(visible(visibility)).orderBy('k.id', 'desc').limit(limit);
+      const keys = withCreator(listed(visibility)).orderBy('k.id', 'desc').limit(limit);
       return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(apiKeyOf);
     },
 
     async find(visibility, id) {
-      const [row] = await withCreator(visible(visibility).where('k.id', id));
+      const [row] = await found(visibility).where('k.id', id);
       return row ? apiKeyOf(row) : null;
     },
 
     async findAll(visibility, ids) {
-      const keys = withoutDeleted(narrowToVisible(keysById(read, 'api_keys', ids), visibility));
-      return (await withCreator(keys)).map(apiKeyOf);
+      return (await found(visibility, keysById(read, 'api_keys', ids))).map(apiKeyOf);
     },
 
     async findByDigest(visibility, digest) {
-      const [row] = await withCreator(visible(visibility).where('k.digest', digest));
+      const [row] = await found(visibility).where('k.digest', digest);
       return row ? apiKeyOf(row) : null;
     },
 
     async details(visibility, id) {
-      const [row]: DetailsRow[] = await withCreator(visible(visibility).where('k.id', id))
+      const [row]: DetailsRow[] = await found(visibility)
+        .where('k.id', id)
         .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
         .join('partners as cp', 'cp.id', 'k.partner_id')
         .leftJoin('accounts as ra', 'ra.id', read.raw(reachedAccount))

@@ -4,6 +4,7 @@ import { Problem } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
+import type { ApiKeyRow } from '../engine/tables.ts';
 
 /**
  * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
@@ -34,15 +35,24 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
  * @param most a million in one transaction would keep all others from writing to SQLite for a minute
  */
 export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, most: number, options: RevokeOptions): Promise<string[]> {
-  const newest: string[] = await trx('api_keys')
+  return revokeKeys(trx, await newestKeysOf(trx, userId, most).pluck('id'), options);
+}
+
+/** @param olderThan the last of the ones before */
+export function newestKeysOf(
+  from: Knex,
+  userId: string,
+  most: number,
+  olderThan?: Pick<ApiKeyRow, 'id' | 'created_at'>,
+): Knex.QueryBuilder {
+  const newest = from('api_keys')
     .where({ creator_id: userId })
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .limit(most)
-    .pluck('id');
-  return revokeKeys(trx, newest, options);
+    .limit(most);
+  return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 
 /**

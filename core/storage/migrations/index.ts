@@ -17,6 +17,7 @@ import * as clock from './011-clock-additive.ts';
 import * as lateOutcomes from './012-late-outcomes-additive.ts';
 import * as recordedRetention from './013-recorded-retention-additive.ts';
 import * as activityFilters from './014-activity-filters-additive.ts';
+import * as movingKeys from './015-moving-keys-additive.ts';
 
 /**
  * In order. A released migration never changes: add the next one. Where the cores of the release before go on working without it, end its name
@@ -37,6 +38,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '012-late-outcomes-additive', up: lateOutcomes.up },
   { name: '013-recorded-retention-additive', up: recordedRetention.up },
   { name: '014-activity-filters-additive', up: activityFilters.up },
+  { name: '015-moving-keys-additive', up: movingKeys.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

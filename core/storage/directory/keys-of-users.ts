@@ -1,0 +1,138 @@
+import type { Knex } from 'knex';
+import type { RevokeOptions } from '../../domain/ports.ts';
+import { inShortTransactions } from '../engine/chunks.ts';
+import { instant, required } from '../engine/columns.ts';
+import type { Database } from '../engine/database.ts';
+import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
+import { newestKeysOf, revokeNewestKeys } from '../keys/revocation.ts';
+
+/** Keys that are changed in the user's own transaction. By default, a user has no more active ones. */
+export const keysAtOnce = 1_000;
+/** Fewer while others write to SQLite from another process, which polls for its lock: a step takes some 10 ms. */
+const keysInStep = 200;
+
+/** A user who has not been deleted. */
+export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
+  return trx('users').where({ id, deleted_at: null });
+}
+
+/** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
+export async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
+  const revoked = await revokeNewestKeys(trx, id, most, options);
+  if (revoked.length < most) await trx('users').where({ id }).delete();
+  return revoked;
+}
+
+/** @throws the error of the first deletion that failed, after it has tried the others */
+export async function finishDeletions({ read, write }: Database, signal: AbortSignal): Promise<number> {
+  const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
+  let revoked = 0;
+  await eachDespiteErrors(ids, signal, async (id) => {
+    const step = async (size: number) => {
+      const some = await write.transaction((trx) => goOnDeleting(trx, id, size));
+      revoked += some;
+      return some;
+    };
+    await inShortTransactions(step, keysInStep, signal);
+  });
+  return revoked;
+}
+
+async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
+  // Another core may be at it, too: they take turns.
+  const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
+  if (user === undefined) return 0;
+  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
+  return (await deleteStep(trx, id, most, options)).length;
+}
+
+/**
+ * Changes a user. If they move to another partner, the partner that is recorded with their keys follows: with the newest keys in the same
+ * transaction, and with the rest in steps, since a million rows at once would keep everyone else from writing to SQLite for a minute.
+ *
+ * The move still takes effect immediately: each request reads a key's access from its creator (authorization.ts), and a lookup by ID reads from
+ * the creator who may see the key. Only lists use the recorded partner. The new partner's list shows the newest keys, which have it already;
+ * the old partner's list skips the user's keys while `moving_keys` is set.
+ *
+ * @param moveId unique, so that a step of an earlier move notices this one
+ * @returns false if there is no such user
+ */
+export async function updateUser(
+  trx: Knex.Transaction,
+  id: string,
+  columns: { partner_id: string | null },
+  moveId: string,
+): Promise<boolean> {
+  // Until the transaction ends, this lock keeps the user from creating keys.
+  const user = await standing(trx, id).forNoKeyUpdate().first('partner_id');
+  if (user === undefined) return false;
+  await trx('users').where({ id }).update(columns);
+  if (user.partner_id === columns.partner_id) return true;
+  const newest: string[] = await newestKeysOf(trx, id, keysAtOnce).pluck('id');
+  await recordPartner(trx, newest, columns.partner_id);
+  await trx('users')
+    .where({ id })
+    .update({ moving_keys: newest.length < keysAtOnce ? null : moveId });
+  return true;
+}
+
+type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;
+
+/** @returns how many keys @throws the error of the first move that failed, after it has tried the others */
+export async function finishMoves(database: Database, signal: AbortSignal): Promise<number> {
+  const users: Moving[] = await database.read('users').whereNotNull('moving_keys').select('id', 'partner_id', 'moving_keys');
+  let moved = 0;
+  await eachDespiteErrors(users, signal, async (user) => {
+    moved += await finishMove(database, user, signal);
+  });
+  return moved;
+}
+
+/** From the newest key to the oldest. Those that an earlier run has moved are only read. */
+async function finishMove({ read, write }: Database, user: Moving, signal: AbortSignal): Promise<number> {
+  const { id, partner_id: partnerId, moving_keys } = user;
+  let last: KeyPosition | undefined;
+  let moved = 0;
+  const step = async (size: number) => {
+    const keys: MovingKey[] = await newestKeysOf(read, id, size, last).select('id', 'created_at', 'partner_id', 'creator_partner_id');
+    const left = keys.filter((key) => key.creator_partner_id !== (partnerId ?? key.partner_id)).map((key) => key.id);
+    const isLast = keys.length < size;
+    if (left.length > 0 || isLast) {
+      const isMoving = await write.transaction(async (trx) => {
+        // If the user was moved again or deleted, that change takes care of the keys.
+        if ((await trx('users').where({ id, moving_keys }).forNoKeyUpdate().first('id')) === undefined) return false;
+        await recordPartner(trx, left, partnerId);
+        if (isLast) await trx('users').where({ id }).update({ moving_keys: null });
+        return true;
+      });
+      if (!isMoving) return 0;
+    }
+    moved += left.length;
+    last = keys.at(-1);
+    return keys.length;
+  };
+  await inShortTransactions(step, keysInStep, signal);
+  return moved;
+}
+
+type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
+type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
+
+/** Keys of a user who became staff stay with the partner they were created for. */
+async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
+  await trx('api_keys')
+    .whereIn('id', ids)
+    .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
+}
+
+/** One user whose keys can't be changed must not hold up the others. */
+async function eachDespiteErrors<Item>(items: readonly Item[], signal: AbortSignal, work: (item: Item) => Promise<void>): Promise<void> {
+  const errors: unknown[] = [];
+  for (const item of items) {
+    await work(item).catch((error: unknown) => {
+      signal.throwIfAborted();
+      errors.push(error);
+    });
+  }
+  if (errors.length > 0) throw errors[0];
+}
