@@ -284,6 +284,14 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await storage.database.write('users').where({ id }).update({ deleted_at: millis });
         await finishDeletions(AbortSignal.timeout(60_000));
       },
+      async finishMoves(finishMoves) {
+        const moved = await createdUser();
+        await keysOf(moved, 250);
+        const { write } = storage.database;
+        await write('users').where({ id: moved.id }).update({ moving_keys: testRandomness.id() });
+        await write('api_keys').where({ creator_id: moved.id }).update({ creator_partner_id: null });
+        await finishMoves(AbortSignal.timeout(60_000));
+      },
     },
     sessions: {
       async start(start) {

@@ -370,11 +370,13 @@ insert into "users" ("account_id", "created_at", "email", "external_id", "id", "
   "password_expires_at", "password_hash", "user_type")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
+select "partner_id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for no key update;
+
 update "users"
 set "name" = $1, "partner_id" = $2, "account_id" = $3, "email" = $4, "user_type" = $5
-where "id" = $6
-  and "deleted_at" is null;
-
-update "api_keys"
-set "creator_partner_id" = $1
-where "creator_id" = $2;
+where "id" = $6;

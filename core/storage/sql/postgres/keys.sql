@@ -59,21 +59,26 @@ SELECT (
 
 -- apiKeys.list
 
-select "id", "id"
+select "id"
 from "users"
 where "deleted_at" is not null;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where "k"."creator_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-order by "k"."created_at" desc, "k"."id" desc
-limit $2;
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where "k"."creator_id" = $1
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $2
+)
+order by "k"."created_at" desc, "k"."id" desc;
 
 select sum("keys") as "total"
 from "api_key_tallies"
@@ -84,14 +89,19 @@ limit $3;
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where ("k"."account_id" = $1 or "k"."creator_id" = $2)
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-order by "k"."created_at" desc, "k"."id" desc
-limit $3;
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where ("k"."account_id" = $1 or "k"."creator_id" = $2)
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $3
+)
+order by "k"."created_at" desc, "k"."id" desc;
 
 select count(*) as "total"
 from "api_keys"
@@ -99,40 +109,69 @@ where "creator_id" = $1
   and ("account_id" is null or not "account_id" = $2)
 limit $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
-from "api_keys" as "k"
-inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where "k"."creator_partner_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-order by "k"."created_at" desc, "k"."id" desc
-limit $2;
+select "id"
+from "users"
+where "deleted_at" is not null
+union all
+select "id"
+from "users"
+where "moving_keys" is not null
+  and not "partner_id" = $1;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where "k"."account_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-order by "k"."created_at" desc, "k"."id" desc
-limit $2;
-
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
-from "api_keys" as "k"
-inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where "k"."creator_id" not in (
-  select "id"
-  from "users"
-  where "deleted_at" is not null
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where "k"."creator_partner_id" = $1
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+      union all
+      select "id"
+      from "users"
+      where "moving_keys" is not null
+        and not "partner_id" = $2
+    )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $3
 )
-order by "k"."created_at" desc, "k"."id" desc
-limit $1;
+order by "k"."created_at" desc, "k"."id" desc;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where "k"."account_id" = $1
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $2
+)
+order by "k"."created_at" desc, "k"."id" desc;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where "k"."creator_id" not in (
+    select "id"
+    from "users"
+    where "deleted_at" is not null
+  )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $1
+)
+order by "k"."created_at" desc, "k"."id" desc;
 
 select count(*) as "total"
 from "api_keys" as "k"
@@ -141,14 +180,19 @@ limit $1;
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where 1 = 0
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-order by "k"."created_at" desc, "k"."id" desc
-limit $1;
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where 1 = 0
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $1
+)
+order by "k"."created_at" desc, "k"."id" desc;
 
 select count(*) as "total"
 from "api_keys" as "k"
@@ -158,15 +202,20 @@ limit $1;
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
-where "k"."creator_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-  and (k.created_at, k.id) < ($2, $3)
-order by "k"."created_at" desc, "k"."id" desc
-limit $4;
+where "k"."id" in (
+  select "k"."id"
+  from "api_keys" as "k"
+  where "k"."creator_id" = $1
+    and "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+    and (k.created_at, k.id) < ($2, $3)
+  order by "k"."created_at" desc, "k"."id" desc
+  limit $4
+)
+order by "k"."created_at" desc, "k"."id" desc;
 
 select count(*) as "total"
 from "api_keys"
@@ -180,11 +229,7 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
+  and "u"."deleted_at" is null
   and "k"."id" = $2;
 
 -- apiKeys.page
@@ -225,11 +270,7 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "some" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $2
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  );
+  and "u"."deleted_at" is null;
 
 -- apiKeys.findByDigest
 
@@ -237,11 +278,7 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
+  and "u"."deleted_at" is null
   and "k"."digest" = $2;
 
 -- apiKeys.details
@@ -256,11 +293,7 @@ inner join "partners" as "cp" on "cp"."id" = "k"."partner_id"
 left join "accounts" as "ra" on "ra"."id" = CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END
 inner join "partners" as "rp" on "rp"."id" = CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END
 where "k"."creator_id" = $1
-  and "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
+  and "u"."deleted_at" is null
   and "k"."id" = $2;
 
 -- apiKeys.usage

@@ -198,22 +198,34 @@ for update;
 
 -- users.change
 
+select "partner_id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for no key update;
+
 update "users"
 set "name" = $1, "user_type" = $2, "account_id" = $3, "partner_id" = $4
-where "id" = $5
-  and "deleted_at" is null;
-
-update "api_keys"
-set "creator_partner_id" = $1
-where "creator_id" = $2;
+where "id" = $5;
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
+select "id"
+from "api_keys"
+where "creator_id" = $1
+order by "created_at" desc, "id" desc
+limit $2;
+
 update "api_keys"
 set "creator_partner_id" = "partner_id"
-where "creator_id" = $1;
+where 1 = $1;
+
+update "users"
+set "moving_keys" = $1
+where "id" = $2;
 
 -- users.setDisabled
 
@@ -255,8 +267,9 @@ where "scope" = $1
 limit $3;
 
 update "users"
-set "deleted_at" = $1, "disabled_at" = $2, "cancelling_since" = $3, "email" = $4, "external_id" = $5
-where "id" = $6;
+set "deleted_at" = $1, "disabled_at" = $2, "cancelling_since" = $3, "moving_keys" = $4, "email" = $5,
+  "external_id" = $6
+where "id" = $7;
 
 select "id"
 from "api_keys"
@@ -378,6 +391,40 @@ where 1 = $1;
 
 delete from "users"
 where "id" = $1;
+
+-- users.finishMoves
+
+select "id", "partner_id", "moving_keys"
+from "users"
+where "moving_keys" is not null;
+
+select "id", "created_at", "partner_id", "creator_partner_id"
+from "api_keys"
+where "creator_id" = $1
+order by "created_at" desc, "id" desc
+limit $2;
+
+select "id"
+from "users"
+where "id" = $1
+  and "moving_keys" = $2
+limit $3
+for no key update;
+
+update "api_keys"
+set "creator_partner_id" = $1
+where "id" in ($2, …);
+
+select "id", "created_at", "partner_id", "creator_partner_id"
+from "api_keys"
+where "creator_id" = $1
+  and (created_at, id) < ($2, $3)
+order by "created_at" desc, "id" desc
+limit $4;
+
+update "users"
+set "moving_keys" = $1
+where "id" = $2;
 
 -- sessions.start
 

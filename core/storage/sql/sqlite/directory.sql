@@ -378,11 +378,12 @@ insert into `users` (`account_id`, `created_at`, `email`, `external_id`, `id`, `
   `password_expires_at`, `password_hash`, `user_type`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+select `partner_id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
 update `users`
 set `name` = ?, `partner_id` = ?, `account_id` = ?, `email` = ?, `user_type` = ?
-where `id` = ?
-  and `deleted_at` is null;
-
-update `api_keys`
-set `creator_partner_id` = ?
-where `creator_id` = ?;
+where `id` = ?;

@@ -58,21 +58,26 @@ SELECT (
 
 -- apiKeys.list
 
-select `id`, `id`
+select `id`
 from `users`
 where `deleted_at` is not null;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where `k`.`creator_id` = ?
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
 
 select sum(`keys`) as `total`
 from `api_key_tallies`
@@ -83,14 +88,19 @@ limit ?;
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
 
 select count(*) as `total`
 from `api_keys`
@@ -98,40 +108,69 @@ where `creator_id` = ?
   and (`account_id` is null or not `account_id` = ?)
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
-from `api_keys` as `k`
-inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`creator_partner_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+select `id`
+from `users`
+where `deleted_at` is not null
+union all
+select `id`
+from `users`
+where `moving_keys` is not null
+  and not `partner_id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`account_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
-
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
-from `api_keys` as `k`
-inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`creator_id` not in (
-  select `id`
-  from `users`
-  where `deleted_at` is not null
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where `k`.`creator_partner_id` = ?
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+      union all
+      select `id`
+      from `users`
+      where `moving_keys` is not null
+        and not `partner_id` = ?
+    )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
 )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+order by `k`.`created_at` desc, `k`.`id` desc;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where `k`.`account_id` = ?
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where `k`.`creator_id` not in (
+    select `id`
+    from `users`
+    where `deleted_at` is not null
+  )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
 
 select count(*) as `total`
 from `api_keys` as `k`
@@ -140,14 +179,19 @@ limit ?;
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where 1 = 0
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where 1 = 0
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
 
 select count(*) as `total`
 from `api_keys` as `k`
@@ -157,15 +201,20 @@ limit ?;
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-  and (k.created_at, k.id) < (?, ?)
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
+where `k`.`id` in (
+  select `k`.`id`
+  from `api_keys` as `k`
+  where `k`.`creator_id` = ?
+    and `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+    and (k.created_at, k.id) < (?, ?)
+  order by `k`.`created_at` desc, `k`.`id` desc
+  limit ?
+)
+order by `k`.`created_at` desc, `k`.`id` desc;
 
 select count(*) as `total`
 from `api_keys`
@@ -179,11 +228,7 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
+  and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
 -- apiKeys.page
@@ -224,11 +269,7 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `some` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  );
+  and `u`.`deleted_at` is null;
 
 -- apiKeys.findByDigest
 
@@ -236,11 +277,7 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
+  and `u`.`deleted_at` is null
   and `k`.`digest` = ?;
 
 -- apiKeys.details
@@ -255,11 +292,7 @@ inner join `partners` as `cp` on `cp`.`id` = `k`.`partner_id`
 left join `accounts` as `ra` on `ra`.`id` = CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END
 inner join `partners` as `rp` on `rp`.`id` = CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END
 where `k`.`creator_id` = ?
-  and `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
+  and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
 -- apiKeys.usage

@@ -196,22 +196,33 @@ limit ?;
 
 -- users.change
 
+select `partner_id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
 update `users`
 set `name` = ?, `user_type` = ?, `account_id` = ?, `partner_id` = ?
-where `id` = ?
-  and `deleted_at` is null;
-
-update `api_keys`
-set `creator_partner_id` = ?
-where `creator_id` = ?;
+where `id` = ?;
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+select `id`
+from `api_keys`
+where `creator_id` = ?
+order by `created_at` desc, `id` desc
+limit ?;
+
 update `api_keys`
 set `creator_partner_id` = `partner_id`
-where `creator_id` = ?;
+where 1 = ?;
+
+update `users`
+set `moving_keys` = ?
+where `id` = ?;
 
 -- users.setDisabled
 
@@ -252,7 +263,7 @@ where `scope` = ?
 limit ?;
 
 update `users`
-set `deleted_at` = ?, `disabled_at` = ?, `cancelling_since` = ?, `email` = ?, `external_id` = ?
+set `deleted_at` = ?, `disabled_at` = ?, `cancelling_since` = ?, `moving_keys` = ?, `email` = ?, `external_id` = ?
 where `id` = ?;
 
 select `id`
@@ -359,6 +370,39 @@ delete from `api_keys`
 where 1 = ?;
 
 delete from `users`
+where `id` = ?;
+
+-- users.finishMoves
+
+select `id`, `partner_id`, `moving_keys`
+from `users`
+where `moving_keys` is not null;
+
+select `id`, `created_at`, `partner_id`, `creator_partner_id`
+from `api_keys`
+where `creator_id` = ?
+order by `created_at` desc, `id` desc
+limit ?;
+
+select `id`
+from `users`
+where `id` = ?
+  and `moving_keys` = ?
+limit ?;
+
+update `api_keys`
+set `creator_partner_id` = ?
+where `id` in (?, …);
+
+select `id`, `created_at`, `partner_id`, `creator_partner_id`
+from `api_keys`
+where `creator_id` = ?
+  and (created_at, id) < (?, ?)
+order by `created_at` desc, `id` desc
+limit ?;
+
+update `users`
+set `moving_keys` = ?
 where `id` = ?;
 
 -- sessions.start
