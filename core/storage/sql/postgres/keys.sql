@@ -232,6 +232,40 @@ where "k"."creator_id" = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where ("k"."account_id" = $1 or "k"."creator_id" = $2)
+  and "u"."deleted_at" is null
+  and "k"."id" = $3;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where coalesce(u.partner_id, k.partner_id) = $1
+  and "u"."deleted_at" is null
+  and "k"."id" = $2;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "k"."account_id" = $1
+  and "u"."deleted_at" is null
+  and "k"."id" = $2;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where "u"."deleted_at" is null
+  and "k"."id" = $1;
+
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+from "api_keys" as "k"
+inner join "users" as "u" on "u"."id" = "k"."creator_id"
+where 1 = 0
+  and "u"."deleted_at" is null
+  and "k"."id" = $1;
+
 -- apiKeys.page
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"

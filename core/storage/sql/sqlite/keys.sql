@@ -231,6 +231,40 @@ where `k`.`creator_id` = ?
   and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
+  and `u`.`deleted_at` is null
+  and `k`.`id` = ?;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where coalesce(u.partner_id, k.partner_id) = ?
+  and `u`.`deleted_at` is null
+  and `k`.`id` = ?;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `k`.`account_id` = ?
+  and `u`.`deleted_at` is null
+  and `k`.`id` = ?;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where `u`.`deleted_at` is null
+  and `k`.`id` = ?;
+
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
+from `api_keys` as `k`
+inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
+where 1 = 0
+  and `u`.`deleted_at` is null
+  and `k`.`id` = ?;
+
 -- apiKeys.page
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`
