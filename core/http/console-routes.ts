@@ -16,6 +16,7 @@ import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
+import { etagOf, setEncodedBody } from './middleware/encoding.ts';
 import { jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
@@ -102,6 +103,9 @@ const requireDecodablePath: Middleware = (ctx, next) => {
   return next();
 };
 
+/** In bytes: less fits into one packet as it is. */
+const worthCompressing = 1_024;
+
 const consoleAnswer: Middleware = async (ctx, next) => {
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
@@ -110,6 +114,21 @@ const consoleAnswer: Middleware = async (ctx, next) => {
   await next();
   const view: unknown = ctx.body;
   if (typeof view !== 'object' || view === null || view instanceof Readable) return;
-  ctx.body = jsonLine(view);
   ctx.type = 'application/json';
+  const json = jsonLine(view);
+  // Key values and passwords come only from other methods: compressed, their length would tell something about them.
+  if (ctx.method === 'GET') await answerCompressed(ctx, Buffer.from(json));
+  else ctx.body = json;
 };
+
+/** With an ETag: the console asks again and again for what has not changed. Not `ctx.fresh`: browsers add `no-cache` to such a request. */
+async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
+  const etag = etagOf(bytes);
+  ctx.set('ETag', etag);
+  const known = ctx.get('If-None-Match').split(',');
+  if (known.some((tag) => tag.trim() === etag)) {
+    ctx.body = null;
+    ctx.status = 304;
+  } else if (bytes.length < worthCompressing) ctx.body = bytes;
+  else await setEncodedBody(ctx, bytes);
+}

@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { apiKeyHeader } from '#contract/calls/calls.ts';
 import type { Context, Middleware } from './middleware/context.ts';
+import { type Encoded, etagOf, setEncodedBody } from './middleware/encoding.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 
@@ -14,14 +12,11 @@ type PageFile = {
   etag: string;
   bytes: Buffer;
   isCompressible: boolean;
-  /** From the first request on that takes it: most starts are over before anybody opens the console. */
-  gzipped?: Promise<Buffer>;
+  encoded: Encoded;
 };
 
 /** The files of the built console by path; null where it was not built. */
 export type WebConsole = ReadonlyMap<string, PageFile> | null;
-
-const compress = promisify(gzip);
 
 const pagePath = '/';
 const assetsFolder = 'assets';
@@ -96,9 +91,9 @@ function fileOf(path: string): PageFile {
   return {
     mediaType: mediaTypes[extension] ?? 'application/octet-stream',
     cacheControl: hashedName.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
-    // Weak: the same for the compressed bytes (RFC 9110 §8.8.1).
-    etag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    etag: etagOf(bytes),
     bytes,
+    encoded: {},
     isCompressible: !incompressible.has(extension),
   };
 }
@@ -135,11 +130,8 @@ async function answerFile(ctx: Context, file: PageFile): Promise<void> {
     ctx.status = 304;
     return;
   }
-  if (file.isCompressible && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
-    file.gzipped ??= compress(file.bytes);
-    ctx.set('Content-Encoding', 'gzip');
-    ctx.body = await file.gzipped;
-  } else ctx.body = file.bytes;
+  if (file.isCompressible) await setEncodedBody(ctx, file.bytes, file.encoded);
+  else ctx.body = file.bytes;
   ctx.set('Content-Type', file.mediaType);
 }
 

@@ -1,6 +1,6 @@
-import { DateTime } from 'luxon';
+import type { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console.ts';
-import { isExpired } from '#contract/expiry.ts';
+import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
 import type { SortValue } from '../../state/format/sorting.ts';
 
@@ -43,22 +43,29 @@ export function ownerOf({ owner }: ApiKeyView): string {
 /** The keys whose name contains the search text and that match the filter, in their order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
   const wanted = folded(search.trim());
-  return keys.filter((key) => folded(key.name).includes(wanted) && (owner === '' || ownerIdOf(key) === owner) && matches[filter](key, now));
+  const matches = filters[filter](now);
+  return keys.filter(
+    (key) => (wanted === '' || folded(key.name).includes(wanted)) && (owner === '' || ownerIdOf(key) === owner) && matches(key),
+  );
 }
 
-const matches: Readonly<Record<KeyFilter, (key: ApiKeyView, now: DateTime) => boolean>> = {
-  all: () => true,
-  expiring: endsSoon,
-  expired: hasExpired,
-  endless: (key) => key.expiresAt === null,
-  'never-used': (key) => key.lastUsedAt === null,
-  // A key that was never used counts from its creation.
-  unused: (key, now) => DateTime.fromISO(key.lastUsedAt ?? key.createdAt) <= now.minus({ days: 90 }),
+/** Compare milliseconds: 500 dates of luxon hold up each keystroke in the search. */
+const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
+  all: () => () => true,
+  expiring: (now) => (key) => endsSoon(key, now),
+  expired: (now) => (key) => hasExpired(key, now),
+  endless: () => (key) => key.expiresAt === null,
+  'never-used': () => (key) => key.lastUsedAt === null,
+  unused: (now) => {
+    const since = now.minus({ days: 90 }).toMillis();
+    // A key that was never used counts from its creation.
+    return (key) => Date.parse(key.lastUsedAt ?? key.createdAt) <= since;
+  },
 };
 
 /** Whether the key expires within 30 days. */
 export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
-  return key.expiresAt !== null && !hasExpired(key, now) && DateTime.fromISO(key.expiresAt) <= now.plus({ days: 30 });
+  return key.expiresAt !== null && !hasExpired(key, now) && expiresSoon(Date.parse(key.expiresAt), now.toMillis());
 }
 
 /** Whether the core said so, or the key has expired since the list was loaded. */
