@@ -1,7 +1,10 @@
 import { getCACertificates } from 'node:tls';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
-import { type Answer, failed, readAnswer } from '../core-answers.ts';
-import type { CoreRequest, Send } from '../core-channels.ts';
+import { failed, readAnswer } from '../core-answers.ts';
+import type { Send } from '../core-channels.ts';
+import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describeNetworkError } from './network-errors.ts';
@@ -16,6 +19,7 @@ export type CoreClient = {
 };
 
 const timeoutsMs = { connect: 5_000, answer: 15_000 };
+const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Follows no redirects, so that the session's cookie goes to no other server. */
@@ -24,7 +28,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   const jar = new CookieJar(stored);
   let agent: Promise<Agent> | undefined;
 
-  async function exchange({ method, path, body }: CoreRequest<unknown>, more: Readonly<Record<string, string>>): Promise<Answer> {
+  const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
     const cookie = jar.header();
     const options: Dispatcher.RequestOptions = {
       origin,
@@ -32,6 +36,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       method,
       headers: {
         accept: 'application/json',
+        'accept-encoding': 'br',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(cookie === '' ? {} : { cookie }),
         ...more,
@@ -40,10 +45,10 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     };
     agent ??= newAgent();
     const { statusCode, headers, body: answer } = await (await agent).request(options);
-    const text = await answer.text();
+    const text = await decoded(Buffer.from(await answer.arrayBuffer()), headers['content-encoding']);
     jar.update(headers['set-cookie'] ?? []);
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
-  }
+  });
 
   return {
     server,
@@ -57,6 +62,11 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     cookies: () => jar.all(),
     close: async () => (await agent)?.destroy(),
   };
+}
+
+/** @throws if it's larger than an answer may be */
+async function decoded(bytes: Buffer, encoding: unknown): Promise<string> {
+  return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
 /** Loads undici and the system's certificates only when needed, since they would delay the start and most servers are only remembered. */

@@ -1,12 +1,13 @@
-import { type Answer, failed, readAnswer } from '../core-answers.ts';
-import { type CoreRequest, coreChannels, requests, type Send, signInAt } from '../core-channels.ts';
+import { failed, readAnswer } from '../core-answers.ts';
+import { coreChannels, requests, type Send, signInAt } from '../core-channels.ts';
 import type { Bridge, Command, Result } from '../ipc.ts';
+import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 
 const timeoutMs = 15_000;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
-async function exchange({ method, path, body }: CoreRequest<unknown>, more: Readonly<Record<string, string>>): Promise<Answer> {
+const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
   // Relative, for a core under a path of a proxy.
   const response = await fetch(new URL(path.slice(1), document.baseURI), {
     method,
@@ -19,7 +20,7 @@ async function exchange({ method, path, body }: CoreRequest<unknown>, more: Read
     signal: AbortSignal.timeout(timeoutMs),
   });
   return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
-}
+});
 
 const send: Send = inTenancyOfPage(async (request, headers) => {
   try {

@@ -61,11 +61,12 @@ function operationOf(id: string, route: Route, responses: Json): Json {
     security: route.by === 'nothing' ? [] : [{ [route.by]: [] }],
     parameters: parametersOf(id, route),
     ...(route.body ? { requestBody: { required: true, content: jsonContent(schemaName(route.body)) } } : {}),
-    responses: { [route.status]: successOf(id, route), ...problemResponses(route, responses) },
+    responses: { [route.status]: successOf(id, route), ...notModified(id, route), ...problemResponses(route, responses) },
   };
 }
 
-function parametersOf(id: string, { path, by, query }: Route): Json[] {
+function parametersOf(id: string, route: Route): Json[] {
+  const { path, by, query } = route;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -78,18 +79,21 @@ function parametersOf(id: string, { path, by, query }: Route): Json[] {
     requestIdHeader,
     ...(id === 'placeCall' ? ['Idempotency-Key'] : []),
     ...(by === 'session' ? [tenancyHeader] : []),
+    ...(hasEtag(route) ? ['If-None-Match'] : []),
     ...(by === 'signature' ? [signatureHeaders.id, signatureHeaders.timestamp] : []),
   ];
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
 }
 
-function successOf(id: string, { by, status, answer }: Route): Json {
+function successOf(id: string, route: Route): Json {
+  const { by, status, answer } = route;
   const isInConsole = by === 'session' || by === 'nothing';
   const sent = headersWhere([
     [true, requestIdHeader],
     [by === 'apiKey', keyExpiresHeader],
     [id === 'placeCall', replayedHeader],
     [isInConsole, generationHeader],
+    [hasEtag(route), 'ETag'],
     [isInConsole, 'Set-Cookie'],
   ]);
   return {
@@ -97,6 +101,14 @@ function successOf(id: string, { by, status, answer }: Route): Json {
     headers: sent,
     ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(schemaName(answer)) } : {}),
   };
+}
+
+function hasEtag({ by, method, answer }: Route): boolean {
+  return by === 'session' && method === 'GET' && answer !== 'csv';
+}
+
+function notModified(id: string, route: Route): Json {
+  return hasEtag(route) ? { 304: { ...successOf(id, route), description: STATUS_CODES[304], content: undefined } } : {};
 }
 
 const csvContent = { 'text/csv': { schema: { type: 'string' } } };

@@ -30,6 +30,7 @@ export const headers = {
   'Retry-After': { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 0 } },
   Allow: { description: 'The methods that this path supports.', required: true, schema: text },
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
+  ETag: { description: 'Send it as `If-None-Match`: the response is 304 if nothing has changed.', required: true, schema: text },
   'Set-Cookie': {
     description:
       "Two cookies, `callkey_session` and `callkey_session.sig`: set at sign-in, cleared at sign-out, and reissued after a change of `SESSION_SECRETS`. Over HTTPS, their names start with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, so that a known browser isn't locked out.",
@@ -47,6 +48,7 @@ export const parameters = {
     schema: { type: 'string', pattern: '^(account|partner)/[A-Za-z0-9_-]{1,64}$' },
     example: 'account/01a20138-3d19-7da7-9907-3a9fb48fa32a',
   },
+  'If-None-Match': { in: 'header', description: 'The `ETag` of an earlier response.', schema: text },
   'Idempotency-Key': {
     in: 'header',
     description: 'An alternative to `requestId` in the body, with or without double quotes.',

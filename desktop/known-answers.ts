@@ -1,0 +1,26 @@
+import type { Answer } from './core-answers.ts';
+import type { CoreRequest } from './core-channels.ts';
+
+type Headers = Readonly<Record<string, string>>;
+type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;
+
+/** Enough for the screens that a user goes back to. A list of 500 keys is 150 KB. */
+const most = 30;
+
+/** Sends the ETag of the last answer along with a request, and returns that answer again if the core says that it hasn't changed. */
+export function withKnownAnswers(exchange: Exchange): Exchange {
+  const known = new Map<string, Answer>();
+  return async (request, headers) => {
+    if (request.method !== 'GET') return exchange(request, headers);
+    const id = JSON.stringify([request.path, headers]);
+    const last = known.get(id);
+    const etag = last?.header('etag');
+    const answer = await exchange(request, etag === undefined ? headers : { ...headers, 'if-none-match': etag });
+    if (last && answer.status === 304) return { ...last, header: (name) => answer.header(name) ?? last.header(name) };
+    known.delete(id);
+    if (answer.status === 200) known.set(id, answer);
+    const [oldest] = known.keys();
+    if (known.size > most && oldest !== undefined) known.delete(oldest);
+    return answer;
+  };
+}

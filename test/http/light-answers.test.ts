@@ -1,0 +1,67 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { request } from 'undici';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { ask } from '../support/http.ts';
+import { createKey, signIn } from '../support/tenants.ts';
+
+describe('a response to the console', () => {
+  let harness: CoreHarness;
+  let cookie: string;
+  let list: string;
+  before(async () => {
+    harness = await openCore();
+    list = `${harness.core.url}/console/api-keys`;
+    cookie = await signIn(harness.core.url, 'ada@example.com');
+    for (let n = 0; n < 10; n++) await createKey(harness.core.url, cookie, `Key ${n}`);
+  });
+  after(() => harness.close());
+
+  const listIn = async (encodings: string) => {
+    const { headers, body } = await request(list, { headers: { Cookie: cookie, 'Accept-Encoding': encodings } });
+    return { encoding: headers['content-encoding'], vary: headers['vary'], bytes: Buffer.from(await body.arrayBuffer()) };
+  };
+
+  it('is compressed as the client accepts it, and the same in each encoding', async () => {
+    const [plain, gzip, brotli] = [await listIn('identity'), await listIn('gzip'), await listIn('gzip, deflate, br')];
+    expect([plain, gzip, brotli].map(({ encoding, vary }) => ({ encoding, vary }))).to.deep.equal([
+      { encoding: undefined, vary: 'Accept-Encoding' },
+      { encoding: 'gzip', vary: 'Accept-Encoding' },
+      { encoding: 'br', vary: 'Accept-Encoding' },
+    ]);
+    expect(gunzipSync(gzip.bytes).equals(plain.bytes), 'gzip').to.equal(true);
+    expect(brotliDecompressSync(brotli.bytes).equals(plain.bytes), 'br').to.equal(true);
+    expect(brotli.bytes.length).to.be.below(plain.bytes.length / 3);
+  });
+
+  it('is never compressed if it has a key value', async () => {
+    const body = { name: '📞'.repeat(200), expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
+    const created = await ask('POST', list, { cookie, body, headers: { 'Accept-Encoding': 'br, gzip' } });
+    expect(created.json).to.have.property('keyValue');
+    expect({
+      isLong: Buffer.byteLength(created.text) > 1_024,
+      encoding: created.headers['content-encoding'],
+      etag: created.headers['etag'],
+    }).to.deep.equal({
+      isLong: true,
+      encoding: undefined,
+      etag: undefined,
+    });
+  });
+
+  it("is 304 without a body while the list hasn't changed, and for no other session", async () => {
+    const { etag } = (await ask('GET', list, { cookie })).headers;
+    // Browsers add no-cache to a request with If-None-Match.
+    const again = (given = cookie) =>
+      ask('GET', list, { cookie: given, headers: { 'If-None-Match': `"x", ${etag}`, 'Cache-Control': 'no-cache' } });
+    const unchanged = await again();
+    expect({ status: unchanged.status, text: unchanged.text, etag: unchanged.headers['etag'] }).to.deep.equal({
+      status: 304,
+      text: '',
+      etag,
+    });
+    expect((await again(await signIn(harness.core.url, 'tom@example.com'))).status).to.equal(200);
+    await createKey(harness.core.url, cookie, 'One more');
+    expect((await again()).status).to.equal(200);
+  });
+});
