@@ -131,6 +131,24 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['300000', '300000', '0']);
       });
 
+      it('passes on only a few chunks of a body per turn of the event loop', async () => {
+        const given = new Map<number, number>();
+        ({ listener } = await open({ isSecure }, (request, response) => {
+          request.on('data', () => {
+            const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
+            given.set(turn, (given.get(turn) ?? 0) + 1);
+          });
+          request.on('end', () => response.end());
+        }));
+        const { socket, seen } = await client(listener);
+        const chunks = '1\r\nx\r\n'.repeat(900);
+        socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+        socket.write(get('/last', 'Connection: close\r\n'));
+        await until(() => seen.isClosed);
+        expect(statuses(seen.text)).to.deep.equal(['200', '200']);
+        expect(Math.max(...given.values())).to.be.below(100);
+      });
+
       it('handles thousands of pipelined requests, never two at once', async () => {
         let underWay = 0;
         let most = 0;
@@ -288,6 +306,26 @@ describe('a connection', () => {
     socket.write(get('/') + post('/', 'x', upgrade).repeat(1_000));
     await until(() => seen.isClosed);
     expect(opened.started).to.have.length(1);
+  });
+
+  it('is cut off if the most bytes of all wait on it, and there are too many', async () => {
+    const opened = await open({ limits: { waiting: 200_000 } });
+    ({ listener } = opened);
+    const waits = async (bytes: number) => {
+      const { socket, seen } = await client(listener);
+      socket.write(get('/') + post('/', 'x'.repeat(bytes)));
+      return seen;
+    };
+    const small = await waits(10);
+    const large = await Promise.all([waits(60_000), waits(60_000), waits(60_000), waits(60_000)]);
+    small.text = '';
+    await until(() => opened.cuts.length > 0);
+    const last = await waits(10);
+    await until(() => opened.started.length === 6);
+    expect([small.isClosed, last.isClosed, large.some(({ isClosed }) => isClosed), new Set(opened.cuts)]).to.deep.equal([
+      ...[false, false, true],
+      new Set(['waiting 127.0.0.1']),
+    ]);
   });
 
   it('gets a 400 if a waiting request is followed by an invalid one', async () => {

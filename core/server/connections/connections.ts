@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { networksOf } from '../../domain/sign-in/networks.ts';
 import { peerOf } from '../../http/middleware/client-address.ts';
-import { takeTurns } from './turns.ts';
+import { type TurnObserver, takeTurns } from './turns.ts';
 
 /**
  * Why a connection was cut off: there was no room for it (`refused`), it was idle and made room for a new one (`idle`), its client didn't
@@ -23,6 +23,8 @@ export const connectionLimits = {
    */
   ofNetwork: 1_000,
   inAll: 10_000,
+  /** In bytes: how much may wait behind requests in progress. */
+  waiting: 32 * 1024 * 1024,
   /** In ms. If no byte of a response could be sent for this long, its client isn't reading: lost packets are sent again within seconds. */
   unread: 10_000,
   lookEvery: 2_000,
@@ -133,7 +135,7 @@ export function boundConnections(
 
   // This comes before the code that handles turns, which expects a known connection.
   server.on('connection', admit).on('secureConnection', secure);
-  takeTurns(server, (socket) => {
+  const observerOf = (socket: Socket): TurnObserver => {
     const connection = connections.get(socket);
     return {
       onStart() {
@@ -149,7 +151,8 @@ export function boundConnections(
         if (connection) cut(connection, 'waiting');
       },
     };
-  });
+  };
+  takeTurns(server, observerOf, limits.waiting);
 
   const looking = setInterval(cutUnread, limits.lookEvery).unref();
   server.once('close', () => clearInterval(looking));

@@ -15,6 +15,8 @@ type Parser = {
    */
   3: OnBody | null;
   socket: Socket;
+  incoming: IncomingMessage | null;
+  pause(): void;
   resume(): void;
 };
 type OnBody = (this: Parser, piece: Buffer) => void;
@@ -31,15 +33,15 @@ const upgrades = 2;
  */
 const startsInTurn = 4;
 
-/** The bytes of all waiting requests together. Without this limit, connections from many networks could fill the memory. */
-const mostHeldBytes = 32 * 1024 * 1024;
-
 /**
  * A body may come in this many chunks, and one more for each of so many bytes. Each chunk costs a callback, read or not: one-byte chunks
  * would keep the core busy for ten times as long as it takes to send them.
  */
 const mostPieces = 1_000;
 const bytesOfPiece = 64;
+
+/** The parser gets this much of a chunked body before other connections have their turns: one read may return ten thousand chunks. */
+const bytesInTurn = 512;
 
 /** Without an address, the parser would treat no bytes as the end of the connection. */
 const nothing = Buffer.alloc(1).subarray(1);
@@ -52,8 +54,8 @@ type Turns = {
   response: ServerResponse | null;
   /** How many more chunks the current body may come in. */
   piecesLeft: number;
-  /** The next request, whose headers have been read, and what the client has sent after them. */
-  held: { start(): void; rest: Buffer[] } | null;
+  /** The next request, whose headers have been read, or null for more of the current body; and what the client has sent after that. */
+  held: { start: (() => void) | null; rest: Buffer[] } | null;
   /** Set when the response has been passed to the system, or the connection broke. */
   end(): void;
   observer: TurnObserver;
@@ -69,9 +71,12 @@ export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting():
  *
  * The parser stops at the headers of a request that has to wait. By then, the request in progress has its whole body, so pausing the socket
  * can't keep it from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
+ *
+ * @param mostHeldBytes of everything that waits. Without this limit, connections from many networks could fill the memory
  */
-export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver): void {
+export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver, mostHeldBytes: number): void {
   let heldBytes = 0;
+  const holding = new Set<Socket>();
   /** The connections whose next request may start. */
   const ready = new Set<ParsedSocket>();
   let isStarting = false;
@@ -98,7 +103,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
       // A response may be complete before the parser has reached the end of the data that was read.
-      if (!turns.isBusy && turns.startedIn !== turn) {
+      if (!turns.isBusy && turns.startedIn !== turn && (request.upgrade || !isChunked(request))) {
         markStart(turns);
         return onIncoming(request, keepAlive);
       }
@@ -116,26 +121,36 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
       if (turns.held) stopReading(socket);
     });
     socket.once('close', () => {
-      drop(turns);
+      drop(socket, turns);
       ready.delete(socket);
     });
   }
 
-  function hold(socket: Socket, turns: Turns, bytes: Buffer): void {
-    turns.held?.rest.push(bytes);
-    heldBytes += bytes.buffer.byteLength;
+  function hold(socket: Socket, turns: Turns, ...bytes: Buffer[]): void {
+    turns.held?.rest.push(...bytes);
+    heldBytes += sizeOf(bytes);
+    holding.add(socket);
     // With TLS, one read may return several pieces.
     stopReading(socket);
-    if (heldBytes <= mostHeldBytes) return;
-    turns.observer.onTooMuchWaiting();
-    socket.destroy();
-    drop(turns);
+    if (heldBytes > mostHeldBytes) cutLargest();
   }
 
-  function drop(turns: Turns): void {
+  /** The newest connection may have only a small request. */
+  function cutLargest(): void {
+    const sizes = Array.from(holding, (socket) => ({ socket, size: sizeOf(turnsOf.get(socket)?.held?.rest ?? []) }));
+    const { socket } = sizes.reduce((one, other) => (other.size > one.size ? other : one));
+    const turns = turnsOf.get(socket);
+    if (!turns) return;
+    turns.observer.onTooMuchWaiting();
+    socket.destroy();
+    drop(socket, turns);
+  }
+
+  function drop(socket: Socket, turns: Turns): void {
     const { held } = turns;
     turns.held = null;
-    for (const bytes of held?.rest ?? []) heldBytes -= bytes.buffer.byteLength;
+    holding.delete(socket);
+    heldBytes -= sizeOf(held?.rest ?? []);
   }
 
   function markStart(turns: Turns): void {
@@ -159,7 +174,8 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   function startSome(): void {
     isStarting = false;
-    for (const socket of ready.values().take(startsInTurn)) {
+    // This is a copy, because a connection with more of its body comes in again, for the next turn.
+    for (const socket of [...ready.values().take(startsInTurn)]) {
       ready.delete(socket);
       startNext(socket);
     }
@@ -171,15 +187,36 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     const turns = turnsOf.get(socket);
     if (!turns?.held || !parser || !socket.writable) return;
     const { start, rest } = turns.held;
-    drop(turns);
-    markStart(turns);
-    start();
+    drop(socket, turns);
+    if (start) {
+      markStart(turns);
+      start();
+    }
     parser.resume();
-    const [first = nothing, ...more] = rest;
+    const bytes = rest.length === 1 ? (rest[0] ?? nothing) : Buffer.concat(rest);
+    const end = isInChunkedBody(parser) ? bytesInTurn : bytes.length;
     // This passes on what came from the connection, even if it's empty, because the parser has to reach the end of the request. The next
     // request in it waits again.
-    socket.emit('data', more.length === 0 ? first : Buffer.concat(rest));
-    if (!turns.held) socket.resume();
+    socket.emit('data', bytes.length === 0 ? nothing : bytes.subarray(0, end));
+    const more = bytes.subarray(end);
+    if (turns.held) hold(socket, turns, ...(more.length > 0 ? [more] : []));
+    else if (more.length > 0) holdBody(socket, turns, more);
+    else goOn(socket, parser);
+  }
+
+  function holdBody(socket: ParsedSocket, turns: Turns, bytes: Buffer): void {
+    turns.held = { start: null, rest: [] };
+    hold(socket, turns, bytes);
+    ready.add(socket);
+    queueStart();
+  }
+
+  /** The rest of a chunked body will be held as it arrives, and parsed in turns. */
+  function goOn(socket: Socket, parser: Parser): void {
+    if (!isInChunkedBody(parser)) return void socket.resume();
+    parser.pause();
+    // If the request has as much as it takes before it's read, reading it makes the socket read on.
+    if (parser.incoming && parser.incoming.readableLength < parser.incoming.readableHighWaterMark) socket.resume();
   }
 
   server.on('connection', watch).on('secureConnection', watch);
@@ -191,9 +228,10 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   });
   server.on('clientError', (error: ClientError, socket: Socket) => {
     const turns = turnsOf.get(socket);
-    if (error.code === 'HPE_PAUSED' && turns?.held && error.rawPacket) {
-      const isFirst = turns.held.rest.length === 0;
-      hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
+    if (error.code === 'HPE_PAUSED' && turns && error.rawPacket) {
+      const isFirst = turns.held?.start && turns.held.rest.length === 0;
+      if (turns.held) hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
+      else holdBody(socket, turns, error.rawPacket);
     } else answerClientError(error, socket, turns?.response ?? null);
   });
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
@@ -233,6 +271,19 @@ function countPieces(parser: Parser): void {
 }
 
 const counting = new WeakSet<OnBody>();
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
+}
+
+function isInChunkedBody({ incoming }: Parser): boolean {
+  return incoming !== null && !incoming.complete && isChunked(incoming);
+}
+
+/** Buffers can be parts of larger ones. */
+function sizeOf(bytes: readonly Buffer[]): number {
+  return bytes.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+}
 
 /** Even if the socket is already paused, a pending `resume` may start reading again. */
 function stopReading(socket: Socket): void {
