@@ -20,7 +20,7 @@ export type UserType = z.infer<typeof userTypeSchema>;
 export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
-/** Null: the first page. */
+/** Null for the first page. */
 const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
 const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Must not contain control characters.' }).default('');
 
@@ -28,20 +28,20 @@ const daySchema = z.iso
   .date({ error: 'Must be a date in the format YYYY-MM-DD.' })
   .refine((day) => day >= '1970-01-01' && day <= '9998-12-31', { error: 'Must be a date from 1970-01-01 to 9998-12-31.' });
 
-/** Calendar days of a zone, both included. */
+/** Calendar days in a time zone, both included. */
 const dayRange = {
   from: daySchema.optional(),
   to: daySchema.optional(),
   timeZone: timeZoneSchema.default('UTC'),
 };
 
-/** Days as YYYY-MM-DD sort as text. */
+/** Days in the format YYYY-MM-DD sort as text. */
 function isRange({ value: { from, to }, issues }: z.core.ParsePayload<{ from?: string | undefined; to?: string | undefined }>): void {
   if (from !== undefined && to !== undefined && from > to)
     issues.push({ code: 'custom', path: ['from'], message: 'Must not be after "to".', input: from });
 }
 
-/** How many match in all, up to 10,000. Absent from earlier cores. */
+/** The number of all matches, up to 10,000. Earlier cores don't send it. */
 const totals = {
   total: z.number().int().optional(),
   /** Whether there are, or may be, more than `total`. */
@@ -51,7 +51,7 @@ const totals = {
 export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
 export type Named = z.infer<typeof namedSchema>;
 
-/** An account, or a partner with all accounts beneath it. */
+/** An account, or a partner with all its accounts. */
 export const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
 
 // Sessions
@@ -61,7 +61,7 @@ export const signInSchema = z.strictObject({
   password: z.string().max(1_000),
 });
 
-/** A new password. Length is what counts (NIST SP 800-63B §3.1.1.2): no rule asks for kinds of characters. */
+/** Only the length of a new password counts (NIST SP 800-63B §3.1.1.2); no rule requires certain characters. */
 export const newPasswordSchema = z
   .string()
   .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
@@ -69,13 +69,13 @@ export const newPasswordSchema = z
   .meta({ minLength: limits.passwordMin, maxLength: limits.passwordMax });
 
 export const changePasswordSchema = z.strictObject({
-  /** Required, unless one signed in with a one-time password. */
+  /** Required, unless the user signed in with a one-time password. */
   currentPassword: z.string().max(1_000).optional(),
   newPassword: newPasswordSchema,
 });
 export type PasswordChange = z.infer<typeof changePasswordSchema>;
 
-/** Says for which tenancy a request of staff is: `account/` or `partner/`, and the id. It wins over the session's. */
+/** Says which tenancy a staff user's request is for: `account/` or `partner/`, and the ID. It overrides the session's tenancy. */
 export const tenancyHeader = 'Callkey-Tenancy';
 
 export const selectTenancySchema = z.union(
@@ -98,9 +98,12 @@ const viewerSchema = z.object({
 export const sessionSchema = z.object({
   viewer: viewerSchema,
   tenancy: tenancySchema.nullable(),
-  /** Present, and true, while the user still has the one-time password that someone else chose. Until then they can do nothing but change it. */
+  /**
+   * Present, and true, while the user still has a one-time password that someone else chose. Until the user changes it, they can't do
+   * anything else.
+   */
   passwordChangeDue: z.literal(true).optional(),
-  /** What places the calls: a provider, none, or only a simulation. Absent from earlier cores. */
+  /** What places the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
 });
 export type SessionView = z.infer<typeof sessionSchema>;
@@ -120,25 +123,25 @@ export const apiKeySchema = z.object({
   createdAt: instantSchema,
   lastUsedAt: instantSchema.nullable(),
   expiresAt: instantSchema.nullable(),
-  /** The zone at the end of whose day the key expires. */
+  /** The key expires at the end of a day in this time zone. */
   expiryTimeZone: z.string().nullable(),
   expired: z.boolean(),
-  /** Present for viewers who can see others' keys. Earlier cores send no email. */
+  /** Present if the viewer can see other users' keys. Earlier cores don't send the email address. */
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
-  /** Present, and true, while the owner is disabled: until they are enabled again, the key is refused. */
+  /** Present, and true, while the owner is disabled and the key is refused. */
   ownerDisabled: z.literal(true).optional(),
 });
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
 export const apiKeysQuerySchema = z.strictObject({
-  /** The id of a key: lists the ones after it, `limit` at most. */
+  /** The ID of a key. Lists the keys after it, at most `limit`. */
   olderThan: identifierSchema.optional(),
 });
 
 export const apiKeysSchema = z.object({
-  /** The newest first. */
+  /** Newest first. */
   apiKeys: z.array(apiKeySchema),
-  /** How many keys there are in the viewer's scope; the list holds the newest of them, `limit` at most. */
+  /** The number of keys in the viewer's scope. The list contains the newest of them, at most `limit`. */
   total: z.number().int(),
   limit: z.literal(limits.listedApiKeys),
 });
@@ -164,7 +167,7 @@ export const revokeQuerySchema = z.strictObject({
     .transform((text) => text === 'true'),
 });
 
-/** Revokes all of them in one transaction. Those that are not in the viewer's sight, or already revoked, are no error. */
+/** Revokes all of them in one transaction. It isn't an error if a key isn't visible to the viewer or is already revoked. */
 export const revokeApiKeysSchema = z.strictObject({
   ids: z
     .array(identifierSchema)
@@ -174,10 +177,10 @@ export const revokeApiKeysSchema = z.strictObject({
 });
 export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
 
-/** Each id that was asked for is in one of the two lists, once. */
+/** Each requested ID is in exactly one of the two lists. */
 export const revokedApiKeysSchema = z.object({
   revoked: z.array(identifierSchema),
-  /** Not in the viewer's sight, or revoked before. */
+  /** Keys that the viewer can't see, or that were already revoked. */
   gone: z.array(identifierSchema),
 });
 export type RevokedApiKeysView = z.infer<typeof revokedApiKeysSchema>;
@@ -190,17 +193,17 @@ export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Accounts and campaigns
 
-/** A page of a list that is searched by name. In the directory, the search looks in a row's own name, and finds it by its ID. */
+/** A page of a list that can be searched by name. In the directory, the search includes only a row's own name. */
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 
-/** Null on the last page. Absent from earlier cores, which have one page. */
+/** Null on the last page. Earlier cores have only one page, and don't send it. */
 const nextCursorSchema = z.string().nullable().default(null);
 
 export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
 export type AccountsView = z.infer<typeof accountsSchema>;
 
 export const campaignsSchema = z.object({
-  /** By account and name. The search looks in both names, and finds a campaign by its id. */
+  /** Sorted by account and name. The search includes both names, and finds a campaign by its ID. */
   campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),
   nextCursor: nextCursorSchema,
 });
@@ -210,32 +213,32 @@ export type CampaignsView = z.infer<typeof campaignsSchema>;
 
 const nameSchema = lineSchema(limits.name);
 
-/** On a database without partners, staff create the first of each. */
+/** If the database has no partners, staff create the first of each. */
 export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });
 export type Setup = z.infer<typeof setupSchema>;
 export const createdSetupSchema = z.object({ partner: namedSchema, account: namedSchema, campaign: namedSchema });
 export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
 
-/** Without a partner: of all that the viewer manages. */
+/** Without a partner, lists the accounts of all partners that the viewer manages. */
 export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partner: identifierSchema.optional() });
-/** Without an account: of all that the viewer manages. */
+/** Without an account, lists the campaigns of all accounts that the viewer manages. */
 export const directoryCampaignsQuerySchema = directoryQuerySchema.extend({ account: identifierSchema.optional() });
 
 export const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
 export const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
 export const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
 
-/** By name. */
+/** Sorted by name. */
 export const directoryPartnersSchema = z.object({ partners: z.array(directoryPartnerSchema), nextCursor: nextCursorSchema });
 export type DirectoryPartnersView = z.infer<typeof directoryPartnersSchema>;
-/** By the names of partner and account. */
+/** Sorted by the names of partner and account. */
 export const directoryAccountsSchema = z.object({ accounts: z.array(directoryAccountSchema), nextCursor: nextCursorSchema });
 export type DirectoryAccountsView = z.infer<typeof directoryAccountsSchema>;
-/** By the names of partner, account and campaign. */
+/** Sorted by the names of partner, account and campaign. */
 export const directoryCampaignsSchema = z.object({ campaigns: z.array(directoryCampaignSchema), nextCursor: nextCursorSchema });
 export type DirectoryCampaignsView = z.infer<typeof directoryCampaignsSchema>;
 
-/** Creates a partner, and renames a partner, account or campaign. */
+/** Creates a partner, or renames a partner, account or campaign. */
 export const nameInDirectorySchema = z.strictObject({ name: nameSchema });
 export const createAccountSchema = z.strictObject({ name: nameSchema, partnerId: identifierSchema });
 export const createCampaignSchema = z.strictObject({ name: nameSchema, accountId: identifierSchema });
@@ -254,15 +257,15 @@ const stateSchema = z.enum(callStates, stateError);
 
 const callFilter = {
   ...dayRange,
-  /** One or several. */
+  /** One or more. */
   state: z
     .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
     .optional()
     .transform((given) => (given === undefined ? [] : [given].flat())),
-  /** The id of the key that placed the call. */
+  /** The ID of the key that placed the call. */
   apiKey: identifierSchema.optional(),
 };
-/** Found in the contact's name or phone number, or in the request id. */
+/** Searched in the contact's name and phone number, and in the request ID. */
 const callSearch = { search: searchSchema };
 
 export const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
@@ -278,11 +281,11 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** The key that placed it; null if the viewer does not see that key. */
+  /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** No phone rang: the core made the outcome up. */
+  /** No phone rang: the core invented the outcome. */
   simulated: z.boolean(),
-  /** Absent from earlier cores. */
+  /** Earlier cores don't send it. */
   campaign: namedSchema.optional(),
 });
 export type CallView = z.infer<typeof callSchema>;
@@ -290,52 +293,55 @@ export type CallView = z.infer<typeof callSchema>;
 export const callsSchema = z.object({
   calls: z.array(callSchema),
   nextCursor: z.string().nullable(),
-  /** Present where the search took too long to find a whole page: it has looked at the calls placed since then. The next page goes on. */
+  /**
+   * Present if the search took too long to fill a page. It has searched the calls placed since then, and the next page continues from
+   * there.
+   */
   searchedBackTo: instantSchema.optional(),
   ...totals,
 });
 export type CallsView = z.infer<typeof callsSchema>;
 
-/** What a list does not show of a call. Time zone and variables are null once contact data has been erased, too. */
+/** The details of a call that a list doesn't show. Time zone and variables are also null once contact data has been erased. */
 export const callDetailsSchema = z.object({
   call: callSchema,
-  /** The contact's. */
+  /** The contact's time zone. */
   timeZone: z.string().nullable(),
   variables: z.record(z.string(), z.string()).nullable(),
   notBefore: instantSchema.nullable(),
   notAfter: instantSchema.nullable(),
-  /** As the provider reports it. */
+  /** As reported by the provider. */
   durationSeconds: z.number().nullable(),
-  /** How many times a dialer has taken the call up, to hand it off to the provider or to see what became of it. */
+  /** How often a dialer has claimed the call, to hand it off or to check on its outcome. */
   attempts: z.number().int(),
   firstAttemptAt: instantSchema.nullable(),
-  /** When a dialer takes it up next; null while a provider has it, and once it has ended. */
+  /** When a dialer will claim the call next; null while a provider has it, and once it has ended. */
   nextAttemptAt: instantSchema.nullable(),
-  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: instantSchema.nullable().default(null),
 });
 export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 
-/** The calendar days of a chart are those of this zone. */
+/** The time zone of a chart's calendar days. */
 const chartZone = { timeZone: timeZoneSchema };
 export const chartQuerySchema = z.strictObject(chartZone);
 export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
-/** Of the campaigns on the same page of the list of campaigns, which `search` and `cursor` choose. */
+/** Includes the campaigns on the same page of the list of campaigns, which `search` and `cursor` select. */
 export const allCallsSummaryQuerySchema = z.strictObject({ ...callFilter, ...directoryQuerySchema.shape, ...chartZone }).check(isRange);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
-/** That the provider has taken no calls for at least a minute; null if all is well. */
+/** Set if the provider has taken no calls for at least a minute; otherwise null. */
 const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
 export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
 
-/** Present if there are too many calls to count them all: those placed since then are counted. */
+/** Present if there are too many calls to count. Only those placed since then are counted. */
 const countedBackTo = { countedBackTo: instantSchema.optional() };
 
 export const callsSummarySchema = z.object({
   /**
-   * The days of the range, the oldest first, without one the last 30 with today. A call counts on the day it was placed; a state that no call has
-   * is left out.
+   * The days of the range, oldest first. Without a range, the last 30 days, including today. A call counts on the day it was placed. States
+   * without calls are omitted.
    */
   days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
   ...countedBackTo,
@@ -344,7 +350,7 @@ export const callsSummarySchema = z.object({
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
-  /** The same days. A campaign without a call on a day is left out there. */
+  /** The same days. On each, campaigns without calls are omitted. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
@@ -356,7 +362,7 @@ export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
 export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
-  /** Since when neither the user nor their keys get in. Absent from earlier cores. */
+  /** Since when the user and their keys have been refused. Earlier cores don't send it. */
   disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
 });
@@ -369,9 +375,9 @@ export const createUserSchema = z.strictObject({
   email: emailSchema,
   name: lineSchema(limits.name),
   userType: userTypeSchema,
-  /** Left out: the account of the creator's scope, if that is an account. */
+  /** If omitted, the account of the creator's scope, if the scope is an account. */
   accountId: identifierSchema.optional(),
-  /** Left out: the partner of the creator's scope. */
+  /** If omitted, the partner of the creator's scope. */
   partnerId: identifierSchema.optional(),
 });
 export type CreateUser = z.infer<typeof createUserSchema>;
@@ -379,9 +385,9 @@ export type CreateUser = z.infer<typeof createUserSchema>;
 export const changeUserSchema = z
   .strictObject({
     name: nameSchema.optional(),
-    /** Keeps the user and their keys out, and ends their sessions. */
+    /** Refuses the user and their keys, and ends their sessions. */
     disabled: z.boolean().optional(),
-    /** Another account in the viewer's scope. Null frees a partner user from the one that they are tied to. */
+    /** Another account in the viewer's scope. Null removes a partner user's limit to one account. */
     accountId: identifierSchema.nullable().optional(),
   })
   .refine((change) => Object.keys(change).length > 0, { error: 'Must contain name, disabled or accountId.' });
@@ -389,16 +395,16 @@ export type ChangeUser = z.infer<typeof changeUserSchema>;
 export const changedUserSchema = z.object({ user: userSchema });
 export type ChangedUserView = z.infer<typeof changedUserSchema>;
 
-/** The password is shown this once, to be changed by its user. */
+/** The password is shown only once, and the user has to change it. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
 export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
 
 export const deletionSchema = z.object({
-  /** Its `apiKeys` is how many keys there are. */
+  /** `apiKeys` is the number of keys. */
   user: userSchema,
-  /** A page of them, newest first. */
+  /** A page of keys, newest first. */
   apiKeys: z.array(
     z.object({ id: identifierSchema, name: z.string(), lastUsedAt: instantSchema.nullable(), queuedCalls: z.number().int() }),
   ),
@@ -411,23 +417,23 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 const activityFilter = {
   ...dayRange,
-  /** The id of the user who did it; `operator` for the operator, on the machine itself. */
+  /** The ID of the user who did it, or `operator` for the operator on the server itself. */
   actor: identifierSchema.optional(),
-  /** As events have it, such as `api-key.created`. */
+  /** An action such as `api-key.created`. */
   action: z.string().max(limits.identifier).refine(isPrintable, { error: 'Must not contain control characters.' }).optional(),
-  /** The id of what it was done to. */
+  /** The ID of the subject. */
   subject: identifierSchema.optional(),
 };
 export const activityExportQuerySchema = z.strictObject(activityFilter).check(isRange);
 export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange);
 
-/** The `actor` of a filter that means the operator. */
+/** The value of `actor` that stands for the operator. */
 export const operatorActor = 'operator';
 
 export const eventSchema = z.object({
   id: identifierSchema,
   at: instantSchema,
-  /** Null for the operator, on the machine itself. */
+  /** Null for the operator on the server itself. */
   actor: namedSchema.nullable(),
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
@@ -438,15 +444,17 @@ export type EventView = z.infer<typeof eventSchema>;
 export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable(), ...totals });
 export type ActivityView = z.infer<typeof activitySchema>;
 
-/** What the events in the viewer's scope can be filtered by. */
+/** The values by which the events in the viewer's scope can be filtered. */
 export const activityFacetsSchema = z.object({
-  /** The people who did something there, under their latest names. `operator` is the operator. */
+  /** The users who did something in the viewer's scope, with their current names. `operator` is the operator. */
   actors: z.array(namedSchema),
   actions: z.array(z.string()),
 });
 export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;
 
-/** The console has saved a list as a file. It says so by itself: the core has only answered the list's requests. */
+/**
+ * Records that the console has saved a list as a file. The console reports this itself, because the core only sees requests for the list.
+ */
 export const recordExportSchema = z.strictObject({
   list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Must be api-keys, calls, users or activity.' }),
   rows: z.number().int().min(0).max(10_000_000),
@@ -457,17 +465,17 @@ export type RecordExport = z.infer<typeof recordExportSchema>;
 
 export const apiKeyDetailsSchema = z.object({
   apiKey: apiKeySchema,
-  /** The scope that the key was created in, which decides who sees it. */
+  /** The scope in which the key was created, which decides who can see it. */
   createdIn: placeSchema,
-  /** Whose campaigns the key can place calls in now: it follows its creator. */
+  /** The account or partner in whose campaigns the key can place calls now. It follows the key's creator. */
   reach: placeSchema,
-  /** The last 30 days, today included, the oldest first. At most a minute behind; a core that is killed loses that minute. */
+  /** The last 30 days, including today, oldest first. The counts are at most a minute old. A core that's killed loses that minute. */
   usage: z.array(z.object({ day: z.iso.date(), placed: z.number().int(), cancelled: z.number().int() })),
-  /** The newest events about the key that the viewer's Activity has, the newest first, 50 at most. */
+  /** The newest events about the key that the viewer can see in Activity, newest first, at most 50. */
   activity: z.array(eventSchema),
 });
 export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
 
-/** A new one-time password, shown this once. */
+/** A new one-time password, shown only once. */
 export const resetPasswordSchema = z.object({ password: z.string() });
 export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;

@@ -1,6 +1,6 @@
 /**
- * Answers of the session routes name the generation of this contract, so that a console can tell a core that is too old or too new for it
- * from one that is broken. It goes up when a console of before could not work with the routes any more.
+ * Responses about the session name the generation of this contract. With it, a console can tell a core that's too old or too new from one
+ * that's broken. Increase it when an older console couldn't use the routes any more.
  */
 export const generationHeader = 'Callkey-Contract';
 export const generation = 1;

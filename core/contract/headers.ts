@@ -1,8 +1,8 @@
 export const apiKeyHeader = 'X-API-Key';
-/** When the key ends (RFC 3339): in answers to requests whose key ends soon. */
+/** When the key expires (RFC 3339), in responses to requests whose key expires soon. */
 export const keyExpiresHeader = 'Callkey-Key-Expires';
-/** The answer header that marks a repeated request id. */
+/** Marks the response to a repeated request ID. */
 export const replayedHeader = 'Idempotent-Replayed';
 
-/** Where calls are placed. */
+/** The path for placing a call. */
 export const placeCallPath = '/api/v1/campaigns/:campaignId/contacts/on-demand';

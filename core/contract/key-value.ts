@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The form of a key value: the prefix, 43 base62 characters of secret, 6 base62 characters of checksum.
- * It is told apart by position, since the prefix has underscores of its own.
+ * A key value consists of the prefix, 43 base62 characters of secret and 6 base62 characters of checksum. The parts are recognized by
+ * position, because the prefix itself contains underscores.
  */
 export const keyValuePrefix = 'svc_sk_live_';
 const secretLength = 43;
@@ -11,12 +11,12 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`);
 
-/** Anything that looks like a key value or the start of one: for scrubbing text that people or logs will see. */
+/** Matches anything that looks like a key value or the start of one, so that it can be removed from messages and logs. */
 export const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
 
 /**
- * Makes a key value. Bytes of 248 and above are thrown away, since 248 is the largest multiple of 62 in a byte:
- * so each character is uniform and the secret has 43 × log2(62) = 256.03 bits.
+ * Generates a key value. Bytes of 248 and above are discarded, because 248 is the largest multiple of 62 in a byte. So each character is
+ * uniform, and the secret has 43 × log2(62) = 256.03 bits.
  *
  * @param randomBytes a cryptographic source
  */
@@ -31,7 +31,7 @@ export function makeKeyValue(randomBytes: (size: number) => Uint8Array): string 
   return body + checksum(body);
 }
 
-/** Whether a text has the form of a key value and its checksum fits. Says nothing of whether such a key exists. */
+/** Whether a text has the format of a key value and a correct checksum. Doesn't tell whether the key exists. */
 export function isKeyValue(text: string): boolean {
   return form.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }

@@ -1,40 +1,40 @@
-/** Every number that a form, a schema and a table have to agree on. */
+/** Numbers that forms, schemas and tables share. */
 export const limits = {
   /** Code points in the name of an API key. */
   apiKeyName: 200,
-  /** The most recently created keys of a scope that a list shows. */
+  /** A list shows this many of a scope's newest keys. */
   listedApiKeys: 500,
   /** Rows on a page of the key list. */
   pageSizes: [10, 20, 50],
-  /** API keys that one request revokes. */
+  /** API keys that one request can revoke. */
   revokedApiKeys: 100,
-  /** Days in a chart, today included. */
+  /** Days in a chart, including today. */
   chartDays: 30,
-  /** In days: so long before its end, a key is said to end soon. */
+  /** A key that expires within this many days is marked in the console and in responses. */
   endsSoon: 30,
-  /** Days in a chart of a range of days that the viewer chose: the newest ones of a longer range. */
+  /** Days in a chart of a range that the viewer chose. From a longer range, the chart shows the newest days. */
   chosenChartDays: 366,
-  /** So many matches of a list are counted. */
+  /** Matches in a list are counted up to this number. */
   countedMatches: 10_000,
   /** Rows that an export reads at a time. */
   exportPage: 1_000,
   /** Bytes in a request body, and in one that anyone can send: a sign-in, or an outcome before its signature is checked. */
   bodyBytes: 64 * 1024,
   strangerBodyBytes: 8 * 1024,
-  /** Characters in an identifier that the service makes. */
+  /** Characters in an ID that the core generates. */
   identifier: 64,
-  /** Characters in an integrator's own identifier of a call. */
+  /** Characters in an integrator's own ID for a call. */
   requestId: 128,
-  /** Code points in the name of a contact, a user, an account, a partner or a campaign. */
+  /** Code points in the name of a contact, user, account, partner or campaign. */
   name: 200,
-  /** Characters in an e-mail address (RFC 5321 §4.5.3.1.3, less the angle brackets). */
+  /** Characters in an email address (RFC 5321 §4.5.3.1.3, without the angle brackets). */
   email: 254,
-  /** Code points in a password: OWASP ASVS 5.0 6.2.1 and 6.2.9. */
+  /** Code points in a password (OWASP ASVS 5.0 6.2.1 and 6.2.9). */
   passwordMin: 8,
   passwordMax: 128,
-  /** Code points in what a provider says of a call. */
+  /** Code points in a provider's detail about a call. */
   detail: 500,
-  /** Rows on a page of calls or of activity. */
+  /** Rows on a page of calls or activity. */
   page: 50,
   /** Rows on a page of accounts, campaigns, users or a user's keys. Most scopes have fewer. */
   directoryPage: 500,

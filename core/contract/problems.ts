@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The closed list of problem codes, each with its status and title (RFC 9457). */
+/** All problem codes, each with its status and title (RFC 9457). */
 export const problemTable = {
   'malformed-request': { status: 400, title: 'Malformed request' },
   unauthorized: { status: 401, title: 'Unauthorized' },
@@ -25,34 +25,34 @@ export type ProblemCode = keyof typeof problemTable;
 
 export const problemMediaType = 'application/problem+json';
 
-/** Names a request: in the client's log and in the core's. */
+/** Identifies a request in the client's log and in the core's. */
 export const requestIdHeader = 'X-Request-Id';
 
-/** The problem type URI: it ends in `#` and the code. */
+/** The problem type URI, which ends in `#` and the code. */
 export function problemType(code: ProblemCode): string {
   return `urn:callkey:problems#${code}`;
 }
 
 const fieldErrorSchema = z.object({
-  /** Where in the body, dotted: `contact.phone`. Empty for the body as a whole. */
+  /** The position in the body, with dots: `contact.phone`. Empty for the whole body. */
   path: z.string(),
   message: z.string(),
 });
 export type FieldError = z.infer<typeof fieldErrorSchema>;
 
-/** The body of every error answer. */
+/** The body of every error response. */
 export const problemSchema = z.object({
   type: z.string(),
   title: z.string(),
   status: z.number().int(),
   detail: z.string(),
   errors: z.array(fieldErrorSchema).optional(),
-  /** With `internal` only: what the operator's log has the failure under, as in the header `X-Request-Id`. */
+  /** Only with `internal`: the ID under which the operator's log has the error, as in the header `X-Request-Id`. */
   instance: z.string().optional(),
 });
 export type ProblemBody = z.infer<typeof problemSchema>;
 
-/** The code at the end of a problem type URI, or undefined when it is none of ours. */
+/** The code at the end of a problem type URI, or undefined if it isn't one of ours. */
 export function problemCode(type: string): ProblemCode | undefined {
   const code = type.slice(type.lastIndexOf('#') + 1);
   return Object.hasOwn(problemTable, code) ? (code as ProblemCode) : undefined;

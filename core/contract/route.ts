@@ -4,18 +4,18 @@ import type { ProblemCode } from './problems.ts';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type RouteOptions = {
-  /** What lets a request in. */
+  /** The credentials that a request needs. */
   by: 'apiKey' | 'session' | 'signature' | 'nothing';
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** A schema of JSON, or a file of comma-separated values. Without one, the response has no body. */
+  /** A JSON schema, or a CSV file. If undefined, the response has no body. */
   answer?: z.ZodObject | 'csv';
-  /** By default 200, or 204 without an answer. */
+  /** The default is 200, or 204 without an answer. */
   status?: 201 | 202;
-  /** The field of the answer that holds a secret, which only this answer contains. */
+  /** The field of the response that holds a secret. Only this response contains it. */
   secret?: string;
-  /** Those of this route alone: scripts/openapi/document.ts has the others. */
+  /** The problems of this route only; scripts/openapi/document.ts adds the others. */
   problems?: readonly ProblemCode[];
 };
 
@@ -34,10 +34,10 @@ type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${
 
 /** The parameters of a route's path, by name. */
 export type PathParameters<Given extends { path: string }> = Record<ParameterOf<Given['path']>, string>;
-/** What a route's schemas make of a request's query and body. */
+/** A request's query and body, as validated by a route's schemas. */
 export type QueryOf<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 export type BodyOf<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
-/** What a route responds with; undefined where that isn't JSON. */
+/** The response of a route; undefined if it isn't JSON. */
 export type AnswerOf<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 
 /** Fills in a path's parameters, percent-encoded: `pathTo(routes.showApiKey, { id })`. */

@@ -1,10 +1,11 @@
-/** A server's address, or what is wrong with it, as a sentence that says what to do. */
+/** A server's address, or an error in a sentence that says what to do. */
 type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
 
 /**
- * Reads the address of a core. Keys and passwords go there, which must not cross a network in the clear: https, or http to this very machine.
+ * Parses the address of a core. Keys and passwords are sent there, so they must not cross a network unencrypted: the address must use
+ * https, or http on this machine.
  *
- * @returns the address without a slash at its end
+ * @returns the address without a trailing slash
  */
 export function readServerAddress(text: string): ServerAddress {
   const url = URL.parse(text);
@@ -20,7 +21,7 @@ export function readServerAddress(text: string): ServerAddress {
   return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
 }
 
-/** @param host as in a URL, which has every IPv4 address in four decimals, or an address as it is */
+/** @param host as in a URL, which writes every IPv4 address as four decimal numbers, or a plain address */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -2,11 +2,11 @@ export const tlsChecksWarning =
   'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: certificates are always checked. To trust your own certificate authority, set NODE_EXTRA_CA_CERTS.';
 
 /**
- * Has certificates checked whatever the environment says: Node.js reads this variable at each connection, and a forgotten one would give
- * keys, passwords and contacts to anyone on the way.
+ * Enforces certificate checks, whatever the environment says. Node.js reads this variable at each connection, and a forgotten setting would
+ * reveal keys, passwords and contacts to anyone on the network.
  *
  * @param environment of the process
- * @returns whether checks were off
+ * @returns whether the checks had been turned off
  */
 export function restoreTlsChecks(environment: Record<string, string | undefined>): boolean {
   const wereOff = environment['NODE_TLS_REJECT_UNAUTHORIZED'] === '0';

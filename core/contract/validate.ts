@@ -3,14 +3,14 @@ import type { FieldError } from './problems.ts';
 
 export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: FieldError[] };
 
-/** Checks an input against a schema, with the errors by field. */
+/** Validates an input against a schema, and returns errors by field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
-  // Without reportInput an issue has no input, and every value of a wrong type would read as a missing field.
+  // Without reportInput, an issue has no input, and every value of the wrong type would look like a missing field.
   const parsed = schema.safeParse(input, { reportInput: true });
   return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(fieldErrorsOf) };
 }
 
-/** What a value of another kind has to be, in words. */
+/** Names the type that a value must have. */
 const kinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -23,11 +23,11 @@ const kinds: Readonly<Record<string, string>> = {
 function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    // The sender chooses the key's length, and the answer repeats the key.
+    // The sender chooses the key's length, and the response repeats the key.
     return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'Unknown field.' }));
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
-  // A record says of a key only that it is wrong; the key's own schema says how.
+  // A record only says that a key is invalid; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
   const wanted = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
   const said = wanted === undefined ? message : `Must be ${wanted}.`;

@@ -22,7 +22,7 @@ import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { isSignedIn, sessionOf, takeTenancy } from './middleware/session.ts';
 
-/** Each is named after its route. The compiler reports a route without a handler. */
+/** Handlers have the names of their routes. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...sessions,
   ...tenancies,
@@ -33,18 +33,19 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...activity,
 };
 
-/** All that a user who signed in with a one-time password can do until they have chosen another. */
+/** The only routes that a user with a one-time password can use until they've chosen a new password. */
 const allowedWithOneTimePassword: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
-/** Signing out is quick and must not wait. Passwords have a queue of their own. */
+/** These don't wait for a turn: signing out is quick, and passwords have their own queue. */
 const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
-/** What a signed-in user can do. The key header is not read here. */
+/** Serves everything that a signed-in user can do. The key header isn't read here. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
   const lists = new ConsoleTurns();
-  // A user's changes wait for each other only: hundreds at once would fill the database's queue, and the others and their sign-ins get 503.
+  // A user's changes wait only for each other. Otherwise, hundreds at once would fill the database's queue, and other users and sign-ins
+  // would get 503.
   const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
 
   function register<Name extends SessionRoute>(name: Name): void {
@@ -53,7 +54,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await takeTenancy(ctx, deps.ports);
-      // Each part of an export takes a turn, and not the export: a client may take its time.
+      // Each part of an export takes a turn, rather than the whole export, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, null, work);
       const view = await handlers[name](await readRequest(ctx, deps, name));
       if (view !== undefined) ctx.body = view;
@@ -84,7 +85,7 @@ function searchOf(ctx: Context): string | null {
   return ctx.query['search'] ? ctx.path : null;
 }
 
-/** Names the route for metrics and logs, refusals included. */
+/** Gives metrics and logs the name of the route, even if the request is refused. */
 function matched(path: string): Middleware {
   return (ctx, next) => {
     ctx.state.route = path;

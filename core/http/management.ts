@@ -8,12 +8,12 @@ import { isLoopback } from '#contract/server-address.ts';
 import { jsonLine } from './middleware/problems.ts';
 import { serveReference } from './reference.ts';
 
-/** For the operator's machines alone: is the process alive, can it serve, and how is it doing. */
+/** For the operator's machines only: tells whether the process is running, whether it can serve requests, and how it's doing. */
 export function createManagementApp(deps: {
   version: string;
   registry: Registry;
   isReady: () => Promise<boolean>;
-  /** Too far for calls to be dialed or to end. They can be placed and cancelled, so that a core that is ready stays so. */
+  /** If the clock is ahead, calls aren't dialed and don't end. They can still be placed and cancelled, so the core stays ready. */
   isClockAhead: () => boolean;
   log: Logger;
   host: string;
@@ -69,12 +69,12 @@ const misdirected = {
 };
 
 /**
- * Whether a request may name this listener so. A page of a stranger could have the stranger's own name lead to this machine, and read the
- * answers as those of its own site (DNS rebinding). It can't be that of an address, nor have a name that nobody can register. On a local
- * network, anybody can claim one of those, so they count only where that network reaches the listener anyway.
+ * Whether a request may use this name for the listener. Another site's page could point its own host name at this machine, and read the
+ * responses as if they came from its own site (DNS rebinding). It can't use an IP address, or a name that no one can register. On a local
+ * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
  */
 export function isOwnName(header: string, bound: string): boolean {
-  // Only old programs send none.
+  // Only old programs don't send the header.
   if (header === '') return true;
   const name = URL.parse(`http://${header}`)?.hostname ?? '';
   if (name === bound.toLowerCase() || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;

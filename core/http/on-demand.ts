@@ -21,7 +21,7 @@ import { cancelledCallView, placedCallView } from './views.ts';
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: Caller, parameters: Parameters) => Promise<void>;
 
-/** A key opens these three routes and nothing else. */
+/** A key works for these three routes and nothing else. */
 const routes = [
   matching(onDemandRoutes.placeCall, place),
   matching(onDemandRoutes.cancelCallByContact, cancelByContact),
@@ -32,14 +32,14 @@ function matching({ method, path }: Route, handler: Handler) {
   return { method, path, handler, pattern: new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) };
 }
 
-/** The methods that a key opens at a path. */
+/** The methods that a path supports with a key. */
 export function onDemandMethods(path: string): string[] {
   return routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }
 
 /**
- * The three key-authenticated endpoints. A session cookie does not count here. Runs before the session and the router, and writes its
- * own answers: the router and `ctx.body` cost 3 to 4 µs a request, a tenth of a placed call.
+ * The three key-authenticated endpoints. A session cookie doesn't count here. This runs before the session and the router, and writes its
+ * own responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10 % of a placed call.
  */
 export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
@@ -60,8 +60,8 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     }
     const caller = { digest: digestOf(keyValue), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
-    // A key that was not accepted lately is looked up first, so that a flood of bad keys costs one look-up each and reads no body. For a
-    // key that was, the statement that does the work decides: being remembered lets nobody in.
+    // A key that wasn't accepted recently is looked up first, so that a flood of bad keys costs one lookup each, and no body is read. For
+    // the others, the statement that does the work decides: a remembered key isn't accepted without it.
     const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, { ...caller, address: addressOf(ctx) }));
     if (!key) return refuseKey(ctx);
     if (endsSoon(key.expiresAt, ports.clock.millis())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
@@ -80,13 +80,13 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
 async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
-  // The deadline leaves out the time in which the client sends its body.
+  // The deadline doesn't include the time in which the client sends its body.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
     input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall, limits.bodyBytes));
   } catch (problem) {
-    // Only a key with access to the campaign learns what is wrong with the body. Any other gets the refusal that a right body would get.
+    // Only a key with access to the campaign learns what's wrong with the body. All others get the same refusal as with a valid body.
     await authorize(ports, afterBody(), campaign);
     throw problem;
   }
@@ -95,7 +95,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
 }
 
 /**
- * The header is another spelling of `requestId`, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header).
+ * The header is an alternative to `requestId`, with or without quotes (draft-ietf-httpapi-idempotency-key-header).
  *
  * @throws Problem `invalid`
  */
@@ -126,7 +126,7 @@ async function cancelByRequest(ctx: Context, ports: Ports, caller: Caller, { cam
   answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }
 
-/** Replaces what cannot be an identifier by what identifies nothing: it then gets the answer of one that does not exist. */
+/** Replaces an impossible ID with one that doesn't exist, so that the response is the same. */
 function validOrEmpty(text: string | undefined, isValid: (text: string) => boolean): string {
   return text !== undefined && isValid(text) ? text : '';
 }
@@ -140,7 +140,7 @@ function findRoute(ctx: Context) {
   return undefined;
 }
 
-/** Without the query. Proxies may send whole addresses (RFC 9112 §3.2.2). */
+/** The path without the query. Proxies may send complete addresses (RFC 9112 §3.2.2). */
 function pathOf(target: string): string {
   const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? '');
   const end = path.indexOf('?');
@@ -150,13 +150,13 @@ function pathOf(target: string): string {
 const keyHeader = apiKeyHeader.toLowerCase();
 const idempotencyKeyHeader = 'idempotency-key';
 
-/** Reads the key header; the only place that does. A header that comes twice arrives joined, and is no key value. */
+/** Reads the key header; nothing else does. If the header was sent twice, Node joins the values, which isn't a valid key value. */
 function keyValueOf({ req }: Context): string | null {
   const value = req.headers[keyHeader];
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** The keys whose last request was accepted, with their ends. They decide only which question is asked first. */
+/** The keys whose last request was accepted, with their expiry. They only decide which query runs first. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
   const most = 10_000;

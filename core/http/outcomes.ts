@@ -15,9 +15,9 @@ export function outcomeMethods(asked: string): string[] {
 }
 
 /**
- * Takes a provider's report of how a call ended. Its signature alone lets it in.
+ * Accepts a provider's report of how a call ended. The signature is its only credential.
  *
- * @param secrets any of them may have signed; empty where no provider reports
+ * @param secrets any of them may have signed; empty if no provider reports outcomes
  */
 export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
 
-// Swagger UI, from this machine alone: the page on which people read openapi.json. All of its addresses are relative, for a path of a proxy.
+// Serves Swagger UI from this machine, as a page on which to read openapi.json. All its addresses are relative, so that it works under a
+// proxy's path.
 
 const page = `<!doctype html>
 <html lang="en">
@@ -16,7 +17,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** For reading: the routes are on another listener, and a key or password has no business here. */
+/** Requests can't be sent from the page: the routes are on another listener, and no one should enter a key or password here. */
 const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], defaultModelsExpandDepth: 0 });
 `;
 
@@ -32,7 +33,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Read when asked for: 1.5 MB that most processes never need. */
+/** Read on request, because most processes never need these 1.5 MB. */
 const files: Readonly<Record<string, { type: string; body: () => string | NodeJS.ReadableStream }>> = {
   '/reference': { type: 'html', body: () => page },
   '/reference/start.js': { type: 'js', body: () => start },
@@ -40,12 +41,12 @@ const files: Readonly<Record<string, { type: string; body: () => string | NodeJS
   '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-bundle.js') },
 };
 
-/** From where package.json has them: npm's package in a checkout, a copy in the package that `npm run pack:core` makes. */
+/** The files of the dependency in package.json: npm's package in a checkout, or a copy in the package that `npm run pack:core` builds. */
 function streamOf(file: string): NodeJS.ReadableStream {
   return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }
 
-/** Answers if the path is one of the page's. */
+/** Handles the request if the path belongs to the page. */
 export function serveReference(ctx: Koa.Context): void {
   const file = files[ctx.path];
   if (!file) return;

@@ -1,13 +1,14 @@
 import type { Middleware } from './middleware/context.ts';
 
-/** Requests that start in one turn of the event loop. */
+/** The number of requests that start in one turn of the event loop. */
 const startsInTurn = 4;
 
 const waiting: (() => void)[] = [];
 
 /**
- * Waits for a turn. A connection sends its next request only after a response, so hundreds of connections whose requests are quickly refused
- * can't fill the turns of the event loop. Each statement of the others waits for one, and a sign-in has more than ten statements.
+ * Waits for a turn. A connection sends its next request only after a response, so hundreds of connections whose requests are quickly
+ * refused can't fill the turns of the event loop. Every statement of other requests waits for a turn, and a sign-in has more than ten
+ * statements.
  */
 export function turnOfStranger(): Promise<void> {
   return new Promise((resolve) => {
@@ -20,7 +21,7 @@ function startSome(): void {
   if (waiting.length > 0) setImmediate(startSome);
 }
 
-/** Has all requests but those with a key take turns. */
+/** Makes all requests without a key take turns. */
 export const strangerTurns: Middleware = async (_, next) => {
   await turnOfStranger();
   await next();

@@ -117,7 +117,7 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview): Dele
   };
 }
 
-/** Only the service's own staff learn the names of the system's users. */
+/** Only the service's own staff can see the names of the system's users. */
 export function eventView({ id, at, actor, action, subject, address }: ListedEvent, { userType }: Viewer): EventView {
   return { id, at: timestamp(at), actor, action, subject, address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local') };
 }

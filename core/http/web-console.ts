@@ -15,7 +15,7 @@ type PageFile = {
   encoded: Encoded;
 };
 
-/** The files of the built console by path; null where it was not built. */
+/** The files of the built console by path; null if it wasn't built. */
 export type WebConsole = ReadonlyMap<string, PageFile> | null;
 
 const pagePath = '/';
@@ -29,15 +29,15 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
   '.md': 'text/plain; charset=utf-8',
 };
-/** Fonts are compressed already. */
+/** Fonts are already compressed. */
 const incompressible = new Set(['.woff2']);
 
-/** Named by vite after the content: `main-D3ruV0xq.js`. */
+/** Vite names these files after their content, such as `main-D3ruV0xq.js`. */
 const hashedName = /-[\w-]{8}\.\w+$/;
 
 const notBuilt = `The console isn't built. Run "npm run build:web" in the Callkey folder, then restart the core.\n`;
 
-/** Allows what the page needs and nothing else (OWASP Content Security Policy Cheat Sheet): its own files, and requests to its own core. */
+/** Allows only what the page needs (OWASP Content Security Policy Cheat Sheet): its own files, and requests to its own core. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -74,7 +74,7 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Reads the built page once, at the start: no path in a request can lead to another file. */
+/** Reads the built page once, at startup, so that no path in a request can lead to another file. */
 export function readWebConsole(folder: string): WebConsole {
   try {
     const page = [pagePath, fileOf(join(folder, 'index.html'))] as const;
@@ -98,21 +98,22 @@ function fileOf(path: string): PageFile {
   };
 }
 
-/** The methods of the page's own paths. */
+/** The methods that the page's own paths support. */
 export function webConsoleMethods(files: WebConsole | undefined, path: string): string[] {
   return files !== undefined && (path === pagePath || files?.has(path) === true) ? ['GET', 'HEAD'] : [];
 }
 
 /**
- * Serves the console's page. Runs before the session: the page is the same for everybody, and loads while the database is away.
+ * Serves the console's page. Runs before the session, because the page is the same for everyone and loads even if the database is
+ * unavailable.
  *
- * @param files undefined turns it off
+ * @param files if undefined, the page isn't served
  */
 export function webConsole(files: WebConsole | undefined): Middleware {
   return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
     ctx.state.route = ctx.path === pagePath ? pagePath : `/${assetsFolder}/:name`;
-    // A program that sends a key gets the same answer here as everywhere. The header's value is not read.
+    // A program that sends a key gets the common 401, as everywhere. The header's value isn't read.
     if (ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined) return refuse(ctx);
     ctx.set(securityHeaders);
     setRequestId(ctx);

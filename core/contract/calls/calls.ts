@@ -5,14 +5,14 @@ import { givenInstantSchema, identifierSchema, instantSchema, lineSchema, textSc
 import { type Validated, validate } from '../validate.ts';
 import { isPhoneNumber } from './phone.ts';
 
-// In files of their own for the console, which would otherwise load the plans of all telephone numbers at its start.
+// These are in separate files so that the console doesn't load the numbering plans of all countries at startup.
 export * from '../headers.ts';
 export * from './states.ts';
 
-// Clients and proxies remove `.` and `..` from a path, and a cancel would go elsewhere.
+// Clients and proxies remove `.` and `..` from a path, so a cancel would go to a different path.
 const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
 
-/** What a request id is, to complete a sentence. */
+/** Completes a sentence about request IDs. */
 export const requestIdRule = '1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or ".."';
 
 export function isRequestId(text: string): boolean {
@@ -34,7 +34,10 @@ const contactSchema = z.strictObject({
 
 const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 
-/** Looked at before each variable is: the record below passes over `__proto__` in silence, and thousands of bad ones take their time. */
+/**
+ * This runs before each variable is checked, because the record below silently skips `__proto__`, and checking thousands of bad variables
+ * takes time.
+ */
 const variablesShape = z
   .unknown()
   .refine((variables) => !isObject(variables) || !Object.hasOwn(variables, '__proto__'), {
@@ -51,7 +54,7 @@ const variablesSchema = variablesShape
       textSchema(limits.variableValue),
     ),
   )
-  // JSON Schema describes what goes into a pipe, and here that is anything.
+  // JSON Schema describes a pipe's input, which here can be anything.
   .meta({
     type: 'object',
     maxProperties: limits.variables,
@@ -80,12 +83,14 @@ export const placeCallSchema = z
   });
 export type PlaceCall = z.infer<typeof placeCallSchema>;
 
-/** Checks against {@link placeCallSchema}, most bodies without it: the schema takes as long as a fifth of all that is done for a call. */
+/**
+ * Validates against {@link placeCallSchema}, but skips it for most bodies, because the schema takes a fifth of the total time for a call.
+ */
 export function validatePlaceCall(body: unknown): Validated<PlaceCall> {
   return isPlainPlaceCall(body) ? { ok: true, data: body } : validate(placeCallSchema, body);
 }
 
-/** Whether the schema is known to take a JSON value as it is. Leaves all that is rare or wrong to the schema. */
+/** Whether the schema is known to accept a JSON value unchanged. Leaves everything rare or invalid to the schema. */
 function isPlainPlaceCall(body: unknown): body is PlaceCall {
   if (!isRecord(body) || !isPlainContact(body['contact'])) return false;
   for (const field in body) {
@@ -119,7 +124,7 @@ function isPlainVariables(variables: unknown): variables is Record<string, strin
   return true;
 }
 
-/** Without control and hidden characters, and in NFC, which changes no character below U+0300 (UAX #15). */
+/** Contains no control or hidden characters, and is in NFC, which doesn't change characters below U+0300 (UAX #15). */
 function isPlainText(text: string, max: number): boolean {
   return text.length <= max && /^[ -~\u00A0-\u02FF]*$/.test(text);
 }
@@ -128,7 +133,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return isObject(value) && !Array.isArray(value);
 }
 
-/** The answer to a placed call. It never carries an outcome. */
+/** The response to a placed call. It never contains an outcome. */
 export const placedCallSchema = z.object({
   requestId: z.string(),
   contactId: identifierSchema,
@@ -138,7 +143,7 @@ export const placedCallSchema = z.object({
 });
 export type PlacedCallView = z.infer<typeof placedCallSchema>;
 
-/** The answer to a cancelled call. */
+/** The response to a cancelled call. */
 export const cancelledCallSchema = z.object({
   requestId: z.string(),
   contactId: identifierSchema,

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { givenInstantSchema, identifierSchema, instantSchema, textSchema } from '../text/text.ts';
 
-/** What the core POSTs to a provider for each due call. */
+/** The core POSTs this to a provider for each due call. */
 export const handoffSchema = z.object({
-  /** One call's identifier for good: it is the same however often the hand-off is repeated. */
+  /** Identifies one call permanently, however often the hand-off is repeated. */
   handoffId: identifierSchema,
   requestId: z.string(),
   contactId: identifierSchema,
   campaignId: identifierSchema,
-  /** Checked when the call was placed, by the rules of that day. */
+  /** Validated when the call was placed, by the rules at that time. */
   contact: z.object({ phone: z.string(), name: z.string().optional(), timeZone: z.string().optional() }),
   variables: z.record(z.string(), z.string()),
   placedAt: instantSchema,
@@ -19,7 +19,7 @@ export type Handoff = z.infer<typeof handoffSchema>;
 export const outcomeStates = ['completed', 'no_answer', 'busy', 'failed'] as const;
 export type OutcomeState = (typeof outcomeStates)[number];
 
-/** What a provider reports when a call is over. */
+/** A provider reports this when a call is over. */
 export const outcomeSchema = z.strictObject({
   handoffId: identifierSchema,
   state: z.enum(outcomeStates, { error: `Must be one of ${outcomeStates.join(', ')}.` }),

@@ -2,18 +2,21 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 // Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), whose libraries verify this in nine languages.
 
-/** Name the message, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body"; several signatures are separated by spaces. */
+/**
+ * These headers contain the message's ID, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body". Several signatures
+ * are separated by spaces.
+ */
 export const signatureHeaders = { id: 'webhook-id', timestamp: 'webhook-timestamp', signature: 'webhook-signature' } as const;
 export type SignatureHeaders = Record<(typeof signatureHeaders)[keyof typeof signatureHeaders], string>;
 
-/** How far a message's time may be from now, in seconds. */
+/** The maximum difference between a message's time and now, in seconds. */
 const signatureWindow = 300;
 
 const secretPrefix = 'whsec_';
 const secretBytes = { least: 24, made: 32, most: 64 };
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Whether it is `whsec_` and 24 to 64 bytes in base64. */
+/** Whether a text is `whsec_` followed by 24 to 64 bytes in base64. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(secretPrefix) || !base64Form.test(text.slice(secretPrefix.length))) return false;
   const { length } = keyOf(text);
@@ -32,10 +35,10 @@ export function sign(id: string, body: Uint8Array | string, secret: string, seco
 }
 
 /**
- * Whether one of the secrets has signed this very body, not long ago. Several secrets let one be replaced without a gap.
+ * Whether one of the secrets has signed exactly this body, recently. Accepting several secrets allows replacing one without interruption.
  *
- * @param header gives a header's value, empty where the message has none
- * @param seconds the Unix time now
+ * @param header returns a header's value, or an empty string if it's missing
+ * @param seconds the current Unix time
  */
 export function isSigned(
   header: (name: keyof SignatureHeaders) => string,

@@ -1,7 +1,7 @@
 export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
 export type CallState = (typeof callStates)[number];
 
-/** What became of a call, in a word. */
+/** A call's state, in a word. */
 export const callStateLabels: Readonly<Record<CallState, string>> = {
   queued: 'Queued',
   dialing: 'Dialing',

@@ -5,7 +5,7 @@ import { directoryRoutes } from './directory.ts';
 import { sessionRoutes } from './sessions.ts';
 import { userRoutes } from './users.ts';
 
-/** What the console can ask. */
+/** The routes that the console uses. */
 export const consoleRoutes = {
   ...sessionRoutes,
   ...apiKeyRoutes,

@@ -1,12 +1,18 @@
-/** Characters at which a spreadsheet starts a formula. */
+/** Characters with which a spreadsheet formula starts. */
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
-/** A spreadsheet of another locale splits at semicolons or tabs. Then it ignores the quotes of all cells but the first, so line breaks split, too. */
+/**
+ * In other locales, spreadsheets split at semicolons or tabs. They then ignore the quotes of all cells except the first, so line breaks
+ * also split.
+ */
 const formulaWithin = /([;\t\r\n])(?=[\s\p{Cf}"]*[=+\-@＝＋－＠])/gu;
 
-/** What a file begins with. Without a byte order mark, Excel reads UTF-8 as something else. */
+/** A file starts with this byte order mark, because otherwise Excel doesn't read it as UTF-8. */
 export const csvStart = '\uFEFF';
 
-/** A row of comma-separated values (RFC 4180). An apostrophe goes before what a spreadsheet would run as a formula (OWASP, CSV injection). */
+/**
+ * A row of comma-separated values (RFC 4180). Text that a spreadsheet would run as a formula is prefixed with an apostrophe (OWASP, CSV
+ * injection).
+ */
 export function csvRow(cells: readonly string[]): string {
   return `${cells.map(cell).join(',')}\r\n`;
 }
@@ -17,12 +23,12 @@ function cell(text: string): string {
   return `"${safe.replaceAll('"', '""')}"`;
 }
 
-/** The last line of an export that has all of its rows. */
+/** The last line of a complete export. */
 export function completeLine(rows: number): string {
   return `# complete, ${rows} rows\r\n`;
 }
 
-/** The last line of one that was ended before. */
+/** The last line of an export that ended early. */
 export function incompleteLine(rows: number, why: string): string {
   return `# INCOMPLETE, ${rows} rows: ${why}\r\n`;
 }

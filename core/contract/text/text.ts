@@ -1,40 +1,40 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
-/** Length in code points, as people count characters: an emoji outside the basic plane is one. */
+/** The length in code points, which is closer to what people count: an emoji is one. */
 export function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** Whether a text has no more code points than that. Each has one or two UTF-16 units, which need no counting. */
+/** Whether a text has at most this many code points. Each has one or two UTF-16 units, so most texts don't have to be counted. */
 export function isWithinCodePoints(text: string, max: number): boolean {
   return text.length <= max || (text.length <= 2 * max && codePoints(text) <= max);
 }
 
-/** No code point in NFC comes from more of them than this (UAX #15 §9, expansion factors). */
+/** NFC combines at most this many code points into one (UAX #15 §9, expansion factors). */
 const mostDecomposed = 4;
 
 /**
- * A text in NFC, if that can have `max` code points at all. What is longer stays as it is, which is too long, too: normalising sorts
- * every run of combining marks, in the square of its length, and 64 KiB of them take seconds.
+ * Normalizes a text to NFC if the result can have at most `max` code points. A longer text stays as it is, and is too long anyway:
+ * normalizing sorts each run of combining marks in quadratic time, and 64 KiB of them take seconds.
  */
 export function normalized(text: string, max: number): string {
   return isWithinCodePoints(text, mostDecomposed * max) ? text.normalize('NFC') : text;
 }
 
-/** A line as it is kept: trimmed, in one normal form. No normalising makes space at either end, so trimming first is the same. */
+/** A line as it's stored: trimmed and normalized. Normalizing never creates space at either end, so the text can be trimmed first. */
 export function normalLine(text: string, max: number): string {
-  // For JavaScript U+FEFF is a space, which trimming would pass over: it is hidden and refused.
+  // JavaScript treats U+FEFF as a space and would trim it, but it's an invisible character and has to be refused.
   return normalized(text.includes('\uFEFF') ? text : text.trim(), max);
 }
 
 /**
- * Invisible characters and those that turn the direction of text: with them, two different names look the same. The joiners (U+200C, U+200D)
- * stay, since emoji and some scripts need them.
+ * Invisible characters, and those that change the direction of text, can make two different names look the same. The joiners (U+200C,
+ * U+200D) are allowed, because emoji and some scripts need them.
  */
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
-/** What is wrong with a line, as a sentence that says what to do; null where nothing is. */
+/** Describes what's wrong with a line, in a sentence that says what to do; null if it's valid. */
 export function lineProblem(line: string, max: number): string | null {
   if (line === '') return 'Must not be empty.';
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
@@ -46,8 +46,8 @@ export function lineProblem(line: string, max: number): string | null {
 }
 
 /**
- * A line of text for people, such as a name: trimmed, in one normal form, without control characters (which PostgreSQL and terminals choke
- * on), without lone surrogates (which have no UTF-8 form) and without invisible characters.
+ * A line of text for people, such as a name: trimmed and normalized. It can't contain control characters (which cause problems in
+ * PostgreSQL and terminals), lone surrogates (which can't be encoded in UTF-8) or invisible characters.
  */
 export function lineSchema(max: number) {
   return z
@@ -64,7 +64,7 @@ export function isPrintable(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text);
 }
 
-/** Text of several lines: like {@link lineSchema}, but kept as it is, with line ends and tabs, and possibly empty. */
+/** Text with several lines. Unlike {@link lineSchema}, it's stored unchanged, with line breaks and tabs, and may be empty. */
 export function textSchema(max: number) {
   return z
     .string()
@@ -73,7 +73,7 @@ export function textSchema(max: number) {
     .meta({ maxLength: max });
 }
 
-/** Whether a text can be an identifier of the service at all: one that cannot is known to name nothing, without asking. */
+/** Whether a text could be an ID of this service. If not, it can't exist, and there's no need to look it up. */
 export function isIdentifier(text: string): boolean {
   return identifierForm.test(text);
 }
@@ -88,7 +88,7 @@ const instantError = { error: 'Must be a time in UTC in RFC 3339 format, such as
 /** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 
-/** The same from a client, which may also end it in `+00:00`, as Python does. */
+/** A time from a client, which may also end in `+00:00`, as in Python. */
 export const givenInstantSchema = z.iso
   .datetime({ ...instantError, offset: true, abort: true })
   .refine((text) => /^.{1,29}(Z|\+00:00)$/.test(text), instantError)
@@ -99,7 +99,7 @@ export function timestamp(at: { valueOf(): number }): string {
   return new Date(at.valueOf()).toISOString();
 }
 
-/** Lower case and without surrounding space: two spellings of one address are one user. */
+/** Lower case and trimmed, so that two spellings of an address are the same user. */
 export function normalEmail(text: string): string {
   return normalLine(text, limits.email).toLowerCase();
 }
@@ -111,14 +111,14 @@ export const emailSchema = z
     error: 'Must be an email address, without invisible characters.',
   });
 
-/** How names are compared in a search: without case, accents and the shapes that letters come in. */
+/** Prepares names for comparison in a search, ignoring case, accents and variant forms of letters. */
 export function folded(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
 /**
- * The digits of a phone number that someone searches for as people write it, such as `+49 (0)30 2000-1` or `030 2000`, as they are in E.164. Null
- * if it doesn't look like one.
+ * Returns the digits of a phone number in a search, as in E.164. People may write it as `+49 (0)30 2000-1` or `030 2000`. Returns null if
+ * it doesn't look like a phone number.
  */
 export function phoneDigits(search: string): string | null {
   if (!/^[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
@@ -126,7 +126,7 @@ export function phoneDigits(search: string): string | null {
     .replace(/\(0\)/g, '')
     .replace(/[^\d+]/g, '')
     .replace(/^00/, '+');
-  // A number without its country begins with a zero that E.164 has not.
+  // A number without a country code starts with a zero that E.164 doesn't have.
   const found = digits.replace(/^0(?=\d)/, '');
   return found.replace('+', '').length < 3 ? null : found;
 }

@@ -1,24 +1,22 @@
 import type { Turn } from '../../domain/calls/call-list.ts';
 import { Problem } from '../../domain/problem.ts';
 
-/**
- * `search` and `wait` in ms: a search that has taken that long returns what it has found, and a list waits no longer for its turn.
- */
+/** Both times are in ms. A search that has taken `search` returns what it has found, and a list waits at most `wait` for its turn. */
 type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
 export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
 
 type Waiting = { start: () => void };
 
 /**
- * Shares the database among the lists and searches of the console's users. A user has one turn at a time, in whatever number of sessions, and users
- * take turns: a screen that polls, or a script that repeats a slow list in many requests, makes nobody else wait for longer than one statement. A
- * user's changes take turns of their own. Signing in takes none.
+ * Shares the database among the lists and searches of the console's users. A user has one turn at a time, across all sessions, and users
+ * take turns. So a screen that polls, or a script that repeats a slow list in many requests, makes others wait for one statement at most. A
+ * user's changes have separate turns. Signing in doesn't need one.
  */
 export class ConsoleTurns {
-  /** Who waits, by user. The order of the users is that of their turns. */
+  /** The waiting requests by user. The order of the users is the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #active = new Set<string>();
-  /** The newest search of each kind in each session. */
+  /** The latest search of each kind in each session. */
   readonly #searches = new Map<string, object>();
   readonly #limits: TurnLimits;
 
@@ -29,8 +27,8 @@ export class ConsoleTurns {
   /**
    * Runs the work when its turn comes.
    *
-   * @param request.search names a kind of search: the session's next one of that kind ends this one, whose text nobody wants any more
-   * @param request.isGone whether nobody waits for the answer any more
+   * @param request.search the kind of search: the session's next one of that kind ends this one, whose result is no longer needed
+   * @param request.isGone whether the client no longer waits for the response
    * @throws Problem `too-many-requests` or `unavailable`
    */
   async run(
@@ -64,7 +62,7 @@ export class ConsoleTurns {
     }
   }
 
-  /** @returns false if the turn does not come within so many ms */
+  /** @returns false if the turn doesn't come in time, in ms */
   #take(user: string, ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const queue = this.#waiting.get(user) ?? [];
@@ -105,7 +103,7 @@ export class ConsoleTurns {
     else this.#waiting.delete(user);
   }
 
-  /** The other users come first now. */
+  /** Now the other users come first. */
   #putLast(user: string): void {
     const queue = this.#waiting.get(user);
     if (!queue) return;

@@ -21,8 +21,8 @@ type Export = {
 };
 
 /**
- * Sends a list as a file. Its parts are read one after the other, each in a turn of its own and with the session as it is then, when the client has
- * taken the one before: no connection of the database waits for a slow client. The last line says whether all rows are there.
+ * Sends a list as a file. Each part is read after the client has received the previous one, in its own turn and with the session's current
+ * rights, so no database connection waits for a slow client. The last line says whether the file is complete.
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
@@ -31,14 +31,14 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Pro
     ctx.body = '';
     return;
   }
-  // Before the status is sent: what is refused is no file.
+  // This comes before the status is sent, so that a refusal isn't a file.
   const first = await readPart(ctx, wanted, null);
   await countExport(deps.ports, viewerOf(ctx).id);
   await recordListExport(deps.ports, viewerOf(ctx), actorOf(deps, ctx), wanted.list, nameOf(wanted));
   ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
 }
 
-/** Without what was searched for: it may be a phone number. */
+/** The search text is omitted, because it may be a phone number. */
 function nameOf({ list, days: { from, to } }: Export): string {
   const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
   return range === '' ? list : `${list} (${range})`;
@@ -67,7 +67,7 @@ function reasonOf(error: unknown): string {
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 
-/** How often a part is tried where the server is busy, and the pause between two tries in ms. */
+/** How often a part is tried if the server is busy, and the pause between tries in ms. */
 const tries = 10;
 const pause = 1_000;
 
@@ -93,7 +93,7 @@ async function readPart(ctx: Context, wanted: Export, cursor: string | null): Pr
   return part ?? closed();
 }
 
-/** Where nobody waits any more, a turn does nothing. */
+/** If the client is gone, a turn does nothing. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }

@@ -6,12 +6,12 @@ import { readQuery } from '../middleware/body.ts';
 import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
 
-/** The routes that a session lets in. */
+/** The routes that need a session. */
 export type SessionRoute = {
   [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never;
 }[keyof ConsoleRoutes];
 
-/** A request of a signed-in user, as the schemas of its route read it. */
+/** A signed-in user's request, validated by the schemas of its route. */
 export type Request<Name extends SessionRoute> = {
   ctx: Context;
   deps: HttpDeps;
@@ -24,7 +24,7 @@ export type Request<Name extends SessionRoute> = {
 };
 
 type Answer<Name extends SessionRoute> = AnswerOf<ConsoleRoutes[Name]>;
-/** Does what a route is for. The router sends what it returns, with the status of the route. */
+/** Handles a route. The router sends the returned value with the route's status. */
 export type Handler<Name extends SessionRoute> = (
   request: Request<Name>,
 ) => Promise<Answer<Name>> | (Answer<Name> extends undefined ? Promise<void> : never);
@@ -37,6 +37,6 @@ export async function readRequest<Name extends SessionRoute>(ctx: Context, deps:
     body: body && (await readBodyInSession(ctx, deps, body)),
     params: Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => [parameter, idOf(ctx, parameter)])),
   };
-  // The session may have changed while the body came.
+  // The session may have changed while the body was arriving.
   return { ...read, ctx, deps, ports: deps.ports, viewer: viewerOf(ctx), actor: actorOf(deps, ctx) } as Request<Name>;
 }

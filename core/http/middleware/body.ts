@@ -8,13 +8,13 @@ import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
-/** As they came. */
+/** The raw bytes. */
 const keptChunks = 32;
-/** A body can be wrong in thousands of places. The answer names the first ones. */
+/** A body can be invalid in thousands of places, so the response lists only the first ones. */
 const reportedErrors = 50;
 
 /**
- * Reads and checks a JSON body.
+ * Reads and validates a JSON body.
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
@@ -22,7 +22,7 @@ export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema,
   return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
 }
 
-/** {@link readBody} with another check than a schema's. */
+/** Does the same as {@link readBody}, with a custom check instead of a schema. */
 export async function readValidBody<Data>(
   { req }: Context,
   validateInput: (input: unknown) => Validated<Data>,
@@ -43,22 +43,22 @@ export async function readValidBody<Data>(
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
- * Large bodies are parsed one in a turn of the event loop, which takes up to 10 ms for thousands of unknown fields: small ones pass
- * a flood of them.
+ * Large bodies are parsed one per turn of the event loop, because thousands of unknown fields take up to 10 ms. Small ones can pass a flood
+ * of them.
  */
 function turnOfLarge(): Promise<unknown> {
   lastTurn = lastTurn.then(() => setImmediate());
   return lastTurn;
 }
 
-/** Checks bytes that are to be JSON. @throws Problem `malformed-request` or `invalid` */
+/** Validates bytes that should be JSON. @throws Problem `malformed-request` or `invalid` */
 export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
   return dataOf(validate(schema, parse(bytes)));
 }
 
-/** Checks a query. @throws Problem `malformed-request` */
+/** Validates a query. @throws Problem `malformed-request` */
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
-  // An empty parameter counts as left out.
+  // An empty parameter counts as omitted.
   const given = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
   const validated = validate(schema, given);
   if (validated.ok) return validated.data;
@@ -66,20 +66,20 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
-/** A body as it came, within the limit. @throws Problem `too-large` or `malformed-request` */
+/** Reads a body within the limit. @throws Problem `too-large` or `malformed-request` */
 export function readBytes(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
-    // A client that hung up before this sends no further event.
+    // If the client has already hung up, no more events follow.
     if (req.destroyed) return end();
     let chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      // The rest is read and dropped: a client that still sends would not read the answer.
+      // The rest is read and dropped, because a client that's still sending wouldn't read the response.
       if (size <= mostBytes) {
         chunks.push(chunk);
-        // Many small ones take many times their bytes.
+        // Many small chunks take many times their bytes in memory.
         if (chunks.length === keptChunks) chunks = [Buffer.concat(chunks)];
         return;
       }

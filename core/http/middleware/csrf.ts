@@ -2,8 +2,8 @@ import { Problem } from '../../domain/problem.ts';
 import type { HttpDeps, Middleware } from './context.ts';
 
 /**
- * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet): by Fetch Metadata
- * where the browser sends it, by Origin where it does not. Programs send neither, and other sites cannot steer them.
+ * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet). It checks Fetch
+ * Metadata if the browser sends it, and otherwise Origin. Programs send neither, but other sites can't control them.
  */
 export function csrf(deps: HttpDeps): Middleware {
   return async (ctx, next) => {

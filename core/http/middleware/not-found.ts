@@ -5,10 +5,10 @@ import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
 /**
- * Answers requests that no route took. Without a session the answer is the common 401, so that strangers do not learn which paths exist. A
- * signed-in user gets the reason.
+ * Handles requests that match no route. Without a session, the response is the common 401, so that strangers don't learn which paths exist.
+ * A signed-in user gets the reason.
  *
- * @param methodsOf the methods that a path has
+ * @param methodsOf returns the methods that a path supports
  */
 export function notFound(methodsOf: (path: string) => readonly string[]): Middleware {
   return async (ctx) => {

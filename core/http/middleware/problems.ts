@@ -9,20 +9,20 @@ const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-s
 const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
 
 /**
- * The common 401. A missing, malformed, unknown, expired or revoked key and every path without a session get the same bytes, so that
- * nobody learns from them which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
+ * The common 401. Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that no
+ * one learns which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
-  // An identifier would make the bytes of two refusals differ.
+  // An ID would make the bytes of two refusals differ.
   writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
 }
 
-/** A JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
+/** Serializes a JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
 export function jsonLine(body: object): string {
   return `${JSON.stringify(body)}\n`;
 }
 
-/** Writes an answer past Koa, with the request's identifier and the end of a key that ends soon. */
+/** Writes a response without Koa, including the request's ID and the expiry of a key that expires soon. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
   const { requestId, keyExpiresAt } = ctx.state;
   const identified = requestId === undefined ? headers : [...headers, requestIdHeader, requestId];
@@ -32,13 +32,13 @@ export function write(ctx: Context, status: number, headers: readonly string[], 
 function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
-  // What was set for another answer.
+  // Removes headers that were set for another response.
   for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
   res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   res.end(body);
 }
 
-/** Turns what a request throws into its answer. The one place that does. */
+/** Turns everything that a request throws into a response. Nothing else does this. */
 export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
   return async (ctx, next) => {
     try {
@@ -49,7 +49,7 @@ export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middle
   };
 }
 
-/** What the metrics count where nothing is answered. No client sees it. */
+/** Metrics count this status if there's no response. No client sees it. */
 export const notAnswered = 0;
 
 function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'onNotServed'>): void {
@@ -65,7 +65,7 @@ function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'o
   else answerFault(ctx);
 }
 
-/** As if the core had been killed: a client must not take any answer for a promise. */
+/** Acts as if the core had been killed, because a client must not take any response for a promise. */
 function hangUp(ctx: Context): void {
   ctx.respond = false;
   ctx.res.statusCode = notAnswered;
@@ -97,7 +97,7 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A URI reference (RFC 9457 §3.1.5): a client's own identifier stays as it is. */
+/** A URI reference (RFC 9457 §3.1.5). The client's own ID stays as it is. */
 function instanceOf(requestId: string): string {
   return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
 }

@@ -2,10 +2,13 @@ import type { Logger } from 'pino';
 import type { Middleware } from './context.ts';
 import { requestNames } from './request-id.ts';
 
-/** @param seconds from the request's arrival until its answer was ready */
+/** @param seconds from the request's arrival until its response was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
-/** Counts each request, and logs it at `debug` with an allow-list of fields. Identifier and trace alone may be the client's: of a closed set of characters. */
+/**
+ * Counts each request, and logs it at `debug` with an allow-list of fields. Only the ID and the trace come from the client, in a limited
+ * set of characters.
+ */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');
   return async (ctx, next) => {
@@ -13,7 +16,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
     await next();
     const { route = 'none' } = ctx.state;
     const method = knownMethods.has(ctx.method) ? ctx.method : 'other';
-    // Koa sets the status of the answers that it writes only afterwards.
+    // Koa sets the status of the responses that it writes only afterwards.
     const status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
     const milliseconds = performance.now() - started;
     observe(route, method, status, milliseconds / 1_000);
@@ -24,7 +27,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
 
-/** Asks clients to open their next connection elsewhere while the process drains. */
+/** While the process drains, makes clients open their next connection elsewhere. */
 export function closeWhileDraining(isDraining: () => boolean): Middleware {
   return (ctx, next) => {
     if (isDraining()) ctx.res.setHeader('Connection', 'close');

@@ -2,7 +2,7 @@ import { Problem } from '../../domain/problem.ts';
 import type { Middleware } from './context.ts';
 import { refuse } from './problems.ts';
 
-/** Whether every percent-encoding in a path or query is one. */
+/** Whether a path or query contains only valid percent-encoding. */
 export function isDecodable(path: string): boolean {
   if (!path.includes('%')) return true;
   try {
@@ -17,7 +17,10 @@ export function badEncoding(): Problem {
   return new Problem('malformed-request', 'The URL has invalid percent-encoding.');
 }
 
-/** Answers an address that Node cannot read, such as `http://[::1`, like every unknown path: Koa throws when it is asked for the path. */
+/**
+ * Treats an address that Node can't parse, such as `http://[::1`, like every unknown path. Otherwise, Koa would throw when it reads the
+ * path.
+ */
 export const requireReadablePath: Middleware = (ctx, next) => {
   try {
     void ctx.path;

@@ -15,14 +15,14 @@ import type { Context, HttpDeps, Middleware, State } from './context.ts';
 const cookieName = 'callkey_session';
 const idBytes = 32;
 
-/** A session that the request's cookie opened. */
+/** A session that the request's cookie identified. */
 type SignedIn = { id: Digest; data: Session };
 
-/** What `ctx.session` holds: the open session, or the credentials with which one is about to start. */
+/** The value of `ctx.session`: the open session, or the credentials with which one is about to start. */
 type SessionData = { signedIn?: SignedIn; credentials?: Credentials };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
-/** Opens the session that a request's cookie names, if any. Sessions are in the database, under the digest of their id. */
+/** Opens the session that a request's cookie names, if any. Sessions are stored in the database, under the digest of their ID. */
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];
@@ -32,7 +32,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
       key: cookieName,
       maxAge: sessionLimits.absolute.toMillis(),
       sameSite: 'strict',
-      // Only signing in and out write: a slow request must not bring a session back that was ended while it was under way.
+      // Only signing in and out write, because a slow request must not restore a session that was ended in the meantime.
       autoCommit: false,
       genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
       store: {
@@ -81,13 +81,13 @@ export function actorOf(deps: HttpDeps, ctx: Context): Actor {
   return { who: { id, name }, address: deps.addressOf(ctx) };
 }
 
-/** Starts a session under a fresh id, and ends the one that the request came with. */
+/** Starts a session with a new ID, and ends the one that the request came with. */
 export async function startNewSession(ctx: Context, credentials: Credentials): Promise<void> {
   ctx['session'] = { credentials } satisfies SessionData;
   await koaSession(ctx).regenerate();
 }
 
-/** Ends the session and takes its cookie back. */
+/** Ends the session and deletes its cookie. */
 export async function signOut(ctx: Context): Promise<void> {
   const ending = koaSession(ctx);
   ctx['session'] = null;
@@ -95,8 +95,8 @@ export async function signOut(ctx: Context): Promise<void> {
 }
 
 /**
- * Reads a body, and then looks at the session again: a body can take its time, and a session that has ended meanwhile, or whose user has
- * moved, must not act any more.
+ * Reads a body, and then checks the session again. A body can take time to arrive, and by then the session may have ended or its user may
+ * have been moved.
  */
 export async function readBodyInSession<Schema extends z.ZodType>(
   ctx: Context,
@@ -108,7 +108,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   return body;
 }
 
-/** Looks at the session again, where a request takes long. @throws Problem `unauthorized` if it has ended */
+/** Checks the session again in a request that takes long. @throws Problem `unauthorized` if it has ended */
 export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const { id } = sessionOf(ctx);
   const data = await resumeSession(ports, id);
@@ -118,7 +118,7 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
 }
 
 /**
- * The tenancy that a request names in its header replaces the session's: another tab may have selected another one meanwhile.
+ * The tenancy in a request's header replaces the session's, because another tab may have selected a different one.
  *
  * @throws Problem `malformed-request`, `forbidden` or `not-found`
  */
@@ -132,14 +132,14 @@ export async function takeTenancy(ctx: Context, ports: Ports): Promise<void> {
   koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 
-/** koa-session leaves open what a session holds. */
+/** koa-session doesn't define the type of a session's content. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
 }
 
 /**
- * Over https a cookie's name gets the `__Host-` prefix, with which browsers hold it to this very host and to https
- * (RFC 6265bis §4.1.3.2). A class: an object made from a prototype of its own for each request would outlive it until a full collection.
+ * Over https, cookie names get the `__Host-` prefix, with which browsers send them only to this host and over https (RFC 6265bis §4.1.3.2).
+ * This is a class, because an object with its own prototype for each request would survive until a full collection.
  */
 class HostCookies extends Cookies {
   readonly #prefix: string;
@@ -157,7 +157,7 @@ class HostCookies extends Cookies {
     return super.set(this.#prefixed(name), value, options);
   }
 
-  /** `Cookies` itself comes back with the prefixed name of a signature. */
+  /** `Cookies` calls this method again with the prefixed name of a signature. */
   #prefixed(name: string): string {
     return name.startsWith(this.#prefix) ? name : this.#prefix + name;
   }
