@@ -3,7 +3,7 @@ import { CallkeyError } from './client/errors.ts';
 import type { CancelOptions } from './commands/call-cancel.ts';
 import type { CallOptions } from './commands/call-place.ts';
 import type { Context } from './context.ts';
-import { examples, type RunAction } from './program-parts.ts';
+import { examples, type RunAction } from './help-text.ts';
 
 type PaceOptions = { concurrency?: number; rate?: number };
 type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string; country?: string };
@@ -17,7 +17,7 @@ export function addCallCommands(call: Command, runAction: RunAction): void {
     .description('resume a file that was stopped, without placing any line twice')
     .addHelpText('after', examples('callkey call resume'))
     .action((name: string | undefined, pace: PaceOptions) =>
-      runAction(async (context) => (await import('./commands/call-resume.ts')).callResume(context, name, paceOf(pace))),
+      runAction(async (context) => (await import('./commands/call-resume.ts')).callResume(context, name, toPace(pace))),
     );
   addRuns(call, runAction);
   call
@@ -31,7 +31,7 @@ export function addCallCommands(call: Command, runAction: RunAction): void {
     .action((campaign: string | undefined, options: CancelOptions) =>
       runAction(async (context) => {
         const { callCancel } = await import('./commands/call-cancel.ts');
-        await callCancel(context, await campaignIdOf(context, campaign), options);
+        await callCancel(context, await findCampaignId(context, campaign), options);
       }),
     );
 }
@@ -94,7 +94,7 @@ async function callPlaceAny(context: Context, campaign: string | undefined, { fr
         '--columns, --country, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
       );
     const { callPlace } = await import('./commands/call-place.ts');
-    return callPlace(context, await campaignIdOf(context, campaign), { ...call, dryRun });
+    return callPlace(context, await findCampaignId(context, campaign), { ...call, dryRun });
   }
   const { parseColumns, parseCountry } = await import('./batch/reading.ts');
   const reading = {
@@ -102,11 +102,11 @@ async function callPlaceAny(context: Context, campaign: string | undefined, { fr
     country: country === undefined ? null : parseCountry(country),
   };
   const { callPlaceFile } = await import('./commands/call-place-file.ts');
-  return callPlaceFile(context, await campaignIdOf(context, campaign), from, { ...paceOf(call), skipInvalid, again, dryRun, reading });
+  return callPlaceFile(context, await findCampaignId(context, campaign), from, { ...toPace(call), skipInvalid, again, dryRun, reading });
 }
 
-async function campaignIdOf(context: Context, campaign: string | undefined): Promise<string> {
-  return (await import('./campaigns.ts')).campaignOf(context, campaign);
+async function findCampaignId(context: Context, campaign: string | undefined): Promise<string> {
+  return (await import('./campaigns.ts')).resolveCampaign(context, campaign);
 }
 
 function addPaceOptions(command: Command, when = ''): Command {
@@ -115,23 +115,23 @@ function addPaceOptions(command: Command, when = ''): Command {
     .option('--rate <n>', `${when}maximum number of calls to place per second`, rate);
 }
 
-function paceOf({ concurrency = 8, rate }: PaceOptions) {
+function toPace({ concurrency = 8, rate }: PaceOptions) {
   return { concurrency, rate };
 }
 
-function wholeNumberUpTo(most: number) {
+function wholeNumberUpTo(max: number) {
   return (text: string): number => {
     const number = Number(text);
-    if (Number.isInteger(number) && number >= 1 && number <= most) return number;
-    throw new InvalidArgumentError(`Must be a whole number from 1 to ${most}.`);
+    if (Number.isInteger(number) && number >= 1 && number <= max) return number;
+    throw new InvalidArgumentError(`Must be a whole number from 1 to ${max}.`);
   };
 }
 
 /** A lower rate would need a longer delay than a timer supports, and Node.js wouldn't wait at all. */
-const leastRate = 0.001;
+const minRate = 0.001;
 
 function rate(text: string): number {
   const number = Number(text);
-  if (number >= leastRate && Number.isFinite(number)) return number;
-  throw new InvalidArgumentError(`Must be ${leastRate} or more.`);
+  if (number >= minRate && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError(`Must be ${minRate} or more.`);
 }

@@ -1,7 +1,7 @@
 import { CallkeyClient } from './client/callkey-client.ts';
 import type { CallkeyError } from './client/errors.ts';
 import type { ClientOptions } from './client/types.ts';
-import { exitCodes, failureOf } from './exit-codes.ts';
+import { exitCodes, toFailure } from './exit-codes.ts';
 import { keySetCommand, readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
@@ -17,14 +17,14 @@ export type Context = {
   version: string;
 };
 
-export function settingsOf({ options, environment, folders }: Context): Promise<Settings> {
+export function loadSettings({ options, environment, folders }: Context): Promise<Settings> {
   return readSettings(options, environment, folders);
 }
 
 /** Fails a command whose output already says what is wrong. Programs find the error in the usual place. */
 export function endWith({ output }: Context, error: CallkeyError): void {
   process.exitCode = exitCodes[error.kind];
-  if (output.json) output.error(failureOf(error));
+  if (output.json) output.error(toFailure(error));
 }
 
 export type Connection = { server: string; settings: Settings; client: CallkeyClient };
@@ -34,7 +34,7 @@ export async function connect(
   context: Context,
   options: Pick<ClientOptions, 'retry' | 'connections' | 'onAnswer'> = {},
 ): Promise<Connection> {
-  const settings = await settingsOf(context);
+  const settings = await loadSettings(context);
   const server = requireServer(settings);
   const keyValue = await readKey(settings, context.environment, context.folders);
   const client = new CallkeyClient({

@@ -76,24 +76,24 @@ async function replace(path: string, text: string): Promise<void> {
  */
 export async function makeFolder(path: string): Promise<void> {
   try {
-    await mkdirUnlessThere(path);
+    await ensureFolder(path);
   } catch (error) {
     const above = dirname(path);
     // A Windows drive that doesn't exist.
     if (above === path) throw error;
     await makeFolder(above);
-    await mkdirUnlessThere(path);
+    await ensureFolder(path);
   }
 }
 
-async function mkdirUnlessThere(path: string): Promise<void> {
+async function ensureFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: privateFolder });
     await syncFolder(dirname(path));
   } catch (error) {
     // Systems report different errors for an existing folder: a Windows drive can't be created.
-    const found = await stat(path).catch(() => undefined);
-    if (!found?.isDirectory()) throw error;
+    const stats = await stat(path).catch(() => undefined);
+    if (!stats?.isDirectory()) throw error;
   }
 }
 

@@ -24,6 +24,6 @@ const errorCodes = {
   unreachable: 'unreachable',
 } as const satisfies Record<ErrorKind, string>;
 
-export function failureOf({ kind, code, message }: CallkeyError): Failure {
+export function toFailure({ kind, code, message }: CallkeyError): Failure {
   return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind] };
 }

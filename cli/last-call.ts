@@ -13,7 +13,7 @@ type LastCall = z.infer<typeof lastCallSchema>;
 
 type Remembering = { folders: Folders; output: Output };
 
-const pathOf = (folders: Folders, server: string, campaignId: string) =>
+const lastCallFile = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
 /** This is only a convenience: the call is placed even if it can't be remembered. */
@@ -27,11 +27,11 @@ export async function rememberLastCall({ folders, output }: Remembering, server:
 
 /** @param last undefined to delete it */
 async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
-  const path = pathOf(folders, server, campaignId);
+  const path = lastCallFile(folders, server, campaignId);
   if (last === undefined) await rm(path, { force: true });
   else await writeDurably(path, JSON.stringify(last));
 }
 
 export async function readLastCall(folders: Folders, server: string, campaignId: string): Promise<LastCall | undefined> {
-  return lastCallSchema.safeParse(parseJson((await readIfExists(pathOf(folders, server, campaignId))) ?? '')).data;
+  return lastCallSchema.safeParse(parseJson((await readIfExists(lastCallFile(folders, server, campaignId))) ?? '')).data;
 }

@@ -6,7 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
 import { diskReason } from './durable-file.ts';
-import { exitCodes, failureOf } from './exit-codes.ts';
+import { exitCodes, toFailure } from './exit-codes.ts';
 import { Interrupted } from './interrupt.ts';
 import { refuseKeyArguments } from './keys/key-argument.ts';
 import { createOutput, type Output, redact } from './output.ts';
@@ -55,8 +55,8 @@ const noHome = '/dev/null';
 /** A container's user may have no home. A relative or empty HOME would mean a different folder wherever a command runs. */
 function home(): string {
   try {
-    const found = homedir();
-    return isAbsolute(found) ? found : noHome;
+    const directory = homedir();
+    return isAbsolute(directory) ? directory : noHome;
   } catch {
     return noHome;
   }
@@ -86,16 +86,16 @@ function fail(error: unknown): void {
     // Ends with the signal itself, so that a shell loop around this command ends as well.
     process.kill(process.pid, error.signal);
   } else {
-    const known =
+    const callkeyError =
       error instanceof CallkeyError ? error : new CallkeyError('failed', error instanceof Error ? error.message : String(error));
-    process.exitCode = exitCodes[known.kind];
-    output.error(failureOf(known));
+    process.exitCode = exitCodes[callkeyError.kind];
+    output.error(toFailure(callkeyError));
     if (error instanceof Error && !(error instanceof CallkeyError)) output.trace(error.stack ?? '');
   }
 }
 
 /** The work is done, but the user may need the lost output to continue. A closed pipe isn't a failure: its reader chose to stop reading. */
-function failWhereAnswerWasLost(): void {
+function failIfOutputLost(): void {
   const reason: unknown = outputLost.signal.reason;
   if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;
   const answer = createdOutput?.lastAnswer() ?? '';
@@ -117,7 +117,7 @@ try {
   await program.parseAsync();
   // Waits until earlier writes and their errors, if any, are done.
   await new Promise((done) => process.stdout.write('', done));
-  failWhereAnswerWasLost();
+  failIfOutputLost();
 } catch (error) {
   fail(error);
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { environmentHelp, exitCodesHelp } from './program-parts.ts';
+import { environmentHelp, exitCodesHelp } from './help-text.ts';
 
 /** The manual page in man(7) format: every command with its options, and what scripts need to know. */
 export function manPage(program: Command, version: string): string {
@@ -8,17 +8,17 @@ export function manPage(program: Command, version: string): string {
     '.SH NAME',
     `callkey \\- ${roff(program.description())}`,
     '.SH SYNOPSIS',
-    roff(usageOf(program)),
+    roff(formatUsage(program)),
     '.SH COMMANDS',
     ...commandsBelow(program).flatMap((command) => [
       '.SS',
-      roff(usageOf(command)),
+      roff(formatUsage(command)),
       roff(capitalized(command.description())),
-      ...optionsOf(command),
+      ...formatOptions(command),
     ]),
     '.SH OPTIONS',
     'These options work with every command.',
-    ...optionsOf(program),
+    ...formatOptions(program),
     '.SH ENVIRONMENT',
     ...preformatted(environmentHelp.replace('Environment: ', '             ')),
     '.SH EXIT STATUS',
@@ -37,11 +37,11 @@ function commandsBelow(command: Command): Command[] {
 }
 
 /** `callkey call place [options] [campaign]` */
-function usageOf(command: Command): string {
+function formatUsage(command: Command): string {
   return command.createHelp().commandUsage(command);
 }
 
-function optionsOf(command: Command): string[] {
+function formatOptions(command: Command): string[] {
   return command.options.flatMap(({ flags, description }) => ['.TP', `.B ${roff(flags)}`, roff(capitalized(description))]);
 }
 

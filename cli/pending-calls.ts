@@ -32,21 +32,21 @@ const lifetime = 24 * 60 * 60 * 1000;
  * assumes that the first one is dead. Process IDs can't tell, since they're reused and mean nothing in another container. If a stopped or
  * starved command is assumed dead, both send the same request ID, which places one call too few but never one too many.
  */
-const [betweenBeats, longestSilence] = [100, 1_000];
+const [betweenBeats, maxSilence] = [100, 1_000];
 
 const advice = `Nothing was sent. ${stateAdvice} Or pass your own ID with --request-id ID, so that no file is needed.`;
 
 /** The second part differs for each command: if two find the same file, only one of them can rename it. */
 const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
-const newPath = (folders: Folders, requestId: string) => join(folderOf(folders), `${requestId}.${randomUUID()}.json`);
-const folderOf = (folders: Folders) => join(folders.state, 'pending');
+const newPath = (folders: Folders, requestId: string) => join(pendingFolder(folders), `${requestId}.${randomUUID()}.json`);
+const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier, dead command left pending, or records a new one. */
 export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   try {
     return await begin(folders, server, campaignId, call);
   } catch (error) {
-    throw diskError(error, `Couldn't write to ${folderOf(folders)}, where the call is kept until its response arrives`, advice);
+    throw diskError(error, `Couldn't write to ${pendingFolder(folders)}, where the call is kept until its response arrives`, advice);
   }
 }
 
@@ -70,7 +70,7 @@ async function record(folders: Folders, digest: string): Promise<Held> {
 
 async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
   for (const { name, requestId } of await pendingFiles(folders)) {
-    const path = join(folderOf(folders), name);
+    const path = join(pendingFolder(folders), name);
     const entry = entrySchema.safeParse(parseJson((await readIfExists(path, advice)) ?? '')).data;
     if (!entry) continue;
     if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
@@ -86,7 +86,7 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
 async function isSilent(path: string): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();
-  for (let waited = 0; waited < longestSilence; waited += betweenBeats) {
+  for (let waited = 0; waited < maxSilence; waited += betweenBeats) {
     await wait(betweenBeats);
     if ((await touchedAt()) !== before) return false;
   }
@@ -107,13 +107,13 @@ async function claim(path: string, claimed: string): Promise<boolean> {
 export async function deletePendingCall(folders: Folders, requestId: string): Promise<void> {
   for (const file of await pendingFiles(folders)) {
     if (file.requestId !== requestId) continue;
-    await rm(join(folderOf(folders), file.name), { force: true });
-    await syncFolder(folderOf(folders));
+    await rm(join(pendingFolder(folders), file.name), { force: true });
+    await syncFolder(pendingFolder(folders));
   }
 }
 
 async function pendingFiles(folders: Folders): Promise<{ name: string; requestId: string }[]> {
-  return (await listIfExists(folderOf(folders), advice)).flatMap((name) => {
+  return (await listIfExists(pendingFolder(folders), advice)).flatMap((name) => {
     const requestId = nameForm.exec(name)?.[1];
     return requestId === undefined ? [] : [{ name, requestId }];
   });

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { addCallCommands, campaignArgument } from './call-program.ts';
 import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key-set.ts';
-import { environmentHelp, examples, exitCodesHelp, type RunAction } from './program-parts.ts';
+import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
 
 /**
  * All commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, load no other

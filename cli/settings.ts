@@ -58,16 +58,16 @@ export async function deleteProfile(folders: Folders, name: string): Promise<voi
   if (profiles.delete(name)) await writeProfiles(folders, profiles);
 }
 
-const fileOf = (folders: Folders) => join(folders.config, 'profiles.json');
+const profilesFile = (folders: Folders) => join(folders.config, 'profiles.json');
 
 async function readProfiles(folders: Folders): Promise<Profiles> {
-  const text = await readIfExists(fileOf(folders));
+  const text = await readIfExists(profilesFile(folders));
   if (text === undefined) return new Map();
   const parsed = profilesSchema.safeParse(parseJson(text));
   if (!parsed.success) {
     throw new CallkeyError(
       'usage',
-      `Couldn't read ${fileOf(folders)}: it isn't a valid profile file. Fix it, or delete it and run callkey key set to store your keys again.`,
+      `Couldn't read ${profilesFile(folders)}: it isn't a valid profile file. Fix it, or delete it and run callkey key set to store your keys again.`,
     );
   }
   return new Map(Object.entries(parsed.data));
@@ -78,7 +78,7 @@ export const storageAdvice =
   'Or set CALLKEY_SERVER and either CALLKEY_API_KEY or CALLKEY_API_KEY_FILE, so that nothing needs to be stored.';
 
 function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
-  return writeDurably(fileOf(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`, storageAdvice);
+  return writeDurably(profilesFile(folders), `${JSON.stringify(Object.fromEntries(profiles), undefined, 2)}\n`, storageAdvice);
 }
 
 /** @throws CallkeyError `usage` if the key would be sent unencrypted or the text isn't a valid address */

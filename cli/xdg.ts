@@ -14,9 +14,9 @@ export type Folders = {
 
 export function xdgFolders(environment: Environment, home: string): Folders {
   const folder = (variable: string, ...fallback: string[]) => {
-    const given = environment[variable];
+    const configured = environment[variable];
     // The specification requires relative paths to be ignored.
-    return join(given !== undefined && isAbsolute(given) ? given : join(home, ...fallback), 'callkey');
+    return join(configured !== undefined && isAbsolute(configured) ? configured : join(home, ...fallback), 'callkey');
   };
   return {
     config: folder('XDG_CONFIG_HOME', '.config'),

@@ -3,8 +3,8 @@
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { leastNode } from '../cli/least-node.ts';
 import { manPage } from '../cli/man-page.ts';
+import { minNodeVersion } from '../cli/min-node-version.ts';
 import { createProgram } from '../cli/program.ts';
 import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
 
@@ -33,7 +33,7 @@ pack(out, 'cli', {
   description: 'Places and cancels on-demand calls, from the command line and from programs, and never one of them twice',
   bin: { callkey: 'lib/callkey.js' },
   exports: { '.': { types: './types/index.d.ts', default: './lib/client.js' } },
-  engines: { node: `>=${leastNode.major}.${leastNode.minor}.0` },
+  engines: { node: `>=${minNodeVersion.major}.${minNodeVersion.minor}.0` },
   // Only keeping a key in the system's keychain needs it.
   optionalDependencies: dependenciesOf(external),
   man: ['man/callkey.1'],

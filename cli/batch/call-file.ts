@@ -4,12 +4,12 @@ import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../client/errors.ts';
 import { csvFormat, readCsv } from './csv.ts';
-import { examine, textOf } from './encoding.ts';
-import { FirstLines, LineSet, markOf } from './line-numbers.ts';
+import { decodeText, examine } from './encoding.ts';
+import { keepHeapSmall } from './heap-limit.ts';
+import { FirstLines, LineSet, toMark } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
 import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
-import { keepHeapSmall } from './small-heap.ts';
 import type { Source } from './source.ts';
 
 export type CallLine = { line: number; call: PlaceCall };
@@ -33,7 +33,7 @@ export type CallFile = {
 export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
   const { name, path } = source;
   const { content, encoding, start, lines } = await examine(source);
-  const text = () => textOf(source, encoding);
+  const text = () => decodeText(source, encoding);
   const notes =
     encoding === 'windows-1252'
       ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
@@ -120,7 +120,7 @@ function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
       errors: [{ path: '', message: `The call is too large: the limit is ${limits.bodyBytes} bytes. Shorten its variables.` }],
     };
   }
-  const earlier = call.requestId === undefined ? undefined : requestIds?.add(markOf(hash('sha256', call.requestId, 'buffer')), line);
+  const earlier = call.requestId === undefined ? undefined : requestIds?.add(toMark(hash('sha256', call.requestId, 'buffer')), line);
   if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request ID.` }] };
   return { line, call };
 }

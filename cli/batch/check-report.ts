@@ -5,7 +5,7 @@ import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkC
 import { type Counter, createCounter } from './progress.ts';
 
 /** More than anyone reads on a terminal; the results contain them all. */
-const mostNotes = 100;
+const maxNotes = 100;
 
 type Reporting = { output: Output; streams: Streams };
 
@@ -30,15 +30,15 @@ function createCheckReport(output: Output, counter: Counter): CheckReport & { en
   };
   return {
     line: counter.line,
-    badLine(found) {
-      if (output.forPrograms) output.result({ line: found.line, status: 'invalid', errors: found.errors });
-      if (++bad <= mostNotes) note(badLineText(found));
+    badLine(row) {
+      if (output.forPrograms) output.result({ line: row.line, status: 'invalid', errors: row.errors });
+      if (++bad <= maxNotes) note(badLineText(row));
     },
     sameNumber(line, earlier) {
-      if (++twice <= mostNotes) note(`line ${line}: warning: same phone number as line ${earlier}. It will be called again.`);
+      if (++twice <= maxNotes) note(`line ${line}: warning: same phone number as line ${earlier}. It will be called again.`);
     },
     end() {
-      if (bad > mostNotes) output.note(`Not shown: ${counted(bad - mostNotes, 'more invalid line')}. To see them all, add --json.`);
+      if (bad > maxNotes) output.note(`Not shown: ${counted(bad - maxNotes, 'more invalid line')}. To see them all, add --json.`);
       if (twice > 0)
         output.note(`Warning: ${counted(twice, 'line')} with the same phone number as an earlier line. Each one is a separate call.`);
     },

@@ -2,7 +2,7 @@ import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Folders } from '../xdg.ts';
 import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
-import { FirstLines, LineSet, markOf } from './line-numbers.ts';
+import { FirstLines, LineSet, toMark } from './line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** What a command is about to place. */
@@ -50,25 +50,25 @@ export async function decideRun(
  * @throws CallkeyError `conflict` if an earlier version of the file was partly placed, because contacts might be called twice
  */
 export function pickRun(runs: readonly Run[], request: RunRequest, again: boolean): RunChoice {
-  const sameTarget = runs.filter((run) => isOfTarget(run, request));
-  const sameFile = sameTarget.filter(({ header }) => header.content === request.content && isReadAlike(header, request));
+  const sameTarget = runs.filter((run) => hasSameTarget(run, request));
+  const sameFile = sameTarget.filter(({ header }) => header.content === request.content && hasSameReadOptions(header, request));
   const continued = sameFile.find((run) => run.completedAt === null) ?? (again ? undefined : sameFile[0]);
   if (continued) return { continued };
 
   const replaced = sameTarget.filter((run) => isEarlierVersion(run, request));
   const [placed] = replaced.filter(hasPlaced);
-  if (placed && !again) throw placed.header.content === request.content ? readOtherwise(placed) : placedInPart(placed);
+  if (placed && !again) throw placed.header.content === request.content ? differentOptionsError(placed) : partiallyPlacedError(placed);
   return { replaced };
 }
 
-function isReadAlike(one: RunRequest, other: RunRequest): boolean {
-  return JSON.stringify(one.reading) === JSON.stringify(other.reading);
+function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
+  return JSON.stringify(a.reading) === JSON.stringify(b.reading);
 }
 
 function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): boolean {
   if (header.ownRequestIds && request.ownRequestIds) return false;
   // Its lines have the same request IDs, but would be different calls.
-  if (header.content === request.content) return !isReadAlike(header, request);
+  if (header.content === request.content) return !hasSameReadOptions(header, request);
   return completedAt === null && header.path !== null && header.path === request.path;
 }
 
@@ -86,40 +86,40 @@ function isRepetition(run: Run | undefined): boolean {
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
   // Nothing is left to place.
   if (continued && continued.completedAt !== null) return [];
-  const others = runs.filter((run) => run !== continued && isOfTarget(run, request) && hasPlaced(run));
+  const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
   // The core recognizes such lines in any file by their own request IDs.
-  return others.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
+  return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 
 /** The lines of a file that earlier runs have placed: their number, and where the first ones were. */
 type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
 
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** Keeps this file's marks in memory and streams the journals past them, since those can be many times longer. */
 async function refusePlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);
-  for await (const { line, call } of goodLines(file, bad, continued?.placed)) lines.add(markOf(Buffer.from(callDigest(call), 'hex')), line);
-  const found = new LineSet();
+  for await (const { line, call } of goodLines(file, bad, continued?.placed)) lines.add(toMark(Buffer.from(callDigest(call), 'hex')), line);
+  const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
   for (const run of runs) {
     for await (const { line: earlier, call } of earlierLines(run)) {
-      const line = call === undefined ? undefined : lines.find(markOf(Buffer.from(call, 'hex')));
-      if (line === undefined || found.has(line)) continue;
-      found.add(line);
+      const line = call === undefined ? undefined : lines.find(toMark(Buffer.from(call, 'hex')));
+      if (line === undefined || placedLines.has(line)) continue;
+      placedLines.add(line);
       first.push({ line, run, earlier });
-      if (first.length > mostNamed) first.sort((one, other) => one.line - other.line).pop();
+      if (first.length > maxNamed) first.sort((a, b) => a.line - b.line).pop();
     }
   }
-  if (found.size > 0) throw placedAlready(file.name, { count: found.size, first: first.sort((one, other) => one.line - other.line) });
+  if (placedLines.size > 0) throw alreadyPlacedError(file.name, { count: placedLines.size, first: first.sort((a, b) => a.line - b.line) });
 }
 
-function isOfTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
+function hasSameTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
   return header.server === server && header.campaignId === campaignId;
 }
 
-function readOtherwise({ header }: Run): CallkeyError {
+function differentOptionsError({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',
     `${header.path ?? 'This input'} was already placed with different --columns or --country options, so placing it now could call the same contacts twice. ` +
@@ -128,7 +128,7 @@ function readOtherwise({ header }: Run): CallkeyError {
   );
 }
 
-function placedAlready(name: string, { count, first }: PlacedLines): CallkeyError {
+function alreadyPlacedError(name: string, { count, first }: PlacedLines): CallkeyError {
   const named = first.map(
     ({ line, run, earlier }) => `line ${line} (line ${earlier} of ${run.header.path ?? 'standard input'}, ${run.header.startedAt})`,
   );
@@ -142,7 +142,7 @@ function placedAlready(name: string, { count, first }: PlacedLines): CallkeyErro
   );
 }
 
-function placedInPart({ header, placed }: Run): CallkeyError {
+function partiallyPlacedError({ header, placed }: Run): CallkeyError {
   const total = header.calls + header.skipped;
   return new CallkeyError(
     'conflict',

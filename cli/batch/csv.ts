@@ -5,7 +5,7 @@ import { CallkeyError } from '../client/errors.ts';
 import { type CallColumn, callColumns, internationalNumber, isRounded, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
-const known =
+const columnsHint =
   `The columns, separated by commas, semicolons or tabs, are ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable. ` +
   'If a column has another name, add --columns phone=NAME.';
 
@@ -23,7 +23,7 @@ export type CsvFormat = {
 };
 
 /** More than a call can have, so that an unclosed quote doesn't read the whole file into one cell. */
-const longestRecord = 256 * 1024;
+const maxRecordLength = 256 * 1024;
 
 function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
   return {
@@ -35,17 +35,17 @@ function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'fir
     skip_records_with_empty_values: true,
     relax_column_count: true,
     record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: longestRecord,
+    max_record_size: maxRecordLength,
   };
 }
 
 /** Determines the format of a CSV file (RFC 4180) with a header. @param start its first lines @throws CallkeyError `usage` */
 export function csvFormat(start: string, name: string, { columns }: Reading): CsvFormat {
   // Excel writes this line before the header.
-  const [, given] = /^sep=(.)[\r\n]/i.exec(start) ?? [];
-  const layout = given === undefined ? { delimiter: delimiterOf(start), firstLine: 1 } : { delimiter: given, firstLine: 2 };
-  const names = headerOf(start, name, layout);
-  const cells = names.map((header) => cellOf(header, columns, name));
+  const [, delimiter] = /^sep=(.)[\r\n]/i.exec(start) ?? [];
+  const layout = delimiter === undefined ? { delimiter: detectDelimiter(start), firstLine: 1 } : { delimiter, firstLine: 2 };
+  const names = parseHeader(start, name, layout);
+  const cells = names.map((header) => toCell(header, columns, name));
   const used = cells.filter((cell) => cell !== null);
   const seen = new Set<string>();
   for (const cell of used) {
@@ -53,17 +53,17 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
     if (seen.has(id)) throw new CallkeyError('usage', `${name} has the column ${id} twice. Delete or rename one.`);
     seen.add(id);
   }
-  for (const [ours, theirs] of Object.entries(columns)) {
-    if (!seen.has(ours))
-      throw new CallkeyError('usage', `${name} has no column "${theirs}". Its columns are: ${shortened(names.join(', '), 1_000)}.`);
+  for (const [column, header] of Object.entries(columns)) {
+    if (!seen.has(column))
+      throw new CallkeyError('usage', `${name} has no column "${header}". Its columns are: ${shorten(names.join(', '), 1_000)}.`);
   }
-  if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no phone column in its first line. ${known}`);
+  if (!seen.has('phone')) throw new CallkeyError('usage', `${name} has no phone column in its first line. ${columnsHint}`);
   const ignored = names.map((header, index) => header || `column ${index + 1} (no name)`).filter((_, index) => cells[index] === null);
   return { ...layout, cells, ignored };
 }
 
 /** The delimiter that occurs most often in the header outside of quotes. */
-function delimiterOf(start: string): string {
+function detectDelimiter(start: string): string {
   const [header = ''] = start
     .replace(/"[^"]*"/g, '')
     // Keeps tabs: a header may consist of them.
@@ -73,31 +73,31 @@ function delimiterOf(start: string): string {
   return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-function headerOf(start: string, name: string, layout: Pick<CsvFormat, 'delimiter' | 'firstLine'>): string[] {
+function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delimiter' | 'firstLine'>): string[] {
   try {
     const [header]: string[][] = parseAtOnce(start, { ...optionsFor(layout), to: 1 });
     if (header) return header;
   } catch (error) {
-    throw broken(error, name);
+    throw malformedCsvError(error, name);
   }
   throw new CallkeyError('usage', `${name} is empty. Add a header and at least one call.`);
 }
 
 /** With --columns, other columns can have any name and are ignored. A spreadsheet may also leave an unnamed column at the end. */
-function cellOf(header: string, columns: Reading['columns'], file: string): Cell | null {
-  const mapped = Object.entries(columns).find(([, theirs]) => theirs === header)?.[0];
-  const ours = mapped ?? ownName(header);
-  if (ours !== undefined && (mapped !== undefined || !Object.hasOwn(columns, ours))) {
-    const column = callColumns.find((known) => known === ours);
-    return column ? { column } : { variable: ours.slice(variablePrefix.length) };
+function toCell(header: string, columns: Reading['columns'], file: string): Cell | null {
+  const mapped = Object.entries(columns).find(([, name]) => name === header)?.[0];
+  const name = mapped ?? ownName(header);
+  if (name !== undefined && (mapped !== undefined || !Object.hasOwn(columns, name))) {
+    const column = callColumns.find((known) => known === name);
+    return column ? { column } : { variable: name.slice(variablePrefix.length) };
   }
   if (header === '' || Object.keys(columns).length > 0) return null;
-  throw new CallkeyError('usage', `${file} has an unknown column: "${shortened(header, 60)}". ${known}`);
+  throw new CallkeyError('usage', `${file} has an unknown column: "${shorten(header, 60)}". ${columnsHint}`);
 }
 
 /** If the file isn't a table at all, its first line can be of any length. */
-function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+function shorten(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}…` : text;
 }
 
 /** "Time zone", time_zone and timeZone are the same column. */
@@ -119,8 +119,8 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
     // Rows are collected here because the parser's readable side drops those before an error.
     on_record(cells, { lines: lastLine }) {
       // A quoted cell can span several lines. The parser reports the last one, and counts CR LF twice inside such a cell.
-      countedTwice += countOf(/\r\n/g, cells);
-      lines.push({ line: lastLine - countedTwice - countOf(/\r\n|\n|\r/g, cells), cells });
+      countedTwice += countMatches(/\r\n/g, cells);
+      lines.push({ line: lastLine - countedTwice - countMatches(/\r\n|\n|\r/g, cells), cells });
       return null;
     },
   });
@@ -129,7 +129,7 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
   let isPastHeader = false;
   const toRows = () => {
     if (!isPastHeader && lines.shift()) isPastHeader = true;
-    return lines.splice(0).map((line) => rowOf(line, format.cells, country));
+    return lines.splice(0).map((line) => toRow(line, format.cells, country));
   };
   try {
     for await (const chunk of text) {
@@ -139,18 +139,18 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
     await new Promise<void>((resolve, reject) => parser.end((error?: Error | null) => (error ? reject(error) : resolve())));
     yield* toRows();
   } catch (error) {
-    throw broken(error, name);
+    throw malformedCsvError(error, name);
   } finally {
     parser.destroy();
   }
 }
 
-function countOf(form: RegExp, cells: readonly string[]): number {
+function countMatches(form: RegExp, cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(form)?.length ?? 0) : 0), 0);
 }
 
 /** Omits empty cells: a column has a cell on every line, even if the call doesn't have that field. */
-function rowOf({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
+function toRow({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };
   const fields: Record<string, string> = {};
@@ -177,7 +177,7 @@ function roundedNumber(value: string): string {
   return `A spreadsheet rounded this long number to "${value}", so its last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
 }
 
-function broken(error: unknown, name: string): unknown {
+function malformedCsvError(error: unknown, name: string): unknown {
   if (!(error instanceof CsvError)) return error;
   const isTooLong = error.code === 'CSV_MAX_RECORD_SIZE' ? 'this line is too long for a call, or ' : '';
   const what = `${name}, line ${error['lines']}: ${isTooLong}there is a misplaced quotation mark at or before this line (${error.message}).`;

@@ -34,15 +34,15 @@ export async function examine(source: Source): Promise<Examined> {
     utf8.add(chunk);
   }
   if (spreadsheetMarks.includes(start.subarray(0, 4).toString('latin1'))) throw spreadsheetFile(source.name);
-  if (utf32.test(start.toString('latin1', 0, 4))) throw noEncoding(source.name);
-  const encoding = utf16Of(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
-  if (encoding === 'windows-1252' && start.includes(0)) throw noText(source.name);
-  if (encoding === 'windows-1252' && utf8.isPartly()) throw mixed(source.name);
+  if (utf32.test(start.toString('latin1', 0, 4))) throw unsupportedEncodingError(source.name);
+  const encoding = detectUtf16(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
+  if (encoding === 'windows-1252' && start.includes(0)) throw notTextError(source.name);
+  if (encoding === 'windows-1252' && utf8.isPartly()) throw mixedEncodingError(source.name);
   return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }), lines };
 }
 
 /** The text of a source, without a byte order mark. */
-export async function* textOf(source: Source, encoding: Encoding): AsyncGenerator<string> {
+export async function* decodeText(source: Source, encoding: Encoding): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding);
   for await (const chunk of source.chunks()) yield decoder.decode(chunk, { stream: true });
   yield decoder.decode();
@@ -84,7 +84,7 @@ function utf8Check() {
 }
 
 /** Detects UTF-16 by its byte order mark, or by zeros in every other byte if the text starts with Latin letters or digits. */
-function utf16Of(start: Buffer): Encoding | undefined {
+function detectUtf16(start: Buffer): Encoding | undefined {
   const [first, second] = start;
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'utf-16le';
   if ((first === 0xfe && second === 0xff) || (first === 0 && second !== 0 && second !== undefined)) return 'utf-16be';
@@ -95,14 +95,14 @@ function spreadsheetFile(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} is a spreadsheet file. Open it in the spreadsheet program and save it as CSV ("CSV UTF-8").`);
 }
 
-function noText(name: string): CallkeyError {
+function notTextError(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} isn't a text file. Use an uncompressed CSV or NDJSON file.`);
 }
 
-function noEncoding(name: string): CallkeyError {
+function unsupportedEncodingError(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} is UTF-32. Save it as UTF-8.`);
 }
 
-function mixed(name: string): CallkeyError {
+function mixedEncodingError(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} mixes UTF-8 with another encoding. Save it as UTF-8 (in spreadsheets: "CSV UTF-8").`);
 }

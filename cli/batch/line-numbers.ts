@@ -28,7 +28,7 @@ export class LineSet {
 export type Mark = { high: number; low: number };
 
 /** The first 80 bits of a digest. */
-export function markOf(digest: Buffer): Mark {
+export function toMark(digest: Buffer): Mark {
   return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
 }
 
@@ -43,9 +43,9 @@ export class FirstLines {
   /** A slot with 0 is free, since lines start at 1. */
   readonly #lines: Uint32Array;
 
-  /** @param most the maximum number of marks */
-  constructor(most: number) {
-    this.#capacity = Math.ceil(most * 1.25) + 1;
+  /** @param max the maximum number of marks */
+  constructor(max: number) {
+    this.#capacity = Math.ceil(max * 1.25) + 1;
     this.#high = new Float64Array(this.#capacity);
     this.#low = new Uint32Array(this.#capacity);
     this.#lines = new Uint32Array(this.#capacity);

@@ -3,7 +3,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Row } from './row.ts';
 
 /** Several times the size of a call. */
-const longestLine = 1024 * 1024;
+const maxLineLength = 1024 * 1024;
 
 /** Each line is the body of one request. @throws CallkeyError `usage` for a line that is too long to hold in memory */
 export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
@@ -15,13 +15,13 @@ export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator
     const end = text.endsWith('\r') ? text.length - 1 : text.length;
     const lines = text.slice(0, end).split(/\r\n|\n|\r/);
     rest = (lines.pop() ?? '') + text.slice(end);
-    for (const content of lines) yield* rowOf(content, ++line);
-    if (rest.length > longestLine) throw new CallkeyError('usage', `Line ${line + 1} is too long for a call. Put one call on each line.`);
+    for (const content of lines) yield* toRows(content, ++line);
+    if (rest.length > maxLineLength) throw new CallkeyError('usage', `Line ${line + 1} is too long for a call. Put one call on each line.`);
   }
-  yield* rowOf(rest, ++line);
+  yield* toRows(rest, ++line);
 }
 
-function rowOf(content: string, line: number): Row[] {
+function toRows(content: string, line: number): Row[] {
   if (content.trim() === '') return [];
   const input = parseJson(content);
   return [input === undefined ? { line, path: '', reason: "This isn't valid JSON." } : { line, input }];

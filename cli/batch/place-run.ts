@@ -44,16 +44,17 @@ export async function placeRun(batch: Batch): Promise<void> {
     if (run.completedAt === null) await placeOthers(batch, refusals);
   } catch (error) {
     // After a signal, a request can fail because retries are over. The signal is then the reason to report.
-    if (interrupt.signal() === undefined && !output.lost.aborted) throw error instanceof CallkeyError ? stoppedBy(error, batch) : error;
+    if (interrupt.signal() === undefined && !output.lost.aborted)
+      throw error instanceof CallkeyError ? withResumeAdvice(error, batch) : error;
   } finally {
     output.lost.removeEventListener('abort', stop);
     progress.clear();
   }
   const signal = interrupt.signal();
-  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${stateOf(batch)} ${resumeAdvice(batch)}`);
-  if (output.lost.aborted) throwUnlessUnread(batch);
-  if (refusals.first) throw someRefused(refusals.count, refusals.first, batch);
-  if (run.completedAt === null && run.placed.size === checked.good) output.note(stateOf(batch));
+  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${formatProgress(batch)} ${resumeAdvice(batch)}`);
+  if (output.lost.aborted) throwIfResultsLost(batch);
+  if (refusals.first) throw rejectedLinesError(refusals.count, refusals.first, batch);
+  if (run.completedAt === null && run.placed.size === checked.good) output.note(formatProgress(batch));
 }
 
 async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
@@ -111,7 +112,7 @@ function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine,
   if (output.forPrograms) output.result({ line, status: 'placed', requestId, contactId, placedAt, replayed });
 }
 
-function stateOf({ run, checked }: Batch): string {
+function formatProgress({ run, checked }: Batch): string {
   const placed = run.completedAt === null ? run.placed.size : checked.good;
   return `${formatCount(placed)} of ${counted(checked.good, 'line')} placed.`;
 }
@@ -120,15 +121,15 @@ function resumeAdvice({ run, resumeCommand }: Batch): string {
   return run.header.path === null ? 'To continue, pipe in the same input again.' : `To continue, run ${resumeCommand}.`;
 }
 
-function stoppedBy(error: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(error.kind, `${error.message}\nStopped. ${stateOf(batch)} ${resumeAdvice(batch)}`, {
+function withResumeAdvice(error: CallkeyError, batch: Batch): CallkeyError {
+  return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress(batch)} ${resumeAdvice(batch)}`, {
     code: error.code,
     cause: error,
   });
 }
 
 /** A complete run has succeeded, even if `head` read only its first lines. */
-function throwUnlessUnread(batch: Batch): void {
+function throwIfResultsLost(batch: Batch): void {
   const { run, checked, output } = batch;
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';
   const isComplete = run.completedAt !== null || run.placed.size === checked.good;
@@ -139,11 +140,11 @@ function throwUnlessUnread(batch: Batch): void {
   const goOn = isComplete
     ? "To get the results, run the same command again. It won't place a call twice."
     : `${resumeAdvice(batch)} To keep the results, redirect them to a file: > results.ndjson`;
-  throw new CallkeyError('failed', `${why} Stopped. ${stateOf(batch)} ${goOn}`, { code: 'results-lost' });
+  throw new CallkeyError('failed', `${why} Stopped. ${formatProgress(batch)} ${goOn}`, { code: 'results-lost' });
 }
 
-function someRefused(count: number, first: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(first.kind, `The server rejected ${counted(count, 'line')} (see above). ${stateOf(batch)}`, {
+function rejectedLinesError(count: number, first: CallkeyError, batch: Batch): CallkeyError {
+  return new CallkeyError(first.kind, `The server rejected ${counted(count, 'line')} (see above). ${formatProgress(batch)}`, {
     code: first.code,
     cause: first,
   });

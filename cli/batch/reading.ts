@@ -25,16 +25,16 @@ export const variablePrefix = 'var.';
 export function parseColumns(text: string): Reading['columns'] {
   // A comma that isn't followed by another pair belongs to a name.
   const pairs = text.split(/,(?=\s*[\w.]+=)/).map((pair): [string, string] => {
-    const [, ours = '', theirs = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
-    const isKnown = callColumns.some((column) => column === ours) || (ours.startsWith(variablePrefix) && ours !== variablePrefix);
-    if (isKnown) return [ours, theirs.trim()];
+    const [, column = '', header = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
+    const isKnown = callColumns.some((name) => name === column) || (column.startsWith(variablePrefix) && column !== variablePrefix);
+    if (isKnown) return [column, header.trim()];
     throw new CallkeyError(
       'usage',
       `--columns "${pair}": use pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
     );
   });
   // Sorted, so that two readings can be compared as text.
-  const columns = Object.fromEntries(pairs.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  const columns = Object.fromEntries(pairs.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: specify each column only once.');
   return columns;
 }

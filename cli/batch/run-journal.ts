@@ -8,9 +8,9 @@ import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { diskError, listIfExists, privateFile, stateAdvice, unreadable, writeDurably } from '../durable-file.ts';
 import type { Folders } from '../xdg.ts';
+import { keepHeapSmall } from './heap-limit.ts';
 import { LineSet } from './line-numbers.ts';
 import { readingSchema } from './reading.ts';
-import { keepHeapSmall } from './small-heap.ts';
 
 /**
  * The placing of one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
@@ -61,7 +61,7 @@ export type Run = {
   completedAt: string | null;
 };
 
-const folderOf = (folders: Folders) => join(folders.state, 'runs');
+const journalFolder = (folders: Folders) => join(folders.state, 'runs');
 
 const advice = `Nothing was sent. ${stateAdvice}`;
 
@@ -76,7 +76,7 @@ export function lineRequestId({ campaignId, content, repetition }: RunHeader, li
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** Identifies a line by its call, whatever its number, request ID and column order. 80 bits in hexadecimal (markOf). */
+/** Identifies a line by its call, whatever its number, request ID and column order. 80 bits in hexadecimal (toMark). */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
 }
@@ -89,7 +89,7 @@ export function runName({ file }: Run): string {
 export async function startRun(folders: Folders, header: RunHeader): Promise<Run> {
   const { server, campaignId, content, reading, repetition } = header;
   const digest = hash('sha256', JSON.stringify([server, campaignId, content, reading, repetition]));
-  const file = join(folderOf(folders), `${digest.slice(0, 32)}.jsonl`);
+  const file = join(journalFolder(folders), `${digest.slice(0, 32)}.jsonl`);
   await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
   await deleteOldRuns(folders);
   return { header, file, placed: new LineSet(), completedAt: null };
@@ -102,23 +102,23 @@ export function newRepetition(): string {
 /** All runs, newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
   const runs: Run[] = [];
-  for (const file of await journalsOf(folders)) {
+  for (const file of await listJournals(folders)) {
     const run = await readRun(file);
     if (run) runs.push(run);
   }
-  return runs.toSorted((one, other) => (one.header.startedAt < other.header.startedAt ? 1 : -1));
+  return runs.toSorted((a, b) => (a.header.startedAt < b.header.startedAt ? 1 : -1));
 }
 
-async function journalsOf(folders: Folders): Promise<string[]> {
-  const names = await listIfExists(folderOf(folders), advice);
-  return names.filter((name) => name.endsWith('.jsonl')).map((name) => join(folderOf(folders), name));
+async function listJournals(folders: Folders): Promise<string[]> {
+  const names = await listIfExists(journalFolder(folders), advice);
+  return names.filter((name) => name.endsWith('.jsonl')).map((name) => join(journalFolder(folders), name));
 }
 
 async function deleteOldRuns(folders: Folders): Promise<void> {
-  for (const file of await journalsOf(folders)) {
-    const found = await stat(file).catch(() => undefined);
+  for (const file of await listJournals(folders)) {
+    const stats = await stat(file).catch(() => undefined);
     // What can't be deleted now is tried again next time.
-    if (found && Date.now() - found.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
+    if (stats && Date.now() - stats.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
@@ -126,15 +126,15 @@ async function deleteOldRuns(folders: Folders): Promise<void> {
 const tailBytes = 64 * 1024;
 
 async function readRun(file: string): Promise<Run | undefined> {
-  const found = await stat(file).catch(() => undefined);
+  const stats = await stat(file).catch(() => undefined);
   // Another command may have deleted it since the folder was listed.
-  if (!found) return undefined;
+  if (!stats) return undefined;
   try {
-    if (found.size > tailBytes) {
-      const tail = await parseJournal(file, concatenated(linesOf(file, 0, 4096), linesOf(file, found.size - tailBytes)));
+    if (stats.size > tailBytes) {
+      const tail = await parseJournal(file, concatenated(readLines(file, 0, 4096), readLines(file, stats.size - tailBytes)));
       if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet() };
     }
-    return await parseJournal(file, linesOf(file));
+    return await parseJournal(file, readLines(file));
   } catch (error) {
     throw unreadable(file, error, advice);
   }
@@ -145,7 +145,7 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
 }
 
 /** Line by line, since a file can have a million lines with an entry each. */
-async function* linesOf(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
+async function* readLines(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
   const keepSmall = keepHeapSmall();
   const input = createReadStream(file, { start, end: start + bytes - 1 });
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
@@ -164,7 +164,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
       run = { header, file, placed: new LineSet(), completedAt: null };
       continue;
     }
-    const entry = entryOf(line);
+    const entry = parseEntry(line);
     if (entry && 'line' in entry) run.placed.add(entry.line);
     else if (entry) run.completedAt = entry.completedAt;
   }
@@ -172,7 +172,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
 }
 
 /** @returns undefined for an entry that a crash left half-written: the line is sent again with the same request ID */
-function entryOf(line: string): Entry | undefined {
+function parseEntry(line: string): Entry | undefined {
   const entry = parseJson(line);
   return placedSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
 }
@@ -180,8 +180,8 @@ function entryOf(line: string): Entry | undefined {
 /** The lines that earlier commands placed, each once. */
 export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   const seen = new LineSet();
-  for await (const line of linesOf(file)) {
-    const entry = entryOf(line);
+  for await (const line of readLines(file)) {
+    const entry = parseEntry(line);
     if (!entry || !('line' in entry) || seen.has(entry.line)) continue;
     seen.add(entry.line);
     yield entry;

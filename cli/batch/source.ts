@@ -24,24 +24,24 @@ const chunkBytes = 64 * 1024;
 /** @param from a path, or `-` for standard input @throws CallkeyError `usage` */
 export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>, folders: Folders): Promise<Source> {
   if (from === '') throw new CallkeyError('usage', '--from: specify a file, or - for standard input.');
-  if (from === '-') return sourceOf(await spool(stdin, folders), 'Standard input', null);
+  if (from === '-') return toSource(await spool(stdin, folders), 'Standard input', null);
   const file = await open(from).catch((error: unknown) => {
     throw unreadable(from, error);
   });
   try {
-    const found = await file.stat();
-    if (found.isDirectory()) throw unreadable(from, 'it is a folder');
-    if (found.isFile()) return sourceOf(file, from, await realpath(from));
+    const stats = await file.stat();
+    if (stats.isDirectory()) throw unreadable(from, 'it is a folder');
+    if (stats.isFile()) return toSource(file, from, await realpath(from));
     const copy = await spool(file.createReadStream({ autoClose: false }), folders);
     await file.close();
-    return sourceOf(copy, from, null);
+    return toSource(copy, from, null);
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-function sourceOf(file: FileHandle, name: string, path: string | null): Source {
+function toSource(file: FileHandle, name: string, path: string | null): Source {
   /**
    * A digest of each chunk as it was first read. A line that changed after its check would be sent unchecked and with the request ID of its
    * old text. Compares content because a change can leave the size and times as they were.
@@ -50,7 +50,7 @@ function sourceOf(file: FileHandle, name: string, path: string | null): Source {
   let isKnownWhole = false;
   const refuseChange = (n: number, mark: string | undefined) => {
     if (!isKnownWhole && marks[n] === undefined && mark !== undefined) marks.push(mark);
-    if (marks[n] !== mark) throw changedMeanwhile(name);
+    if (marks[n] !== mark) throw fileChangedError(name);
   };
   return {
     name,
@@ -99,7 +99,7 @@ function unreadable(name: string, error: unknown): CallkeyError {
   return new CallkeyError('usage', `Couldn't read ${name} (${reason}). Check its name and permissions.`, { cause: error });
 }
 
-function changedMeanwhile(name: string): CallkeyError {
+function fileChangedError(name: string): CallkeyError {
   return new CallkeyError(
     'conflict',
     `${name} changed while it was being read. Lines that were already placed stay placed. Restore the original file and run the same command again.`,

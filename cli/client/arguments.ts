@@ -38,7 +38,7 @@ export function checkReference(call: CallReference): void {
 }
 
 /** @returns the request body. @throws CallkeyError `usage` */
-export function bodyOf(call: Call): string {
+export function toRequestBody(call: Call): string {
   checkId('request', isObject(call) ? call.requestId : undefined);
   try {
     return JSON.stringify(call);

@@ -14,7 +14,7 @@ import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';
-import { bodyOf, checkId, checkOptions, checkReference, checkSignal } from './arguments.ts';
+import { checkId, checkOptions, checkReference, checkSignal, toRequestBody } from './arguments.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { CallkeyError } from './errors.ts';
 import { problemError } from './problem-error.ts';
@@ -46,7 +46,7 @@ export class CallkeyClient {
   /** Places a call once, however often it's repeated. `conflict`: the request ID was already used for a different call. */
   async place(campaignId: string, call: Call, { signal }: RequestOptions = {}): Promise<PlacedCall> {
     checkId('campaign', campaignId);
-    const body = bodyOf(call satisfies PlaceCall);
+    const body = toRequestBody(call satisfies PlaceCall);
     const answer = await this.#send('POST', pathTo(onDemandRoutes.placeCall, { campaignId }), body, signal);
     const placed = readAnswer(answer, 202, placedCallSchema);
     if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
@@ -72,11 +72,11 @@ export class CallkeyClient {
     return this.#dispatcher.destroy();
   }
 
-  async #send(method: 'POST' | 'DELETE', path: string, body: string | null, given: AbortSignal | undefined): Promise<Answer> {
-    checkSignal(given);
+  async #send(method: 'POST' | 'DELETE', path: string, body: string | null, callerSignal: AbortSignal | undefined): Promise<Answer> {
+    checkSignal(callerSignal);
     const closing = this.#closing.signal;
     if (closing.aborted) throw new CallkeyError('usage', 'The client is closed. Create a new one.');
-    const signal = given ? AbortSignal.any([given, closing]) : closing;
+    const signal = callerSignal ? AbortSignal.any([callerSignal, closing]) : closing;
     const { retry, trace } = this.#options;
     const onRetry = (reason: string) => {
       trace?.(`! ${reason}; retrying`);

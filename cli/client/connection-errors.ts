@@ -22,14 +22,14 @@ const afterSending: Readonly<Record<string, string>> = {
 };
 
 /** @property mayHaveArrived whether the core may have processed the request */
-export type NoAnswer = { reason: string; mayHaveArrived: boolean };
+export type ConnectionFailure = { reason: string; mayHaveArrived: boolean };
 
 /**
  * Why there was no response, if a retry may help.
  *
  * @throws CallkeyError `failed` if a retry can't help, in which case this request wasn't sent; the error itself if it isn't a network error
  */
-export function noAnswerOf(error: unknown, server: string): NoAnswer {
+export function toConnectionFailure(error: unknown, server: string): ConnectionFailure {
   // Only some of these errors have a code.
   if (error instanceof errors.HTTPParserError) return { reason: "the response isn't HTTP", mayHaveArrived: true };
   const code = errorCode(error);

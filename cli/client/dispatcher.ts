@@ -42,22 +42,22 @@ function toProxy(proxy: URL): Dispatcher {
     connect: (target, callback) =>
       connectToProxy(target, (...[error, socket]) => {
         if (error === null) callback(null, socket);
-        else callback(isOfNetwork(error) ? new errors.ProxyConnectionError(error) : error, null);
+        else callback(isNetworkError(error) ? new errors.ProxyConnectionError(error) : error, null);
       }),
   });
 }
 
 /** Excludes errors about the proxy's certificate. */
-function isOfNetwork(error: Error): boolean {
+function isNetworkError(error: Error): boolean {
   return /^E(?!RR_)|^UND_ERR_CONNECT_TIMEOUT$/.test(errorCode(error) ?? '');
 }
 
 /** @returns an empty string if the variable isn't set */
 function proxyAddress(): string {
-  const given = process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '';
-  if (given === '') return '';
+  const value = process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '';
+  if (value === '') return '';
   // Follows the same rules as curl and other programs.
-  const address = given.includes('://') ? given : `http://${given}`;
+  const address = value.includes('://') ? value : `http://${value}`;
   const url = URL.parse(address);
   if (url && /^(https?|socks5?):$/.test(url.protocol) && isDecodable(url.username + url.password)) return address;
   // The address may contain a password, so it isn't repeated.

@@ -28,7 +28,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   const problem = problemSchema.safeParse(parseJson(text)).data;
   const sentences = [
     // The core says only "unauthorized", on purpose, so the advice says more.
-    status === 401 ? undefined : (problem?.detail ?? notOfACore(status)),
+    status === 401 ? undefined : (problem?.detail ?? describeForeignResponse(status)),
     problem?.instance && `The operator can find it in the log as ${problem.instance}.`,
     status === 401 || problem ? advice[status] : undefined,
   ];
@@ -39,7 +39,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
 }
 
 /** Describes a response from another server, or from a proxy on the way. */
-function notOfACore(status: number): string {
+function describeForeignResponse(status: number): string {
   return `The server returned ${status}, but the response isn't from a Callkey core. Check the server address and any proxy in between.`;
 }
 

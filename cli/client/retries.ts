@@ -1,7 +1,7 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
-import { type NoAnswer, noAnswerOf } from './connection-errors.ts';
+import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
@@ -27,7 +27,7 @@ const systemTiming: Timing = {
 };
 
 const firstPause = 250;
-const longestPause = 8_000;
+const maxDelay = 8_000;
 /** With a longer Retry-After, the command stops, because a user would think it hangs. */
 const longestRetryAfter = 60_000;
 
@@ -50,9 +50,9 @@ export async function withRetries(
   const waitsUntil = until && signal ? AbortSignal.any([until, signal]) : (until ?? signal);
   let mayHaveArrived = false;
   for (let attempt = 1; ; attempt++) {
-    const outcome: Answer | NoAnswer = await send().catch((error: unknown) => {
+    const outcome: Answer | ConnectionFailure = await send().catch((error: unknown) => {
       signal?.throwIfAborted();
-      return noAnswerOf(error, server);
+      return toConnectionFailure(error, server);
     });
     const isAnswer = 'status' in outcome;
     if (isAnswer && !temporaryStatuses.includes(outcome.status)) return outcome;
@@ -78,7 +78,7 @@ export async function withRetries(
 
 /** Doubles up to a limit. Half of the delay is random, so that many clients don't return at the same moment. */
 export function backoff(attempt: number, random: number): number {
-  const longest = Math.min(longestPause, firstPause * 2 ** (attempt - 1));
+  const longest = Math.min(maxDelay, firstPause * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);
 }
 

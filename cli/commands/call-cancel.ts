@@ -27,8 +27,8 @@ export async function callCancel(context: Context, campaignId: string, options: 
 
 /** @returns undefined for --last */
 function namedReference({ contact, requestId, last }: CancelOptions): CallReference | undefined {
-  const given = [contact, requestId, last].filter((option) => option !== undefined);
-  if (given.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');
+  const references = [contact, requestId, last].filter((option) => option !== undefined);
+  if (references.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');
   if (contact !== undefined) return { contactId: checkedContact(contact) };
   return requestId === undefined ? undefined : { requestId: checkedRequestId(requestId) };
 }

@@ -31,7 +31,7 @@ export async function callPlaceFile(context: Context, campaignId: string, from: 
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
     const file = await openCallFile(source, options.reading);
-    if (options.content !== undefined && options.content !== file.content) throw fileChanged(file.name, resumeCommandOf(context));
+    if (options.content !== undefined && options.content !== file.content) throw fileChanged(file.name, formatResumeCommand(context));
     for (const note of file.notes) context.output.note(note);
     if (options.dryRun) await dryRun(context, campaignId, file, options);
     else await placeFile(context, campaignId, file, options);
@@ -57,7 +57,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
       progress?.clear();
       context.output.note('Finishing the calls in flight. Press Ctrl-C again to stop immediately.');
     });
-    const resumeCommand = resumeCommandOf(context);
+    const resumeCommand = formatResumeCommand(context);
     await placeRun({ run, file, checked, client, pace: options, interrupt, output: context.output, progress, resumeCommand }).finally(
       interrupt.release,
     );
@@ -67,7 +67,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
 }
 
 /** The journal records the server and the profile. */
-function resumeCommandOf({ options: { state } }: Context): string {
+function formatResumeCommand({ options: { state } }: Context): string {
   return shellCommand({ state }, 'call', 'resume');
 }
 

@@ -21,7 +21,7 @@ export type CallOptions = {
 
 /** Places one call. Writes its request ID to disk before sending it, so that the same command sends the same ID after a crash. */
 export async function callPlace(context: Context, campaignId: string, options: CallOptions): Promise<void> {
-  const call = callOf(options);
+  const call = toCall(options);
   if (options.dryRun) {
     context.output.answer({ status: 'would-place', campaignId, ...call }, `Would place a call to ${call.contact.phone}. Nothing was sent.`);
     return;
@@ -45,7 +45,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
     });
     const placed = await answer.finally(recorded.release);
     await recorded.settle();
-    context.output.answer(placed, textOf(context, placed, call.contact.phone));
+    context.output.answer(placed, formatResult(context, placed, call.contact.phone));
   } finally {
     await client.close();
   }
@@ -78,17 +78,17 @@ async function record(context: Context, server: string, campaignId: string, call
   return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo, release: () => pending?.release() };
 }
 
-function callOf({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
+function toCall({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
   if (phone === undefined)
     throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
-  const given = variables.length === 0 ? undefined : variablesOf(variables);
-  const input = { requestId, contact: defined({ phone, name, timeZone }), variables: given, notBefore, notAfter };
+  const parsed = variables.length === 0 ? undefined : parseVariables(variables);
+  const input = { requestId, contact: defined({ phone, name, timeZone }), variables: parsed, notBefore, notAfter };
   const validated = validate(placeCallSchema, defined(input));
   if (validated.ok) return validated.data;
-  throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${flagOf(path)}: ${message}`).join('\n'));
+  throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
 }
 
-function variablesOf(pairs: readonly string[]): Record<string, string> {
+function parseVariables(pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined)
@@ -105,7 +105,7 @@ function defined<Fields extends object>(fields: Fields): object {
 }
 
 /** `contact.timeZone` is --time-zone on the command line. */
-function flagOf(path: string): string {
+function toFlag(path: string): string {
   if (path.startsWith('variables')) return `--var ${path.slice('variables.'.length)}`.trim();
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -119,7 +119,7 @@ function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recor
   );
 }
 
-function textOf({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
+function formatResult({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
   const what = replayed ? `This call to ${phone} was already placed at ${placedAt}.` : `Placed a call to ${phone}.`;
   const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
   return `${what}\nRequest ID: ${requestId}\nContact ID: ${contactId}\nCancel it with: ${cancel}`;

@@ -15,13 +15,13 @@ type Place = {
 
 /** Prints a shell's completion script, which is generated from the commands so that it always matches them. */
 export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
-  const known = shells.find((name) => name === shell);
-  if (known === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
-  const script = scripts[known](placesOf(program));
-  output.answer({ shell: known, script }, script);
+  const shellName = shells.find((name) => name === shell);
+  if (shellName === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
+  const script = scripts[shellName](listPlaces(program));
+  output.answer({ shell: shellName, script }, script);
 }
 
-function placesOf(program: Command): Place[] {
+function listPlaces(program: Command): Place[] {
   const help = program.createHelp();
   const place = (command: Command, words: string[]): Place[] => {
     const subcommands = help.visibleCommands(command).filter((sub) => sub.name() !== 'help');

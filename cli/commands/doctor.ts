@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { campaignOf } from '../campaigns.ts';
+import { resolveCampaign } from '../campaigns.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
 import { CallkeyError } from '../client/errors.ts';
 import { type Context, connect, endWith } from '../context.ts';
-import { failureOf } from '../exit-codes.ts';
+import { toFailure } from '../exit-codes.ts';
 import { newerVersion } from '../newer-version.ts';
 
 type Check = { check: string; ok: boolean; detail: string };
@@ -30,7 +30,7 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
     list.fail('settings', error);
   });
   const text = checks.map(({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${detail}`).join('\n');
-  context.output.answer({ ok: failure === undefined, ...(failure && { code: failureOf(failure).code }), checks }, text);
+  context.output.answer({ ok: failure === undefined, ...(failure && { code: toFailure(failure).code }), checks }, text);
   if (failure) endWith(context, failure);
 }
 
@@ -42,30 +42,30 @@ async function versionText(context: Context): Promise<string> {
 /** @throws CallkeyError if the settings are invalid */
 async function examine(context: Context, campaign: string | undefined, list: Checklist): Promise<void> {
   const isGiven = campaign !== undefined || Boolean(context.environment['CALLKEY_CAMPAIGN']);
-  const campaignId = isGiven ? await campaignOf(context, campaign) : undefined;
+  const campaignId = isGiven ? await resolveCampaign(context, campaign) : undefined;
   let serverTime: string | undefined;
   const onAnswer = ({ date }: { date: string | undefined }) => {
     serverTime = date;
   };
   const { server, client } = await connect(context, { retry: { attempts: 1 }, onAnswer });
-  const found = await probe(client, campaignId ?? 'none').finally(() => client.close());
+  const probeError = await probe(client, campaignId ?? 'none').finally(() => client.close());
 
   // Checks codes, not statuses, since a different server may return 404 for everything.
-  const isAccepted = found.code === 'call-not-found' || found.code === 'campaign-refused';
-  if (!isAccepted && found.kind !== 'keyRefused') {
-    list.fail('server', found);
+  const isAccepted = probeError.code === 'call-not-found' || probeError.code === 'campaign-refused';
+  if (!isAccepted && probeError.kind !== 'keyRefused') {
+    list.fail('server', probeError);
     return;
   }
   list.pass('server', `${server} is responding`);
   list.pass('connection', server.startsWith('https:') ? 'https, with a trusted certificate' : 'http, on this machine');
   checkClock(serverTime, list);
   if (!isAccepted) {
-    list.fail('key', found);
+    list.fail('key', probeError);
     return;
   }
   list.pass('key', 'accepted');
   if (campaignId === undefined) list.pass('campaign', 'not checked: no campaign specified');
-  else if (found.code === 'campaign-refused') list.fail('campaign', found);
+  else if (probeError.code === 'campaign-refused') list.fail('campaign', probeError);
   else list.pass('campaign', `the key has access to ${campaignId}`);
 }
 
@@ -85,7 +85,7 @@ async function probe(client: CallkeyClient, campaignId: string): Promise<Callkey
 }
 
 /** If the clocks differ by more, notBefore and notAfter mean different times on the two machines. */
-const largestSkew = 60_000;
+const maxSkew = 60_000;
 
 /** @param serverTime from the Date header, which has whole seconds */
 function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
@@ -93,7 +93,7 @@ function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): 
   const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;
   if (Number.isNaN(skew)) pass('clock', "not checked: the server didn't send its time");
   else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock matches the server's");
-  else if (Math.abs(skew) <= largestSkew) pass('clock', text);
+  else if (Math.abs(skew) <= maxSkew) pass('clock', text);
   else
     fail(
       'clock',

@@ -1,11 +1,11 @@
 import { CallkeyError } from '../client/errors.ts';
-import { type Context, settingsOf } from '../context.ts';
+import { type Context, loadSettings } from '../context.ts';
 import { openKeyStore } from '../keys/key-store.ts';
 import { deleteProfile } from '../settings.ts';
 
 /** Deletes a profile's key from this machine. The core accepts the key until a user revokes it in the console. */
 export async function keyForget(context: Context): Promise<void> {
-  const { profileName, profile } = await settingsOf(context);
+  const { profileName, profile } = await loadSettings(context);
   if (!profile)
     throw new CallkeyError(
       'notFound',

@@ -1,5 +1,5 @@
 import { CallkeyError } from '../client/errors.ts';
-import { type Context, settingsOf } from '../context.ts';
+import { type Context, loadSettings } from '../context.ts';
 import { keyOnCommandLine } from '../keys/key-argument.ts';
 import { readKeyInput } from '../keys/key-input.ts';
 import { checkedKey, openKeyStore } from '../keys/key-store.ts';
@@ -10,7 +10,7 @@ export type KeySetOptions = { insecureStorage?: true };
 /** Stores a profile's key and server. */
 export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLine();
-  const settings = await settingsOf(context);
+  const settings = await loadSettings(context);
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
   // Before the prompt, so that users don't enter a key that can't be stored.
   const store = await openKeyStore(place, settings.profileName, context.folders);

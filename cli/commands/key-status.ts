@@ -1,14 +1,14 @@
 import { CallkeyError } from '../client/errors.ts';
-import { type Context, endWith, settingsOf } from '../context.ts';
+import { type Context, endWith, loadSettings } from '../context.ts';
 import { keySetCommand, openKeyStore, readGivenKey } from '../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
 /** Shows which key the next command would use, but never the key itself. */
 export async function keyStatus(context: Context): Promise<void> {
-  const { profileName: profile, profile: stored, server } = await settingsOf(context);
-  const given = await readGivenKey(context.environment);
-  if (given) {
-    answer(context, { profile, server, stored: 'environment' }, `${given.where}, which overrides any stored key`);
+  const { profileName: profile, profile: stored, server } = await loadSettings(context);
+  const environmentKey = await readGivenKey(context.environment);
+  if (environmentKey) {
+    answer(context, { profile, server, stored: 'environment' }, `${environmentKey.where}, which overrides any stored key`);
     return;
   }
   const store = stored && (await openKeyStore(stored.key, profile, context.folders));

@@ -46,8 +46,8 @@ function openKeyFile(profileName: string, folders: Folders): KeyStore {
 
 /** Another user could create a link here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
-  if (found && !found.isFile()) throw unsafe(path, 'it is a link or not a regular file');
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats && !stats.isFile()) throw unsafe(path, 'it is a link or not a regular file');
 }
 
 /** Checks the open file instead of its path, so that no one can swap the file between check and read. */
@@ -104,8 +104,8 @@ export async function readGivenKey(environment: Environment): Promise<{ keyValue
 
 /** The key from the environment, or else from the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
-  const given = await readGivenKey(environment);
-  if (given) return given.keyValue;
+  const environmentKey = await readGivenKey(environment);
+  if (environmentKey) return environmentKey.keyValue;
   const { profileName, profile } = settings;
   if (!profile) {
     throw new CallkeyError(

@@ -1,2 +1,2 @@
 /** The oldest Node.js version that the bundled undici supports. */
-export const leastNode = { major: 22, minor: 19 };
+export const minNodeVersion = { major: 22, minor: 19 };
