@@ -8,10 +8,8 @@ import { createUser } from '../core/domain/directory/users.ts';
 import type { User } from '../core/domain/model.ts';
 import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
-import { argon2Passwords } from '../core/server/passwords.ts';
 import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
-import { systemClock, systemRandomness } from '../core/server/start/system.ts';
-import { openStorage, unobserved } from '../core/storage/index.ts';
+import { openPorts } from './support/ports.ts';
 
 /** One password for all users, random on each run: this is a database to play with. */
 const password = randomBytes(9).toString('base64url');
@@ -74,19 +72,8 @@ printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
 }
 
 try {
-  const storage = openStorage(readDatabaseLocation(process.env), systemClock, unobserved);
+  const { ports, storage } = await openPorts(readDatabaseLocation(process.env));
   try {
-    await storage.migrate();
-    const { stores, throttle } = storage;
-    const ports = {
-      clock: systemClock,
-      randomness: systemRandomness,
-      passwords: argon2Passwords(systemRandomness),
-      stores,
-      throttle,
-      maxActiveKeys: 1_000,
-      onOutcome: () => undefined,
-    };
     process.stdout.write(await fill(ports));
   } finally {
     await storage.close();

@@ -1,103 +1,194 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { cpus, release, totalmem, type } from 'node:os';
+import { dirname, join } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { pathTo } from '#contract/route.ts';
-import { routes } from '#contract/routes.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
-import { type DatabaseKind, freshDatabase } from '../../test/support/databases.ts';
-import { ask } from '../../test/support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, signIn, type Tenants } from '../../test/support/tenants.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
+import type { Ports } from '../../core/domain/ports.ts';
+import { type Database, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import type { Storage } from '../../core/storage/index.ts';
+import { openPorts } from '../support/ports.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { hasProc, parseStat } from './proc.ts';
-import { type Server, startCore } from './processes.ts';
+import { freshFolder, killAll, run, type Server, startCore } from './processes.ts';
 import { fill, makeQueuedCalls } from './seed.ts';
+import { wrkVersion } from './wrk.ts';
+
+export const databaseKinds = ['sqlite', 'postgres'] as const;
+export type DatabaseKind = (typeof databaseKinds)[number];
 
 /** A core on a database of its own, with keys to use and some that are revoked. */
-export type Stage = {
-  kind: DatabaseKind;
-  database: string;
-  core: Server;
-  /** The process id of the PostgreSQL server, where the system tells of its processes. */
-  postgres: number | undefined;
-  direct: DirectAccess;
-  tenants: Tenants;
-  /** Of the place endpoint; the others begin with it. */
-  path: string;
-  /** Ten of the thousand. */
-  keys: readonly string[];
-  thousandKeys: readonly string[];
-  unknown: readonly string[];
-  revoked: readonly string[];
-  /** Makes queued calls for the row that cancels. @returns the number before the first */
-  queue(count: number): Promise<number>;
-  /** Another core on the same database, instead of the one there was. */
-  restart(environment?: Record<string, string>): Promise<void>;
-  close(): Promise<void>;
-};
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/**
+ * The server's defaults are for a small machine that does other things. Its manual recommends a quarter of the memory for its buffers, and
+ * log files that are used again needn't be made in the middle of a round.
+ */
+export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
+let postgres: Promise<PostgresServer> | undefined;
+
+async function freshDatabase(kind: DatabaseKind): Promise<string> {
+  if (kind === 'sqlite') return `sqlite:${join(freshFolder(), 'callkey.db')}`;
+  postgres ??= startPostgres(postgresSettings);
+  return (await postgres).createDatabase();
+}
+
+/** Ends all processes that were started here. */
+export async function leave(): Promise<void> {
+  killAll();
+  await (await postgres)?.stop();
+}
+
+/** Opens a database next to its core. */
+export function openDirect(database: string): Promise<{ ports: Ports; storage: Storage }> {
+  const location = parseDatabaseUrl(database);
+  if (!location) throw new Error(`${database} isn't a valid database.`);
+  return openPorts(location);
+}
 
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
+/** More calls than a core cancels in a second. */
+export const cancelsPerSecond = 80_000;
+const password = 'correct horse battery staple';
 
 /** @param size how many keys, and as many calls, are in its tables already */
-export async function openStage(kind: DatabaseKind, size = 0): Promise<Stage> {
+export async function openStage(kind: DatabaseKind, size = 0) {
   const database = await freshDatabase(kind);
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports);
-  const { account, campaign, partner } = tenants;
-  if (size > 0)
-    await fill(direct.storage.database, database, size, { accountId: account.id, campaignId: campaign.id, partnerId: partner.id });
-  const thousandKeys = manyKeys(1_000);
-  const keyIds = await insertKeys(direct.storage.database, tenants, thousandKeys);
-  const core = await startCore(database);
+  const { ports, storage } = await openDirect(database);
+  const tenants = await createTenants(ports);
+  const { account, campaign, partner, users } = tenants;
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id };
+  if (size > 0) await fill(storage.database, database, size, owner);
+  const thousandKeys = await insertKeys(storage.database, 1_000, users.ada, account);
   let queued = 0;
-  const stage: Stage = {
-    ...{ kind, database, core, direct, tenants, thousandKeys },
-    postgres: kind === 'postgres' && hasProc ? await postgresOf(direct) : undefined,
-    path: pathTo(routes.placeCall, { campaignId: campaign.id }),
+  const stage = {
+    ...{ kind, database, ports, storage, tenants, thousandKeys, core: await startCore(database) },
+    /** Ten of the thousand. */
     keys: thousandKeys.slice(0, 10),
+    key: thousandKeys[0] ?? '',
     unknown: manyKeys(1_000),
-    revoked: await makeRevoked(core.url),
-    async queue(count) {
+    revoked: [] as string[],
+    /** The process ID of the PostgreSQL server, if the system tells of its processes. */
+    postgres: kind === 'postgres' && hasProc ? await postgresOf(storage) : undefined,
+    /** Of the place endpoint; the others begin with it. */
+    path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
+    /** Makes queued calls for the row that cancels. @returns the number before the first */
+    async queue(seconds: number): Promise<number> {
       const from = queued;
-      queued += count;
-      const owner = { campaignId: campaign.id, accountId: account.id, keyId: keyIds[0] ?? '' };
-      await makeQueuedCalls(direct.storage.database, database, owner, from, count);
+      queued += seconds * cancelsPerSecond;
+      await makeQueuedCalls(storage.database, database, { ...owner, keyId: `${users.ada.id}-0` }, from, seconds * cancelsPerSecond);
       return from;
     },
-    async restart(environment = {}) {
+    /** Starts another core on the same database, instead of the one there was. */
+    async restart(environment: Record<string, string> = {}): Promise<void> {
       await stage.core.stop();
       stage.core = await startCore(database, environment);
     },
-    async close() {
-      await direct.close();
+    async close(): Promise<void> {
+      await storage.close();
       await stage.core.stop();
       // Some of these files are large.
-      if (kind === 'sqlite') rmSync(dirname(database.slice('sqlite:'.length)), { recursive: true });
+      if (kind === 'sqlite') await rm(dirname(database.slice('sqlite:'.length)), { recursive: true });
     },
   };
+  // Not Ada: she already has more keys than a user may create.
+  const cookie = await signIn(stage.core, 'tom');
+  const created = await Promise.all(Array.from({ length: 20 }, () => createKey(stage.core, cookie)));
+  for (const { id } of created) await ask(stage.core, 'DELETE', `/console/api-keys/${id}`, cookie);
+  stage.revoked = created.map(({ keyValue }) => keyValue);
   return stage;
 }
 
+async function createTenants(ports: Ports) {
+  const partner = await createPartner(ports, operator, 'Partner');
+  const otherPartner = await createPartner(ports, operator, 'Other partner');
+  const account = await createAccount(ports, operator, 'Account', partner.id);
+  const otherAccount = await createAccount(ports, operator, 'Other account', otherPartner.id);
+  const campaign = await createCampaign(ports, operator, 'Campaign', account.id);
+  const user = async (name: string, userType: 'account' | 'partner', of: { id: string }) => {
+    const membership = userType === 'account' ? { accountId: of.id, partnerId: null } : { accountId: null, partnerId: of.id };
+    return (await createUser(ports, operator, { email: `${name}@example.com`, name, userType, ...membership }, password)).user;
+  };
+  const users = {
+    ...{
+      ada: await user('ada', 'account', account),
+      tom: await user('tom', 'account', account),
+      oda: await user('oda', 'account', otherAccount),
+    },
+    ...{ pat: await user('pat', 'partner', partner), otto: await user('otto', 'partner', otherPartner) },
+  };
+  return { partner, account, otherAccount, campaign, users };
+}
+
+/** Puts keys of a user straight into the table. */
+export async function insertKeys(database: Database, count: number, creator: { id: string }, account: { id: string; partnerId: string }) {
+  const keys = manyKeys(count);
+  const scope = { creator_id: creator.id, creator_partner_id: account.partnerId, account_id: account.id, partner_id: account.partnerId };
+  const rowOf = (key: string, n: number) => ({
+    id: `${creator.id}-${n}`,
+    digest: digestOf(key),
+    name: 'Bench',
+    created_at: Date.now(),
+    ...scope,
+  });
+  await database.write.batchInsert('api_keys', keys.map(rowOf), 100);
+  return keys;
+}
+
+/** Asks the console for something that it grants. */
+export async function ask(core: Server, method: string, path: string, cookie = '', body?: object): Promise<Response> {
+  const headers = { ...(body && { 'Content-Type': 'application/json' }), Cookie: cookie };
+  const response = await fetch(core.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+/** @returns the session's cookie */
+export async function signIn(core: Server, name: string): Promise<string> {
+  const { headers } = await ask(core, 'POST', '/console/session', '', { email: `${name}@example.com`, password });
+  return headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ');
+}
+
+export async function createKey(core: Server, cookie: string): Promise<{ id: string; keyValue: string }> {
+  const body = { name: 'Bench', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
+  const created = (await (await ask(core, 'POST', '/console/api-keys', cookie, body)).json()) as {
+    apiKey: { id: string };
+    keyValue: string;
+  };
+  return { id: created.apiKey.id, keyValue: created.keyValue };
+}
+
 /** The parent of the process behind a connection. */
-async function postgresOf({ storage }: DirectAccess): Promise<number> {
-  const [row] = await storage.database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+async function postgresOf({ database }: Storage): Promise<number> {
+  const [row] = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   return parseStat(readFileSync(`/proc/${row?.pid}/stat`, 'utf8')).parent;
 }
 
-/** Ada's, put straight into the table. @returns their ids */
-async function insertKeys(database: Database, { account, partner, users }: Tenants, keys: readonly string[]): Promise<string[]> {
-  const rows = keys.map((keyValue, n) => ({
-    ...{ id: `bench-${n}`, digest: digestOf(keyValue), name: 'Bench', created_at: Date.now() },
-    ...{ creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id },
-  }));
-  await database.write.batchInsert('api_keys', rows, 100);
-  return rows.map(({ id }) => id);
+/** What figures come from, without which they mean little: when, the commit with a word on other changes of the working tree, and the machine. */
+export type Origin = { at: string; commit: string; machine: Record<string, string> };
+
+export async function originOf(): Promise<Origin> {
+  const { stdout: commit } = await run('git', ['rev-parse', '--short=12', 'HEAD']);
+  const { stdout: changes } = await run('git', ['status', '--porcelain', '--untracked-files=no']);
+  const machine = {
+    processor: `${cpus().length} cores of ${cpus()[0]?.model}`,
+    memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+    system: `${type()} ${release()}`,
+    node: `Node.js ${process.versions.node}`,
+    load: `${await wrkVersion()} on the same machine`,
+  };
+  return { at: new Date().toISOString(), commit: `${commit.trim() || 'unknown'}${changes.trim() === '' ? '' : ' with changes'}`, machine };
 }
 
-async function makeRevoked(url: string): Promise<string[]> {
-  // Not Ada: she has more keys already than a user may create.
-  const cookie = await signIn(url, 'tom@example.com');
-  const made = await Promise.all(Array.from({ length: 20 }, () => createKey(url, cookie)));
-  for (const { id } of made) await ask('DELETE', `${url}${pathTo(routes.revokeApiKey, { id })}`, { cookie });
-  return made.map(({ keyValue }) => keyValue);
+export async function databaseVersion({ kind, storage }: Stage): Promise<string> {
+  const sql = kind === 'sqlite' ? 'SELECT sqlite_version() AS version' : `SELECT current_setting('server_version') AS version`;
+  const [row] = await storage.database.query<{ version: string }>(sql);
+  return `${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'} ${row?.version}`;
 }

@@ -1,98 +1,80 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { databaseKinds, freshDirectory, setUpPostgres } from '../../test/support/databases.ts';
-import { measureBudget } from './budget.ts';
-import { severalCores } from './cores.ts';
-import { openStage, type Stage } from './environment.ts';
-import { type Figure, growthShares, listShare, manyKeysShare, placeP99, twoCores } from './figures.ts';
-import { type Grown, grow, type Lists, openFilled } from './growth.ts';
-import { commitOf, databaseVersion, machineOf } from './machine.ts';
-import { run, type Server, startServer } from './processes.ts';
+import { type Cores, type Grown, grow, type Lists, measureBudget, openFilled, type Scope, severalCores } from './comparisons.ts';
+import { databaseKinds, databaseVersion, type Origin, openStage, originOf, postgresSettings } from './environment.ts';
+import { type Figure, figuresOfRows, growthShares, help, listShare, loneClient, memory, signInFlood, start, twoCores } from './figures.ts';
+import type { OtherLoad } from './load-guard.ts';
+import { freshFolder, run, startServer } from './processes.ts';
 import { verifying } from './requests.ts';
-import type { Results } from './run-results.ts';
-import type { Scale } from './scale.ts';
-import * as single from './single-metrics.ts';
-import { type Measured, measure, rowsOf } from './workloads.ts';
+import { type Measured, measureRows, type Row, type Say, type Scale } from './workloads.ts';
 
-export type FullRun = { results: Omit<Results, 'otherLoad'>; plot: string };
-type Say = (line: string) => void;
+/** All of a full run. */
+export type Results = Origin & {
+  rounds: number;
+  /** The most for half a minute. */
+  otherLoad: OtherLoad;
+  /** How long each part has taken. */
+  minutes: Record<string, number>;
+  rows: Row[];
+  figures: Figure[];
+  budget: Scope[];
+  cores: Cores[];
+  grown: Grown[];
+  lists: Lists[];
+};
+
+type FullRun = { results: Omit<Results, 'otherLoad'>; plot: string };
 
 /** Everything, from start to end. Fails as a whole if any part fails. */
-export async function runAll(scale: Scale, postgresSettings: readonly string[], say: Say): Promise<FullRun> {
-  const at = new Date().toISOString();
+export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
+  const { machine, ...origin } = await originOf();
   const minutes: Record<string, number> = {};
   const timed = async <Result>(part: string, work: () => Promise<Result>): Promise<Result> => {
     say(`${part} …`);
-    const start = performance.now();
+    const from = performance.now();
     const result = await work();
-    minutes[part] = Math.round((performance.now() - start) / 600) / 100;
+    minutes[part] = Math.round((performance.now() - from) / 600) / 100;
     say(`${part}: ${minutes[part]} minutes`);
     return result;
   };
 
-  const machine = { ...(await machineOf()) };
-  const commit = await commitOf();
   const draw = await timed('installing', installPeers);
-  await setUpPostgres(postgresSettings);
   const bare = await startServer('servers/bare.ts');
-  const parts = { rows: [], figures: [], budget: [], cores: [] } as Pick<Results, 'rows' | 'figures' | 'budget' | 'cores'>;
-  parts.figures.push(await single.help(scale.starts));
+  const rows: Row[] = [];
+  const figures = [await help(scale)];
+  let [budget, cores]: [Scope[], Cores[]] = [[], []];
   // One after the other: what a database tidies up must not fall into the other's rounds.
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
     machine[kind] = await databaseVersion(stage);
-    parts.rows.push(...(await timed(`rows, ${kind}`, () => rowsAt(stage, bare, scale, say))));
-    parts.figures.push(...single.memory(stage), placeP99(parts.rows, kind), ...manyKeysShare(parts.rows, kind));
-    parts.figures.push(...(await timed(`figures, ${kind}`, () => figuresAt(stage, bare, scale))));
-    if (kind === 'sqlite') parts.budget = await timed('budget', () => measureBudget(stage, scale));
-    else parts.cores = await timed('cores', () => severalCores(stage, scale));
+    const peers = kind === 'sqlite' ? [await betterAuth()] : [];
+    rows.push(...(await timed(`rows, ${kind}`, () => measureRows(stage, bare, scale, say, peers))));
+    figures.push(...memory(stage), ...figuresOfRows(rows, kind));
+    const measureFigures = async () => [
+      await loneClient(stage, bare, scale),
+      await start(stage, scale),
+      ...(await signInFlood(stage, scale)),
+    ];
+    figures.push(...(await timed(`figures, ${kind}`, measureFigures)));
+    if (kind === 'sqlite') budget = await timed('budget', () => measureBudget(stage, scale));
+    else cores = await timed('cores', () => severalCores(stage, scale));
     await stage.close();
   }
-  const { grown, lists } = await growth(scale, timed, say);
-  parts.figures.push(...twoCores(parts.cores), ...lists.map(listShare), ...databaseKinds.flatMap((kind) => growthShares(grown, kind)));
-  const settings = postgresSettings.join(', ');
-  return {
-    results: { at, commit, machine: { ...machine, settings }, rounds: scale.rounds, minutes, ...parts, grown, lists },
-    plot: draw(grown),
-  };
-}
-
-async function rowsAt(stage: Stage, bare: Server, scale: Scale, say: Say) {
-  const straightforward = await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database });
-  const peer = stage.kind === 'sqlite' ? await betterAuth() : undefined;
-  const rows = await measure(stage, [...rowsOf(stage, straightforward), ...(peer ? [peer] : [])], bare, scale, say);
-  await straightforward.stop();
-  await peer?.server.stop();
-  return rows;
+  const filled = await timed('filling', () => Promise.all(databaseKinds.map((kind) => openFilled(kind, scale, say))));
+  const [grown, lists]: [Grown[], Lists[]] = [[], []];
+  for (const stages of filled) {
+    const found = await timed(`growth, ${stages[0]?.kind}`, () => grow(stages, scale, say));
+    grown.push(...found.grown);
+    lists.push(...found.lists);
+  }
+  figures.push(...twoCores(cores), ...lists.map(listShare), ...databaseKinds.flatMap((kind) => growthShares(grown, kind)));
+  const about = { ...origin, machine: { ...machine, settings: postgresSettings.join(', ') }, rounds: scale.rounds, minutes };
+  return { results: { ...about, rows, figures, budget, cores, grown, lists }, plot: draw(grown) };
 }
 
 async function betterAuth(): Promise<Measured> {
-  const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshDirectory(), 'peer.db') });
-  return {
-    name: 'better-auth, verify a key and note its use',
-    goal: null,
-    server,
-    target: verifying(server.url, String(server.said['key'])),
-  };
-}
-
-async function figuresAt(stage: Stage, bare: Server, scale: Scale): Promise<Figure[]> {
-  return [
-    await single.loneClient(stage, bare, scale),
-    await single.start(stage, scale.starts),
-    ...(await single.signInFlood(stage, scale)),
-  ];
-}
-
-async function growth(scale: Scale, timed: <Result>(part: string, work: () => Promise<Result>) => Promise<Result>, say: Say) {
-  const all = { grown: [] as Grown[], lists: [] as Lists[] };
-  const filled = await timed('filling', () => Promise.all(databaseKinds.map((kind) => openFilled(kind, scale, say))));
-  for (const one of filled) {
-    const { grown, lists } = await timed(`growth, ${one[0]?.stage.kind}`, () => grow(one, scale, say));
-    all.grown.push(...grown);
-    all.lists.push(...lists);
-  }
-  return all;
+  const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') });
+  return { name: 'better-auth, verify a key and note its use', server, target: verifying(server.url, String(server.said['key'])) };
 }
 
 /** In the versions of their own lock file. @returns what draws the plot */

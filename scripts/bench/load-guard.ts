@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { cpuOf, hasProc, listProcesses, treeOf } from './proc.ts';
 
 /** CPU time in ms since the machine started: of everything, of the bench with all that it started, of the kernel's threads, and what the host took away. */
-export type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
+type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
 
 /** In processors: what other work uses, and what the host of a virtual machine gives to others. */
 export type OtherLoad = { others: number; stolen: number };
@@ -16,11 +16,7 @@ const window = { beforeStart: 5_000, during: 15_000 };
 
 /** @param cpuLine the first line of /proc/stat, in hundredths of a second */
 export function readingOf(cpuLine: string, at: number, own: number, kernel: number): Reading {
-  const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = cpuLine
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .map((ticks) => Number(ticks) * 10);
+  const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = (cpuLine.match(/\d+/g) ?? []).map((ticks) => Number(ticks) * 10);
   // Interrupts are left out: most of them are of the bench's own network traffic, and some kernels count them within the processes.
   return { at, busy: user + nice + system, own, kernel, stolen };
 }
@@ -32,16 +28,12 @@ export function otherLoadOf(before: Reading, after: Reading): OtherLoad {
 
 function read(): Reading {
   const all = listProcesses();
+  const cpuLine = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
   // The kernel's threads descend from number 2. What they do, such as writing to the disk, is mostly done for the bench.
-  return readingOf(
-    readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '',
-    performance.now(),
-    cpuOf(treeOf(process.pid, all)),
-    cpuOf(treeOf(2, all)),
-  );
+  return readingOf(cpuLine, performance.now(), cpuOf(treeOf(process.pid, all)), cpuOf(treeOf(2, all)));
 }
 
-/** How busy the processors are while something runs, from 0 to 1; NaN where the system does not tell. */
+/** How busy the processors are while something runs, from 0 to 1; NaN if the system doesn't tell. */
 export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{ result: Result; busy: number }> {
   if (!hasProc) return { result: await work(), busy: Number.NaN };
   const before = read();
@@ -50,23 +42,19 @@ export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{
   return { result, busy: (after.busy - before.busy) / (after.at - before.at) / availableParallelism() };
 }
 
+function refuseOver(used: number, limit = allowed): void {
+  if (used > limit)
+    throw new Error(`Other work uses ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop it, and run the bench again.`);
+}
+
 /** @throws Error if the machine does other work */
 export async function requireQuiet(): Promise<void> {
-  if (!hasProc) {
-    if ((loadavg()[0] ?? 0) > 0.5) throw new Error(`${busyMachine} (The load average is ${loadavg()[0]?.toFixed(2)}; 0.5 is allowed.)`);
-    return;
-  }
+  if (!hasProc) return refuseOver(loadavg()[0] ?? 0, 0.5);
   const look = lookAtOthers();
   await pause(window.beforeStart);
   look();
   await pause(window.beforeStart);
-  refuseOver(look());
-}
-
-const busyMachine = 'Other work uses this machine. Stop it, and run the bench again.';
-
-function refuseOver({ others }: OtherLoad): void {
-  if (others > allowed) throw new Error(`${busyMachine} (It uses ${others.toFixed(2)} of a processor; ${allowed} is allowed.)`);
+  refuseOver(look().others);
 }
 
 /** Watches what other work uses. On other systems than Linux, where only the load average shows it, it sees nothing. */
@@ -76,11 +64,10 @@ export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: P
   if (!hasProc) return { most, broken, stop: () => undefined };
   const look = lookAtOthers();
   const timer = setInterval(() => {
-    const load = look();
-    most.others = Math.max(most.others, load.others);
-    most.stolen = Math.max(most.stolen, load.stolen);
+    const { others, stolen } = look();
+    Object.assign(most, { others: Math.max(most.others, others), stolen: Math.max(most.stolen, stolen) });
     try {
-      if (!isAllowed) refuseOver(load);
+      if (!isAllowed) refuseOver(others);
     } catch (error) {
       reject(error);
     }
@@ -96,13 +83,12 @@ function lookAtOthers(): () => OtherLoad {
     const now = read();
     const load = otherLoadOf(before, now);
     const both = sustained(last, load);
-    before = now;
-    last = load;
+    [before, last] = [now, load];
     return both;
   };
 }
 
-/** A process that ends while it is looked at, and a thread of the kernel that ends at any time, make one window seem busier than it was. */
+/** A process that ends while it's looked at, and a thread of the kernel that ends at any time, make one window seem busier than it was. */
 export function sustained(one: OtherLoad, other: OtherLoad): OtherLoad {
   return { others: Math.min(one.others, other.others), stolen: Math.min(one.stolen, other.stolen) };
 }

@@ -1,26 +1,24 @@
 // How fast the core is, next to bare Koa on the same machine:
-//   npm run bench                    the main rows, in some five minutes
-//   npm run bench -- --full          all of it, on a machine that does nothing else; keeps the results, and fills in the pages that quote them
-//   npm run bench -- --full --try    all of it in short, on any machine; keeps nothing
+//   npm run bench                    the main rows, in about five minutes
+//   npm run bench -- --full          everything, on a machine that does nothing else; stores the results, and fills in the pages that quote them
+//   npm run bench -- --full --try    a short version of everything, on any machine; stores nothing (--try shortens the others, too)
 //   npm run bench -- --soak 60       so many minutes of load, with --database sqlite or postgres
 //   npm run bench -- --file 1000000  the command line with a file of so many lines
-//   npm run bench -- --poolers       with PgBouncer, which has to be installed, and without
+//   npm run bench -- --poolers       with PgBouncer, which must be installed, and without
 // It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
-import { databaseKinds, setUpPostgres } from '../../test/support/databases.ts';
-import { openStage } from './environment.ts';
+import { databaseKinds, leave, openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFile } from './long-file.ts';
 import { poolers } from './poolers.ts';
-import { leave, startServer, useFolder } from './processes.ts';
-import { keep, keepLongFile, keepPoolers, keepSoak } from './results.ts';
-import { scales } from './scale.ts';
+import { startServer, useFolder } from './processes.ts';
+import { keep } from './results.ts';
 import { soak } from './soak.ts';
-import { poolersSection, printed, rowTable } from './tables.ts';
-import { measure, type Row, rowsOf } from './workloads.ts';
+import { longFileSection, poolersSection, rowTable, sectionsOf, soakSection } from './tables.ts';
+import { measureRows, type Row, scales } from './workloads.ts';
 
 const { values } = parseArgs({
   options: {
@@ -34,40 +32,18 @@ const { values } = parseArgs({
 });
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-// The server's defaults are for a small machine that does other things. Its manual recommends a quarter of the memory for its buffers, and
-// log files that are used again need not be made in the middle of a round.
-const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
-
-useFolder();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    say('interrupted');
-    void leave().finally(() => process.exit(1));
-  });
-}
-try {
-  if (values.soak !== undefined) await soaked(Number(values.soak));
-  else if (values.file !== undefined) await fileOf(Number(values.file));
-  else if (values.poolers) await pooled();
-  else await (values.full ? full() : mainRows());
-} catch (error) {
-  say(error instanceof Error ? String(error.stack) : String(error));
-  process.exitCode = 1;
-} finally {
-  await leave();
-  // Other parts may still run, where one has failed.
-  process.exit();
+/** Prints what the pages say of a run, and stores both, unless it was only a try. */
+function report(name: string, found: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
+  process.stdout.write(Object.values(sections).join('\n'));
+  if (!values.try) keep(name, found, sections, more);
 }
 
 async function mainRows(): Promise<void> {
-  await setUpPostgres(postgresSettings);
   const bare = await startServer('servers/bare.ts');
   const rows: Row[] = [];
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
-    const straightforward = await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database });
-    rows.push(...(await measure(stage, rowsOf(stage, straightforward), bare, scales.rows, say)));
-    await straightforward.stop();
+    rows.push(...(await measureRows(stage, bare, values.try ? scales.rehearsal : scales.rows, say)));
     await stage.close();
   }
   process.stdout.write(rowTable(rows));
@@ -75,42 +51,51 @@ async function mainRows(): Promise<void> {
 
 async function full(): Promise<void> {
   if (!values.try) {
-    requireRoom();
+    // Found out now, not after half an hour.
+    const { bavail, bsize } = statfsSync(tmpdir());
+    if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
     await requireQuiet();
   }
   const watch = watchOtherLoad(values.try);
-  const { results, plot } = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, postgresSettings, say), watch.broken]);
+  const { results, plot } = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, say), watch.broken]);
   watch.stop();
   const whole = { ...results, otherLoad: watch.most };
-  process.stdout.write(printed(whole));
-  if (!values.try) keep(whole, plot);
+  report('latest', whole, sectionsOf(whole), { 'growth.svg': plot });
 }
 
-/** Found out now, not after half an hour. */
-function requireRoom(): void {
-  const { bavail, bsize } = statfsSync(tmpdir());
-  if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
-}
-
-async function soaked(minutes: number): Promise<void> {
+async function soakOf(minutes: number): Promise<void> {
   const kind = databaseKinds.find((one) => one === values.database);
-  if (kind === undefined || !(minutes > 0)) throw new Error('Say --soak and a number of minutes, and --database sqlite or postgres.');
-  if (kind === 'postgres') await setUpPostgres(postgresSettings);
+  if (kind === undefined || !(minutes > 0)) throw new Error('Pass --soak and a number of minutes, and --database sqlite or postgres.');
   const found = await soak(kind, minutes, say);
-  say(JSON.stringify({ ...found, samples: undefined, loads: undefined }, null, 1));
-  if (!values.try) keepSoak(found);
+  report(`soak-${kind}`, found, { [`soak-${kind}`]: soakSection(found) });
 }
 
 async function fileOf(lines: number): Promise<void> {
-  if (!(lines > 1)) throw new Error('Say --file and a number of lines.');
+  if (!(lines > 1)) throw new Error('Pass --file and a number of lines.');
   const found = await longFile(lines, say);
-  say(JSON.stringify(found, null, 1));
-  if (!values.try) keepLongFile(found);
+  report('long-file', found, { 'long-file': longFileSection(found) });
 }
 
 async function pooled(): Promise<void> {
-  await setUpPostgres(postgresSettings);
   const found = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
-  process.stdout.write(poolersSection(found));
-  if (!values.try) keepPoolers(found);
+  report('poolers', found, { poolers: poolersSection(found) });
+}
+
+useFolder();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    say('interrupted');
+    void leave().finally(() => process.exit(1));
+  });
+try {
+  if (values.soak !== undefined) await soakOf(Number(values.soak));
+  else if (values.file !== undefined) await fileOf(Number(values.file));
+  else await (values.poolers ? pooled() : values.full ? full() : mainRows());
+} catch (error) {
+  say(error instanceof Error ? String(error.stack) : String(error));
+  process.exitCode = 1;
+} finally {
+  await leave();
+  // Other parts may still run if one has failed.
+  process.exit();
 }

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { type Spread, spreadsOf } from './spread.ts';
+import { type Load, load, type Target } from './wrk.ts';
 
 /** Whether the system describes its processes in files, as Linux does. */
 export const hasProc = existsSync('/proc/self/stat');
 
 /** CPU times are in milliseconds since the process began; `ofEnded` is that of its children that have ended. */
-export type Process = { pid: number; parent: number; cpu: number; ofEnded: number };
+type Process = { pid: number; parent: number; cpu: number; ofEnded: number };
 
 /** In ms: the kernel counts in hundredths of a second (USER_HZ). */
 const tick = 10;
@@ -12,21 +14,28 @@ const tick = 10;
 /** Reads the format of `/proc/PID/stat`. */
 export function parseStat(text: string): Process {
   // The second field, the program's name in parentheses, may itself have spaces and parentheses.
-  const fields = text
+  const [, parent = 0, ...fields] = text
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')
     .map(Number);
-  const sum = (one: number, other: number) => ((fields[one] ?? 0) + (fields[other] ?? 0)) * tick;
-  return { pid: Number.parseInt(text, 10), parent: fields[1] ?? 0, cpu: sum(11, 12), ofEnded: sum(13, 14) };
+  const [user = 0, system = 0, userOfEnded = 0, systemOfEnded = 0] = fields.slice(9);
+  return { pid: Number.parseInt(text, 10), parent, cpu: (user + system) * tick, ofEnded: (userOfEnded + systemOfEnded) * tick };
+}
+
+/** Nothing if it has ended by now. */
+function statOf(file: string): Process[] {
+  try {
+    return [parseStat(readFileSync(file, 'utf8'))];
+  } catch {
+    return [];
+  }
 }
 
 export function listProcesses(): Process[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => statOf(`/proc/${pid}/stat`));
+  return readdirSync('/proc').flatMap((pid) => (/^\d+$/.test(pid) ? statOf(`/proc/${pid}/stat`) : []));
 }
 
-/** A process and all that descend from it. */
+/** A process and all its descendants. */
 export function treeOf(root: number, all: readonly Process[]): Process[] {
   const children = all.filter(({ parent }) => parent === root);
   return [...all.filter(({ pid }) => pid === root), ...children.flatMap(({ pid }) => treeOf(pid, all))];
@@ -37,22 +46,38 @@ export function cpuOf(all: readonly Process[]): number {
   return all.reduce((sum, { cpu, ofEnded }) => sum + cpu + ofEnded, 0);
 }
 
-/** CPU time in ms of the main threads of some processes. */
-export function mainThreadsOf(all: readonly Process[]): number {
-  return all.flatMap(({ pid }) => statOf(`/proc/${pid}/task/${pid}/stat`)).reduce((sum, { cpu }) => sum + cpu, 0);
+/** A number of kilobytes in `/proc/PID/status`, such as VmRSS, in MB; summed over the process and its descendants. */
+export function megabytesOf(root: number, name = 'VmRSS'): number {
+  const texts = treeOf(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return texts.reduce((sum, text) => sum + Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1.024e-3, 0);
 }
 
-/** Resident memory in bytes. */
-export function memoryOf(all: readonly Process[]): number {
-  const kilobytes = all.map(({ pid }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0));
-  return kilobytes.reduce((sum, one) => sum + one * 1_024, 0);
+/** CPU time per request, in µs: of the server's main thread, of its other threads (pool, garbage collection), and of all of PostgreSQL. */
+export type Cpu<Value = number> = { main: Value; rest: Value; postgres: Value };
+export type CostedLoad = Load & { cpu: Cpu | null };
+
+/** Whose CPU time: the server's, and that of the PostgreSQL behind it. */
+type Watched = { pid: number; postgres: number | undefined };
+
+/** Loads a server, and measures what a request costs. Only Linux tells that: elsewhere `cpu` is null. */
+export async function loadWithCpu(target: Target, seconds: number, watched: Watched, from = 0): Promise<CostedLoad> {
+  if (!hasProc) return { ...(await load(target, seconds, from)), cpu: null };
+  const before = timesOf(watched);
+  const found = await load(target, seconds, from);
+  const after = timesOf(watched);
+  const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / found.requests;
+  return { ...found, cpu: { main: each('main'), rest: each('rest'), postgres: each('postgres') } };
 }
 
-/** Nothing, if it has ended meanwhile. */
-function statOf(file: string): Process[] {
-  try {
-    return [parseStat(readFileSync(file, 'utf8'))];
-  } catch {
-    return [];
-  }
+/** In ms, so far. */
+function timesOf({ pid, postgres }: Watched): Cpu {
+  const all = listProcesses();
+  const tree = treeOf(pid, all);
+  const main = tree.flatMap(({ pid }) => statOf(`/proc/${pid}/task/${pid}/stat`)).reduce((sum, { cpu }) => sum + cpu, 0);
+  return { main, rest: cpuOf(tree) - main, postgres: postgres === undefined ? 0 : cpuOf(treeOf(postgres, all)) };
+}
+
+export function cpuSpreadOf(loads: readonly CostedLoad[]): Cpu<Spread> | null {
+  const costs = loads.flatMap(({ cpu }) => cpu ?? []);
+  return costs.length === 0 ? null : spreadsOf(costs, ['main', 'rest', 'postgres']);
 }

@@ -4,51 +4,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from '../../test/support/clean-up.ts';
-import { testSecret } from '../../test/support/core.ts';
 
 /** `said` is what it wrote when it listened. */
 export type Server = { url: string; managementUrl: string; pid: number; said: Readonly<Record<string, unknown>>; stop(): Promise<void> };
 
 const running = new Set<ChildProcess>();
 
-/** Starts a script beside this one that writes where it listens, as a process of its own. */
+/** Starts a script of this folder that writes where it listens, as a process of its own. */
 export async function startServer(script: string, environment: Record<string, string> = {}): Promise<Server> {
   const { PATH = '', HOME = '' } = process.env;
   const file = fileURLToPath(new URL(script, import.meta.url));
   const child = spawn(process.execPath, [file], { env: { PATH, HOME, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = track(child);
-  const said = await Promise.race([
-    listening(child),
-    ended.then(() => {
-      throw new Error(`${script} ended with ${child.exitCode ?? child.signalCode} before it listened.`);
-    }),
-  ]);
-  return {
-    ...{ url: String(said['url']), managementUrl: String(said['managementUrl']), pid: child.pid ?? 0, said },
-    async stop() {
+  let managementUrl = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    const said = JSON.parse(line);
+    if (said.msg === 'management listening') managementUrl = said.url;
+    if (said.msg !== 'listening') continue;
+    const stop = async () => {
       child.kill('SIGTERM');
       await ended;
-    },
-  };
+    };
+    child.stdout.resume();
+    return { url: said.url, managementUrl, pid: child.pid ?? 0, said, stop };
+  }
+  throw new Error(`${script} ended before it listened.`);
 }
 
 /** Starts a core as a service manager does: `node core/main.ts`, without the flags of `npm start`. */
 export function startCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<Server> {
-  const settings = { DATABASE_URL: databaseUrl, SESSION_SECRETS: testSecret, PORT: '0', MANAGEMENT_PORT: '0' };
-  return startServer('../../core/main.ts', { ...settings, ...environment });
-}
-
-async function listening({ stdout }: ChildProcess): Promise<Record<string, unknown>> {
-  if (!stdout) throw new Error('A server without a standard output.');
-  let managementUrl: unknown;
-  return new Promise((resolve) => {
-    createInterface({ input: stdout }).on('line', (line) => {
-      const said = JSON.parse(line);
-      if (said.msg === 'management listening') managementUrl = said.url;
-      if (said.msg === 'listening') resolve({ ...said, managementUrl });
-    });
-  });
+  const settings = { DATABASE_URL: databaseUrl, SESSION_SECRETS: 'a secret for the bench of at least 32 characters' };
+  return startServer('../../core/main.ts', { ...settings, PORT: '0', MANAGEMENT_PORT: '0', ...environment });
 }
 
 /** Runs a program to its end. @returns its standard output, and how it failed */
@@ -56,6 +42,14 @@ export async function run(program: string, args: readonly string[]): Promise<{ s
   return new Promise((resolve) => {
     track(execFile(program, args, (error, stdout) => resolve({ stdout, error })));
   });
+}
+
+/** @returns the folder of the command `callkey` as it's published */
+export async function packCommand(): Promise<string> {
+  const folder = freshFolder();
+  const { error } = await run(process.execPath, [fileURLToPath(new URL('../pack-cli.ts', import.meta.url)), folder]);
+  if (error) throw error;
+  return join(folder, 'callkey');
 }
 
 /** Has a process ended with this one. @returns what resolves when it has ended */
@@ -66,17 +60,19 @@ export function track(child: ChildProcess): Promise<unknown> {
   }).finally(() => running.delete(child));
 }
 
-/** Has everything temporary, the databases included, in one folder that is gone when this process ends. */
+/** A folder for databases and the like, which is gone when this process ends. */
+export const freshFolder = () => mkdtempSync(join(tmpdir(), 'callkey-bench-'));
+
+/** Has everything temporary in one such folder. */
 export function useFolder(): void {
-  const folder = mkdtempSync(join(tmpdir(), 'callkey-bench-'));
-  // PostgreSQL does not run as root, and has to get to its files.
+  const folder = freshFolder();
+  // PostgreSQL doesn't run as root, and needs access to its files.
   chmodSync(folder, 0o755);
   process.env['TMPDIR'] = folder;
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
 /** Ends all processes that were started here. */
-export async function leave(): Promise<void> {
+export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
-  await cleanUp();
 }

@@ -8,9 +8,29 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2, min: at(0), max: at(sorted.length - 1), values: [...values] };
 }
 
+/** The spread of each of some members. */
+export function spreadsOf<Name extends string>(all: readonly Record<Name, number>[], names: readonly Name[]): Record<Name, Spread> {
+  return Object.fromEntries(names.map((name) => [name, spreadOf(all.map((one) => one[name]))])) as Record<Name, Spread>;
+}
+
 /** The quotients of values that were measured in the same rounds. */
 export function ratiosOf(values: Spread, references: Spread): Spread {
   return spreadOf(values.values.map((value, round) => value / (references.values[round] ?? Number.NaN)));
+}
+
+export async function repeat<Found>(rounds: number, measure: (round: number) => Promise<Found>): Promise<Found[]> {
+  const found: Found[] = [];
+  for (let round = 0; round < rounds; round++) found.push(await measure(round));
+  return found;
+}
+
+/** Measures everything in turn, over and over, so that what the machine does in the meantime affects all alike. @returns the rounds of each */
+export async function inTurn<Item, Found>(items: readonly Item[], rounds: number, measure: (item: Item, round: number) => Promise<Found>) {
+  const all = items.map((item) => ({ item, found: [] as Found[] }));
+  await repeat(rounds, async (round) => {
+    for (const { item, found } of all) found.push(await measure(item, round));
+  });
+  return all;
 }
 
 export type Point = { x: number; y: number };
@@ -24,8 +44,8 @@ export function slopeOf(points: readonly Point[]): number {
 
 const blocks = 10;
 
-/** The slope of all points, with the range of the slopes that are left when any tenth of the points, in their order, is left out. */
-export function slopeWithRange(points: readonly Point[]): Omit<Spread, 'values' | 'median'> & { slope: number } {
+/** The slope of all points, with the range of the slopes that are left without any tenth of the points, in their order. */
+export function slopeWithRange(points: readonly Point[]): { slope: number; min: number; max: number } {
   const size = Math.ceil(points.length / blocks);
   const without = Array.from({ length: blocks }, (_, block) => slopeOf(points.filter((_point, n) => Math.floor(n / size) !== block)));
   return { slope: slopeOf(points), min: Math.min(...without), max: Math.max(...without) };

@@ -1,28 +1,42 @@
-import type { Scope } from './budget.ts';
-import type { Cores } from './cores.ts';
-import type { Cpu } from './cpu.ts';
+import type { Cores, Grown, Scope } from './comparisons.ts';
 import type { Figure } from './figures.ts';
-import type { Grown } from './growth.ts';
+import type { Results } from './full.ts';
 import type { LongFile } from './long-file.ts';
-import { operations, type Poolers, ways } from './poolers.ts';
-import type { Results } from './run-results.ts';
+import { type Poolers, ways } from './poolers.ts';
+import type { Cpu } from './proc.ts';
 import type { Soak } from './soak.ts';
-import type { Spread } from './spread.ts';
-import { type Row, thousandKeys } from './workloads.ts';
+import { type Spread, spreadOf } from './spread.ts';
+import type { Row } from './workloads.ts';
 
-const names: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
-const nameOf = (database: string) => names[database] ?? '';
-const thousands = (value: number) => Math.round(value).toLocaleString('en');
-const whole = ({ median }: Spread) => thousands(median);
-const wholeRange = ({ min, max }: Spread) => `${thousands(min)} to ${thousands(max)}`;
+const nameOf = (database: string) => ({ sqlite: 'SQLite', postgres: 'PostgreSQL' })[database] ?? '';
+const count = (value: number) => Math.round(value).toLocaleString('en');
+const counts = ({ median, min, max }: Spread) => `${count(median)} (${count(min)} to ${count(max)})`;
 const range = ({ min, max }: Spread, digits = 2) => `${min.toFixed(digits)} to ${max.toFixed(digits)}`;
 const missed = (holds: boolean | null) => (holds === null ? ', cannot be told here' : holds ? '' : ', **missed**');
+const dateOf = (at: string) =>
+  new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
+}
 
 /** What the pages quote of a full run, by the names of their marks. */
 export function sectionsOf(results: Results): Record<string, string> {
-  const { rows, figures, budget, cores, grown } = results;
+  const { at, rows, figures, budget, cores, grown, minutes } = results;
+  const of = (name: string, database: string, cell: (row: Row) => string) =>
+    rows
+      .filter((row) => row.name === name && row.database === database)
+      .map(cell)
+      .join();
+  const perSecond = (row: Row) => count(row.perSecond.median);
+  const ratio = (row: Row) => row.ratio.median.toFixed(2);
+  const ofCore = rows.filter(({ name, database }) => database === 'postgres' && name !== 'bare Koa').map(({ name }) => name);
+  const summary = ['place', 'cancel', 'refuse a revoked key'].map((name) => [
+    name,
+    ...['sqlite', 'postgres'].flatMap((database) => [of(name, database, perSecond), of(name, database, ratio)]),
+  ]);
   return {
-    summary: `${dateOf(results.at)}:\n\n${summaryTable(rows)}`,
+    summary: `${dateOf(at)}:\n\n${table(['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'], summary)}`,
     run: runText(results),
     rows: rowTable(rows),
     figures: figureTable(figures),
@@ -30,29 +44,23 @@ export function sectionsOf(results: Results): Record<string, string> {
     budget: budgetTable(budget, rows),
     minutes: table(
       ['part', 'minutes'],
-      Object.entries(results.minutes).map(([part, taken]) => [part, taken.toFixed(1)]),
+      Object.entries(minutes).map(([part, taken]) => [part, taken.toFixed(1)]),
     ),
-    throughput: throughputTable(rows),
+    throughput: table(
+      ['a second', 'SQLite', 'PostgreSQL'],
+      ofCore.map((name) => [name, of(name, 'sqlite', perSecond), of(name, 'postgres', perSecond)]),
+    ),
     growth: growthTable(grown),
     cores: coresTable(cores),
   };
 }
 
-/** For the terminal. */
-export function printed(results: Results): string {
-  return Object.values(sectionsOf(results)).join('\n');
-}
-
 function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Results): string {
   const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
-  const count = (wanted: boolean | null) => goals.filter((holds) => holds === wanted).length;
+  const [reached, out, unknown] = [true, false, null].map((value) => goals.filter((holds) => holds === value).length);
   return `${dateOf(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
 Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
-Of ${goals.length} goals, ${count(true)} are reached, ${count(false)} are missed, and ${count(null)} cannot be told on this machine.\n`;
-}
-
-function dateOf(at: string): string {
-  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unknown} cannot be told on this machine.\n`;
 }
 
 export function rowTable(rows: readonly Row[]): string {
@@ -61,134 +69,73 @@ export function rowTable(rows: readonly Row[]): string {
     rows.map(({ name, database, goal, ratio, perSecond, p99 }) => [
       ...[name, nameOf(database), `**${ratio.median.toFixed(2)}**`],
       ...[goal === null ? '' : `≥ ${goal.toFixed(2)}${missed(ratio.median >= goal)}`, range(ratio)],
-      ...[whole(perSecond), `${p99.median.toFixed(1)} ms (${range(p99, 1)})`],
+      ...[count(perSecond.median), `${p99.median.toFixed(1)} ms (${range(p99, 1)})`],
     ]),
   );
 }
 
 function figureTable(figures: readonly Figure[]): string {
-  return table(
-    ['', 'database', 'goal', 'measured'],
-    figures.map(({ name, database, goal, value, holds }) => [name, nameOf(database), `${goal}${missed(holds)}`, value]),
-  );
+  const lines = figures.map(({ name, database, goal, value, holds }) => [name, nameOf(database), `${goal}${missed(holds)}`, value]);
+  return table(['', 'database', 'goal', 'measured'], lines);
 }
-
-/** The rows of both databases side by side. */
-function summaryTable(rows: readonly Row[]): string {
-  const of = (name: string, database: string) => {
-    const row = rows.find((one) => one.name === name && one.database === database);
-    return row ? [whole(row.perSecond), row.ratio.median.toFixed(2)] : ['', ''];
-  };
-  return table(
-    ['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'],
-    ['place', 'cancel', 'refuse a revoked key'].map((name) => [name, ...of(name, 'sqlite'), ...of(name, 'postgres')]),
-  );
-}
-
-function throughputTable(rows: readonly Row[]): string {
-  const ofCore = [
-    'place',
-    thousandKeys,
-    'refuse a malformed key',
-    'refuse an unknown key',
-    'refuse a revoked key',
-    'cancel',
-    'place, straightforward',
-  ];
-  const of = (name: string, database: string) => rows.filter((row) => row.name === name && row.database === database);
-  return table(
-    ['a second', 'SQLite', 'PostgreSQL'],
-    ofCore.map((name) => [
-      name,
-      ...['sqlite', 'postgres'].map((database) =>
-        of(name, database)
-          .map(({ perSecond }) => whole(perSecond))
-          .join(),
-      ),
-    ]),
-  );
-}
-
-const micros = (cpu: Cpu<Spread>, part: keyof Cpu) => `${cpu[part].median.toFixed(1)} (${range(cpu[part], 1)})`;
 
 function cpuTable(rows: readonly Row[]): string {
+  const micros = (spread: Spread) => `${spread.median.toFixed(1)} (${range(spread, 1)})`;
   return table(
     ['CPU time a request, µs', 'database', 'main thread', 'rest of the process', 'PostgreSQL server'],
     rows.flatMap(({ name, database, cpu }) =>
-      cpu
-        ? [[name, nameOf(database), micros(cpu, 'main'), micros(cpu, 'rest'), cpu.postgres.median > 0 ? micros(cpu, 'postgres') : '']]
-        : [],
+      cpu ? [[name, nameOf(database), micros(cpu.main), micros(cpu.rest), cpu.postgres.median > 0 ? micros(cpu.postgres) : '']] : [],
     ),
   );
 }
 
 /** Each line is what its scope costs more than the one before. */
 function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
-  const lines = budget.map(({ name, cpu }, n) => {
-    const before = budget[n - 1]?.cpu;
-    const added = (part: 'main' | 'rest') => (cpu[part].median - (before?.[part].median ?? 0)).toFixed(1);
+  const onPostgres = rows.find(({ name, database }) => name === 'place' && database === 'postgres')?.cpu;
+  const all = [...budget, ...(onPostgres && budget.length > 0 ? [{ name: 'on PostgreSQL instead', cpu: onPostgres }] : [])];
+  const lines = all.map(({ name, cpu }, n) => {
+    const added = (part: keyof Cpu) => (cpu[part].median - (all[n - 1]?.cpu[part].median ?? 0)).toFixed(1);
     return [name, added('main'), added('rest'), cpu.main.median.toFixed(1), range(cpu.main, 1)];
   });
-  const place = rows.find(({ name, database }) => name === 'place' && database === 'postgres')?.cpu;
-  const last = budget.at(-1)?.cpu;
-  if (place && last) {
-    const more = (part: 'main' | 'rest') => (place[part].median - last[part].median).toFixed(1);
-    lines.push(['on PostgreSQL instead', more('main'), more('rest'), place.main.median.toFixed(1), range(place.main, 1)]);
-  }
   return table(['a placed call, µs', 'main thread', 'rest of the process', 'main thread, up to here', 'range'], lines);
 }
 
 function growthTable(grown: readonly Grown[]): string {
-  const each = ({ place, refuse, cancel }: Grown) => [place, refuse, cancel].map((spread) => `${whole(spread)} (${wholeRange(spread)})`);
   return table(
     ['keys, and as many calls', 'database', 'place', 'refuse an unknown key', 'cancel'],
-    grown.map((row) => [row.size.toLocaleString('en'), nameOf(row.database), ...each(row)]),
+    grown.map(({ size, database, place, refuse, cancel }) => [count(size), nameOf(database), ...[place, refuse, cancel].map(counts)]),
   );
 }
 
-function coresTable(cores: readonly Cores[]): string {
+function coresTable(all: readonly Cores[]): string {
   return table(
     ['cores', 'placed calls a second', 'range', 'processors busy'],
-    cores.map(({ cores: count, perSecond, busy }) => [
-      String(count),
-      whole(perSecond),
-      wholeRange(perSecond),
-      `${Math.round(busy.median * 100)} %`,
+    all.map(({ cores, perSecond: { median, min, max }, busy }) => [
+      ...[String(cores), count(median), `${count(min)} to ${count(max)}`, `${Math.round(busy.median * 100)} %`],
     ]),
   );
 }
 
 export function soakSection({ at, commit, database, minutes, memory, otherLoad }: Soak): string {
   const { slope, min, max, most, isFlat, warmUpMinutes } = memory;
-  const median = (of: (one: Soak['minutes'][number]) => number) =>
-    minutes.map(of).toSorted((one, other) => one - other)[Math.floor(minutes.length / 2)] ?? Number.NaN;
-  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${Math.round(median(({ perSecond }) => perSecond)).toLocaleString('en')} requests a second.
+  const median = (name: 'perSecond' | 'p99') => spreadOf(minutes.map((minute) => minute[name])).median;
+  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests a second.
 Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it is never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
-p99 ${median(({ p99 }) => p99).toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
+p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
 }
 
 export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
   const most = Math.max(...runs.map(({ memory }) => memory));
   const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
-  return `${table([`a file of ${thousands(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
+  return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
 ${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core beside it: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
 }
 
 export function poolersSection({ at, machine, database, pooler, rows }: Poolers): string {
-  const cells = (way: string) =>
-    operations.flatMap((operation) => {
-      const row = rows.find(({ name }) => name === `${operation}, ${way}`);
-      return row ? [`${whole(row.perSecond)} (${wholeRange(row.perSecond)})`, `${row.p99.median.toFixed(1)} ms`] : ['', ''];
-    });
-  const head = ['', ...operations.flatMap((operation) => [`${operation}, a second`, 'p99'])];
-  return `${table(
-    head,
-    ways.map((way) => [way, ...cells(way)]),
-  )}
+  const cells = (name: string) =>
+    rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
+  const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
+  return `${table(['', 'place, a second', 'p99', 'cancel, a second', 'p99'], lines)}
 ${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
-}
-
-function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 }

@@ -5,54 +5,53 @@ import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
-import { cleanUp } from '../../test/support/clean-up.ts';
-import { databaseKinds } from '../../test/support/databases.ts';
-import { createKey, signIn } from '../../test/support/tenants.ts';
-import { openStage, type Stage } from './environment.ts';
+import { createKey, databaseKinds, leave, openStage, type Stage, signIn } from './environment.ts';
+import { useFolder } from './processes.ts';
 import { spreadOf } from './spread.ts';
 
 const { values } = parseArgs({ options: { requests: { type: 'string', default: '5000' } } });
+const requests = Number(values.requests);
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
+useFolder();
 try {
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
-    process.stdout.write(`${kind}\n${await compare(stage, Number(values.requests))}\n`);
+    process.stdout.write(`${kind}\n${await compare(stage, await refusedKeys(stage))}\n`);
     await stage.close();
   }
 } finally {
   agent.destroy();
-  await cleanUp();
+  await leave();
 }
 
 /** Keys that are refused, by the reason. */
-async function refused({ core, direct, tenants, unknown, revoked }: Stage): Promise<Map<string, string>> {
-  const expired = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-  await direct.storage.database.write('api_keys').where({ id: expired.id }).update({ expires_at: 1 });
-  const orphaned = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
-  await deleteUser(direct.ports, operator, tenants.users.teammate, false);
-  return new Map([
+async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
+  const expired = await createKey(core, await signIn(core, 'oda'));
+  await storage.database.write('api_keys').where({ id: expired.id }).update({ expires_at: 1 });
+  const orphaned = await createKey(core, await signIn(core, 'tom'));
+  await deleteUser(ports, operator, tenants.users.tom, false);
+  return [
     ['unknown', unknown[0] ?? ''],
     ['revoked', revoked[0] ?? ''],
     ['expired', expired.keyValue],
     ['of a deleted user', orphaned.keyValue],
     ['malformed', 'svc_sk_live_nonsense'],
-  ]);
+  ];
 }
 
-async function compare(stage: Stage, requests: number): Promise<string> {
-  const keys = [...(await refused(stage))];
+async function compare({ core, path }: Stage, keys: readonly [string, string][]): Promise<string> {
   const times = new Map(keys.map(([reason]) => [reason, [] as number[]]));
   for (let n = 0; n < requests * keys.length; n++) {
     const [reason = '', key = ''] = keys[Math.floor(Math.random() * keys.length)] ?? [];
-    const taken = await timeOf(stage.core.url + stage.path, key);
+    const taken = await timeOf(core.url + path, key);
     // The first ones warm things up.
     if (n > requests) times.get(reason)?.push(taken);
   }
   const reference = times.get('unknown') ?? [];
   const lines = [...times].map(([reason, taken]) => {
-    const { median } = spreadOf(taken);
-    return `  ${reason.padEnd(18)} ${(median * 1_000).toFixed(1)} µs, z ${rankTest(taken, reference).toFixed(1)} against unknown`;
+    const median = `${(spreadOf(taken).median * 1_000).toFixed(1)} µs`;
+    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(taken, reference).toFixed(1)} against unknown`;
   });
   return lines.join('\n');
 }

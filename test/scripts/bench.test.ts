@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { otherLoadOf, readingOf, sustained } from '../../scripts/bench/load-guard.ts';
-import { fillIn } from '../../scripts/bench/pages.ts';
 import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
+import { fillIn } from '../../scripts/bench/results.ts';
 import { memoryOver } from '../../scripts/bench/soak.ts';
 import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
 import { rowTable, soakSection } from '../../scripts/bench/tables.ts';

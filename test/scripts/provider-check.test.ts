@@ -2,8 +2,8 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
-import { freePort } from '../support/postgres.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 type Ended = { code: number; stdout: string; stderr: string };

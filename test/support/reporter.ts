@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import Mocha from 'mocha';
 
-/** The usual report, plus the failures, the counts and the seconds per file for `scripts/check.ts`. */
+/** The usual report, plus the failures, the counts and the seconds per file for `test/check.ts`. */
 class CountingReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);

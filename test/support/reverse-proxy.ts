@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../scripts/support/postgres.ts';
 import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
-import { freePort } from './postgres.ts';
 
 /** The ports of the two cores, each on a loopback address of its own. */
 export type CorePorts = { port: number; managementPort: number };

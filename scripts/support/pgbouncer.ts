@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { atTheEnd } from './clean-up.ts';
-import { freshDirectory } from './databases.ts';
 import { freePort } from './postgres.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
@@ -21,7 +20,7 @@ export async function startPgBouncer(
 ): Promise<Pooler | null> {
   if (spawnSync('pgbouncer', ['--version']).error) return null;
   const target = new URL(database);
-  const directory = freshDirectory();
+  const directory = mkdtempSync(join(tmpdir(), 'callkey-pgbouncer-'));
   const port = await freePort();
   const file = join(directory, 'pgbouncer.ini');
   const name = target.pathname.slice(1);
@@ -43,7 +42,11 @@ export async function startPgBouncer(
   if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);
   chmodSync(file, 0o600);
   const child = spawn('pgbouncer', [file], { ...nobody, stdio: ['ignore', 'ignore', 'pipe'] });
-  atTheEnd(() => child.kill('SIGKILL'));
+  const end = () => {
+    child.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once('exit', end);
   const ended = once(child, 'exit');
   const said: string[] = [];
   const up = new Promise<void>((resolve) => {
@@ -60,7 +63,8 @@ export async function startPgBouncer(
   return {
     url: Object.assign(new URL(database), { hostname: '127.0.0.1', port: String(port) }).href,
     async stop() {
-      child.kill('SIGKILL');
+      process.off('exit', end);
+      end();
       await ended;
     },
   };

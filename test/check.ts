@@ -8,11 +8,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from '../test/support/clean-up.ts';
-import { bareEnvironment } from '../test/support/commands.ts';
-import { whyNoElectron } from '../test/support/electron-runtime.ts';
-import { sharedPostgres } from '../test/support/postgres.ts';
-import { makeTemplates } from '../test/support/templates.ts';
+import { sharedPostgres } from '../scripts/support/postgres.ts';
+import { cleanUp } from './support/clean-up.ts';
+import { bareEnvironment } from './support/commands.ts';
+import { whyNoElectron } from './support/electron-runtime.ts';
+import { makeTemplates } from './support/templates.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);

@@ -3,13 +3,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from '../test/support/clean-up.ts';
-import { buildConsole } from '../test/support/electron.ts';
-import { openInElectron, walkThrough } from '../test/support/screen-walkthrough.ts';
+import { cleanUp } from '../support/clean-up.ts';
+import { buildConsole } from '../support/electron.ts';
+import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
 const shown = new Set(['api-keys', 'api-key-details', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
-const target = folder ?? fileURLToPath(new URL('../desktop/screenshots', import.meta.url));
+const target = folder ?? fileURLToPath(new URL('../../desktop/screenshots', import.meta.url));
 const zooms = folder === undefined ? [1] : [1, 2];
 
 mkdirSync(target, { recursive: true });

@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from '../test/support/clean-up.ts';
-import { freshDirectory } from '../test/support/databases.ts';
-import { buildConsole, consoleArgs, consoleEnvironment } from '../test/support/electron.ts';
-import { electronFile } from '../test/support/electron-runtime.ts';
-import { spreadOf } from './bench/spread.ts';
+import { spreadOf } from '../../scripts/bench/spread.ts';
+import { cleanUp } from '../support/clean-up.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { buildConsole, consoleArgs, consoleEnvironment } from '../support/electron.ts';
+import { electronFile } from '../support/electron-runtime.ts';
 import { type Marks, stages } from './first-paint-marks.ts';
 
 const goalMs = 1_000;

@@ -1,0 +1,119 @@
+import { ask, cancelsPerSecond, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
+import { busyDuring } from './load-guard.ts';
+import { type Cpu, cpuSpreadOf, hasProc, loadWithCpu } from './proc.ts';
+import { startCore, startServer } from './processes.ts';
+import { cancelling, placing } from './requests.ts';
+import { inTurn, repeat, type Spread, spreadsOf } from './spread.ts';
+import type { Say, Scale } from './workloads.ts';
+import { load } from './wrk.ts';
+
+export const operations = ['place', 'refuse', 'cancel'] as const;
+
+/** What a core does in a second with so many keys and as many calls in its tables. */
+export type Grown = { database: DatabaseKind; size: number } & Record<(typeof operations)[number], Spread>;
+
+/** How long the list of the newest 500 keys takes, in ms, of 500 and of a million. */
+export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
+
+/** In seconds: refused and cancelled calls vary less than placed ones. */
+const shortLoad = 1;
+
+/** A database of each size. */
+export function openFilled(kind: DatabaseKind, { sizes, rounds }: Scale, say: Say): Promise<Stage[]> {
+  return repeat(sizes.length, async (n) => {
+    const start = performance.now();
+    const stage = await openStage(kind, sizes[n]);
+    await stage.queue((rounds + 1) * shortLoad);
+    say(`${kind}: ${sizes[n]} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
+    return stage;
+  });
+}
+
+/** Measures the sizes in turn, and closes them. */
+export async function grow(
+  stages: readonly Stage[],
+  { sizes, seconds, rounds }: Scale,
+  say: Say,
+): Promise<{ grown: Grown[]; lists: Lists[] }> {
+  const all = await inTurn(stages, rounds + 1, async ({ kind, core, path, keys, key, unknown }, round) => {
+    const { perSecond: place } = await load(placing(core.url, path, keys), seconds);
+    const { perSecond: refuse } = await load(placing(core.url, path, unknown, 0), shortLoad);
+    const { perSecond: cancel } = await load(cancelling(core.url, path, key), shortLoad, round * shortLoad * cancelsPerSecond);
+    say(`round ${round}: ${kind}: ${[place, refuse, cancel].map((one, n) => `${operations[n]} ${Math.round(one)}/s`).join(', ')}`);
+    return { place, refuse, cancel };
+  });
+  const listed = stages[1] && (await listKeys(stages[1], rounds));
+  for (const stage of stages) await stage.close();
+  const grown = all.map(({ item, found }, n) => ({
+    ...{ database: item.kind, size: sizes[n] ?? 0 },
+    // In the first round, code and caches get warm.
+    ...spreadsOf(found.slice(1), operations),
+  }));
+  return { grown, lists: listed ? [listed] : [] };
+}
+
+/** Lists the keys of the partner with so many of them, and of another one, who is given 500, on the same core. */
+async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
+  await insertKeys(storage.database, 500, tenants.users.oda, tenants.otherAccount);
+  const cookies = { of500: await signIn(core, 'otto'), ofMillion: await signIn(core, 'pat') };
+  const timeOf = async (cookie: string) => {
+    const from = performance.now();
+    await (await ask(core, 'GET', '/console/api-keys', cookie)).text();
+    return performance.now() - from;
+  };
+  const taken = await repeat(10 * rounds, async () => ({ of500: await timeOf(cookies.of500), ofMillion: await timeOf(cookies.ofMillion) }));
+  return { database: kind, ...spreadsOf(taken.slice(rounds), ['of500', 'ofMillion']) };
+}
+
+/** What so many cores on one PostgreSQL do together, and how busy they keep the processors, from 0 to 1. */
+export type Cores = { cores: number; perSecond: Spread; busy: Spread };
+
+/** One, two and four cores on one PostgreSQL, with 64 connections to each. */
+export async function severalCores(stage: Stage, { rounds, seconds }: Scale): Promise<Cores[]> {
+  const cores = [stage.core, ...(await Promise.all([1, 2, 3].map(() => startCore(stage.database))))];
+  const together = async (count: number) => {
+    const loads = cores.slice(0, count).map(({ url }) => load(placing(url, stage.path, stage.keys), seconds));
+    return (await Promise.all(loads)).reduce((sum, { perSecond }) => sum + perSecond, 0);
+  };
+  await together(4);
+  const all = await inTurn([1, 2, 4], rounds, async (count) => {
+    const { result: perSecond, busy } = await busyDuring(() => together(count));
+    return { perSecond, busy };
+  });
+  await Promise.all(cores.slice(1).map((core) => core.stop()));
+  return all.map(({ item, found }) => ({ cores: item, ...spreadsOf(found, ['perSecond', 'busy']) }));
+}
+
+/** What a request costs a server that does so much of the core's work. Each scope has all of the one before it. */
+export type Scope = { name: string; cpu: Cpu<Spread> };
+
+/** The values of SCOPE that `servers/scope.ts` knows, each with what it adds. */
+const scopes = {
+  http: 'HTTP: node:http answers at once',
+  koa: 'Koa',
+  body: 'body: read and parsed',
+  key: 'key: its form and digest',
+  schema: 'schema of the body',
+  core: 'answer: routes, request id, metrics, the answer itself',
+};
+
+/** The scopes, measured in turn, and last the whole core. Empty if the system doesn't tell of CPU times. */
+export async function measureBudget(stage: Stage, { rounds, seconds, warmUp }: Scale): Promise<Scope[]> {
+  if (!hasProc) return [];
+  const partial = await Promise.all(
+    Object.entries(scopes).map(async ([scope, name]) => {
+      return { name, server: await startServer('servers/scope.ts', { SCOPE: scope, DATABASE_URL: stage.database }) };
+    }),
+  );
+  const scoped = [...partial, { name: 'statement: batches, and the database client', server: stage.core }];
+  const target = (url: string) => placing(url, stage.path, stage.keys);
+  for (const { server } of scoped) await load(target(server.url), warmUp);
+  const all = await inTurn(scoped, rounds, ({ server: { url, pid } }) =>
+    loadWithCpu(target(url), seconds, { pid, postgres: stage.postgres }),
+  );
+  for (const { server } of partial) await server.stop();
+  return all.flatMap(({ item: { name }, found }) => {
+    const cpu = cpuSpreadOf(found);
+    return cpu ? [{ name, cpu }] : [];
+  });
+}

@@ -1,0 +1,16 @@
+import type { Ports } from '../../core/domain/ports.ts';
+import { argon2Passwords } from '../../core/server/passwords.ts';
+import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
+import type { DatabaseLocation } from '../../core/storage/engine/database.ts';
+import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
+
+/** Brings a database to the current schema, and opens it for scripts that fill or measure it without a core. */
+export async function openPorts(location: DatabaseLocation): Promise<{ ports: Ports; storage: Storage }> {
+  const storage = openStorage(location, systemClock, unobserved);
+  await storage.migrate();
+  const ports = {
+    ...{ clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
+    ...{ stores: storage.stores, throttle: storage.throttle, maxActiveKeys: 1_000, onOutcome: () => undefined },
+  };
+  return { ports, storage };
+}
