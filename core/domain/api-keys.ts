@@ -12,14 +12,14 @@ import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
 /**
- * What storage knows a key value or a session id by. One round of SHA-256 is enough for a secret of full entropy, and a salt would rule the
- * look-up by index out.
+ * Storage knows a key value or session ID only by this digest. One round of SHA-256 is enough for a secret with full entropy, and a salt
+ * would make it impossible to look up the digest in an index.
  */
 export function digestOf(secret: string): Digest {
   return hash('sha256', secret, 'hex');
 }
 
-/** Creates a key in the viewer's own scope. Only the answer has the key value: storage has its digest. */
+/** Creates a key in the viewer's own scope. Only the response contains the key value; storage has its digest. */
 export async function createApiKey(
   ports: Ports,
   viewer: Viewer,
@@ -55,18 +55,18 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** @param olderThan the id of a key: lists those after it. A list without it never has more than the newest ones. */
+/** @param olderThan the ID of a key: lists the keys after it. Without it, the list contains only the newest keys. */
 export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const visibility = scopeOf(viewer).apiKeys;
   const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
   return ports.stores.apiKeys.list(visibility, limits.listedApiKeys, last);
 }
 
-/** How many keys a look through all of them reads at once. */
+/** A search through all keys reads this many at a time. */
 const readAtOnce = 1_000;
 
 /**
- * For the operator: the newest keys whose name contains a text, and how many there are.
+ * For the operator: returns the newest keys whose name contains a text, and their number.
  *
  * @param limit null for all of them
  */
@@ -94,7 +94,7 @@ export async function listAllApiKeys(
 
 export type KeyDetails = ApiKeyDetails & { usage: { day: string; placed: number; cancelled: number }[]; activity: ListedEvent[] };
 
-/** A key with its use on the last days of a zone, and the newest events about it. */
+/** A key with its use on the last days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
   const scope = scopeOf(viewer);
   const { apiKeys, activity } = ports.stores;
@@ -110,13 +110,13 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events };
 }
 
-/** What a revoke would change. */
+/** The effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
   const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
   return { apiKey, queuedCalls: await ports.stores.apiKeys.countQueuedCalls(apiKey.id) };
 }
 
-/** Takes effect at the very next request, in every process: see storage/authorization.ts. */
+/** Takes effect at the very next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
   await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
@@ -134,7 +134,7 @@ export async function revokeVisible(
   return apiKey;
 }
 
-/** Revokes what is visible of these keys, in one transaction. `gone` are the others, and those that somebody else revoked first. */
+/** Revokes the visible keys among these, in one transaction. `gone` lists the others, and those that someone else revoked first. */
 export async function revokeApiKeys(
   ports: Ports,
   viewer: Viewer,
@@ -155,14 +155,15 @@ function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], can
   return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
 }
 
-/** @returns the visible key that has this digest */
+/** @returns the visible key with this digest */
 export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Promise<ApiKey | null> {
   return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
 }
 
 async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
   const apiKey = await ports.stores.apiKeys.find(visibility, id);
-  // One answer for a key that the viewer must not see and for none: a viewer must not learn which ids exist.
+  // The response is the same for a key that the viewer can't see and for one that doesn't exist, so that a viewer doesn't learn which IDs
+  // exist.
   if (!apiKey) throw noSuchKey();
   return apiKey;
 }

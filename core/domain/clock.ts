@@ -7,18 +7,19 @@ import type { Clock, ClockStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 
 /**
- * How long no core may have run before an administrator has to confirm the clock: longer than weekends and holidays, so that nobody is asked
- * after those. A database cannot tell a longer pause from a clock that is ahead.
+ * If no core has run for longer than this, an administrator has to confirm the clock. It's longer than weekends and holidays, so that no
+ * one has to do this after those. A database can't tell a longer pause from a clock that's ahead.
  */
 export const longestPause = Duration.fromObject({ days: 7 });
-/** In ms: how often cores record the time. */
+/** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
 /** What the clock is ahead of, and by how many ms. */
 export type ClockDoubt = { than: 'recorded' | 'server'; at: number; aheadBy: number };
 
 /**
- * Whether a clock is too far ahead to end calls or erase data by it: neither can be undone. A clock that is behind does neither too early.
+ * Whether a clock is too far ahead to end calls or erase data, neither of which can be undone. A clock that's behind doesn't do either too
+ * early.
  *
  * @param now in epoch milliseconds
  */
@@ -28,7 +29,7 @@ export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['r
   return null;
 }
 
-/** Says what is wrong, and what to do. @param acceptCommand how a person confirms the clock */
+/** Says what's wrong, and what to do. @param acceptCommand confirms the clock */
 export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: string): string {
   const what = `This machine's clock is ${inWords(aheadBy)} ahead of`;
   const held = 'No calls will be dialed or ended, and nothing will be erased, until you set';
@@ -44,18 +45,18 @@ function inWords(ms: number): string {
 }
 
 export type ClockWatch = {
-  /** Whether calls may be ended and data erased by this instant, in epoch milliseconds. Asks the database if the last look was long ago. */
+  /** Whether calls may be ended and data erased at this time. Queries the database if the last check was long ago. */
   isTrusted(now: number): Promise<boolean>;
-  /** Looks, and records the time if it is trusted. */
+  /** Checks the clock, and records the time if it's trusted. */
   look(now: number): Promise<boolean>;
-  /** What the last look found. */
+  /** The result of the last check. */
   doubt(): ClockDoubt | null;
 };
 
 /** @param onChange called when a doubt begins, and with null when it ends */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
-  /** A clock that has stepped further since the last look is looked at again. */
+  /** If the clock has jumped further since the last check, it's checked again. */
   let trusted = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
 
   async function look(now: number): Promise<boolean> {
@@ -79,16 +80,16 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
   };
 }
 
-/** @throws Problem `conflict` if nothing may be ended or erased by this clock */
+/** @throws Problem `conflict` if nothing may be ended or erased with this clock */
 export async function requireTrustedClock(store: ClockStore, clock: Clock, acceptCommand: string): Promise<void> {
   const doubt = doubtOf(await store.read(), clock.millis());
   if (doubt) throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
 }
 
 /**
- * An administrator says that the clock is right, however far it is ahead.
+ * Records that an administrator has confirmed the clock, however far it's ahead.
  *
- * @returns the time by it
+ * @returns the confirmed time
  * @throws Problem `conflict` if PostgreSQL's clock contradicts it
  */
 export async function acceptClock(ports: Ports, actor: Actor, acceptCommand: string): Promise<DateTime> {

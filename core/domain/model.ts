@@ -6,20 +6,20 @@ export type Account = Named & { partnerId: string };
 
 export type Campaign = Named & { account: Named };
 
-/** A partner, account or campaign as those see it who manage it, with the one above it. */
+/** A partner, account or campaign for those who manage it, along with its parent. */
 export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
 export type ManagedCampaign = Named & { account: Named; partner: Named };
 
-/** `externalId` is what an import has named it by; null without one. */
+/** `externalId` comes from an import; otherwise null. */
 export type ExternalNamed = Named & { externalId: string | null };
 
-/** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the one above the account. */
+/** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the account's partner. */
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string; partnerName: string };
 
 /**
- * Someone who signs in. An account user has an account; a partner user has a partner and may be tied to one account of it; a staff user has
- * neither.
+ * Someone who signs in. An account user has an account; a partner user has a partner and may be tied to one of its accounts; a staff user
+ * has neither.
  */
 export type User = {
   id: string;
@@ -35,7 +35,7 @@ export type Viewer = User & { tenancy: Tenancy | null };
 
 export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; disabledAt: DateTime | null; apiKeys: number };
 
-/** What a deletion of a user would delete, too: their keys, the newest first, and the number of their sessions. */
+/** What deleting a user would also delete: the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
 export type EndangeredKey = { id: string; name: string; createdAt: DateTime; lastUsedAt: DateTime | null; queuedCalls: number };
 
@@ -43,7 +43,7 @@ export type UserInput = { email: string; name: string; userType: UserType; accou
 export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
 
-/** An argon2id hash. `expiresAt` limits a password that someone else chose; it is null for one that the user chose. */
+/** An argon2id hash. `expiresAt` limits a password that someone else chose; it's null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: DateTime | null };
 
 export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null; disabledAt: DateTime | null };
@@ -56,10 +56,10 @@ export type Session = {
   lastSeenAt: DateTime;
 };
 
-/** The scope in which a key was created: a partner, or an account with the partner above it. */
+/** The scope in which a key was created: a partner, or an account with its partner. */
 export type OwningScope = { accountId: string | null; partnerId: string };
 
-/** Who created a key. While they are disabled, it is refused. */
+/** The user who created a key. While they're disabled, the key is refused. */
 export type KeyOwner = Named & { email: string; isDisabled: boolean };
 
 export type ApiKey = {
@@ -73,25 +73,25 @@ export type ApiKey = {
   expiryTimeZone: string | null;
 };
 
-/** An account, or a partner with all accounts beneath it. */
+/** An account, or a partner with all its accounts. */
 export type Place = Named & { kind: TenancyKind };
 
-/** A key with the scope that it was created in, and the one that it reaches now. */
+/** A key with the scope in which it was created, and the one that it has access to now. */
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
 
-/** How many calls a key placed and cancelled in the quarter of an hour that begins at `quarterAt`, in epoch milliseconds. */
+/** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`. */
 export type KeyUsage = { quarterAt: number; placed: number; cancelled: number };
 
-/** How many calls that were placed in that quarter of an hour are in a state. */
+/** How many calls placed in that quarter-hour are in a state. */
 export type CallCount = { quarterAt: number; state: CallState; calls: number };
 
-/** A SHA-256, as 64 lower-case hexadecimal digits: of a key value or a session id, which storage never holds themselves. */
+/** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
 
-/** The key of a request. The request must be answered by `deadline`, in milliseconds of `performance.now()`. */
+/** The key of a request. The response is due by `deadline`, in milliseconds of `performance.now()`. */
 export type Caller = { digest: Digest; deadline: number };
 
-/** A placed call, as storage keeps it. Instants are epoch milliseconds. */
+/** A placed call, as it's stored. */
 export type NewCall = {
   contactId: string;
   requestId: string;
@@ -103,10 +103,10 @@ export type NewCall = {
   notAfter: number | null;
 };
 
-/** The two names of a call. */
+/** The two identifiers of a call. */
 export type CallReference = { contactId: string } | { requestId: string };
 
-/** A call that the dialer has claimed until `leaseUntil`. Instants are epoch milliseconds. */
+/** A call that the dialer has claimed until `leaseUntil`. */
 export type ClaimedCall = {
   contactId: string;
   requestId: string;
@@ -121,9 +121,9 @@ export type ClaimedCall = {
   firstAttemptAt: number;
   /** The provider that has the call, or may have it. */
   provider: string;
-  /** Counts the claims of this call. Storage ignores what an earlier claim reports. */
+  /** Counts the claims of this call. Storage ignores results of an earlier claim. */
   attempt: number;
-  /** How far the hand-off has come: see call-states.ts. */
+  /** The progress of the hand-off: see call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
   leaseUntil: number;
 };
@@ -138,16 +138,16 @@ export type ListedCall = {
   placedAt: DateTime;
   dialedAt: DateTime | null;
   endedAt: DateTime | null;
-  /** The key that placed it, revoked or not; null if the viewer does not see that key. */
+  /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
   campaign: Named;
 };
 
-/** What storage knows a call by. */
+/** The columns that identify a call in storage. */
 export type CallKey = { campaignId: string; contactId: string };
 
-/** All that the service knows of a call to a person. */
+/** Everything that's stored about a call to a person. */
 export type ContactCall = CallKey & {
   campaignName: string;
   accountName: string;
@@ -168,27 +168,27 @@ export type ContactCall = CallKey & {
 
 export type CallDetails = {
   call: ListedCall;
-  /** The contact's. */
+  /** The contact's time zone. */
   timeZone: string | null;
   variables: Readonly<Record<string, string>> | null;
   notBefore: DateTime | null;
   notAfter: DateTime | null;
   durationSeconds: number | null;
-  /** How many times a dialer has claimed it. */
+  /** How often a dialer has claimed the call. */
   attempts: number;
   firstAttemptAt: DateTime | null;
-  /** Null unless it waits for a dialer. */
+  /** Null unless the call waits for a dialer. */
   nextAttemptAt: DateTime | null;
-  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: DateTime | null;
 };
 
-/** A page of a list: what its items have to contain, and after which one it begins. */
+/** A page of a list: what its items must contain, and after which item it starts. */
 export type ListFilter = { search: string; cursor: string | null };
 
 /**
- * What happened from one instant until before another, in epoch milliseconds; null without an end. Identifiers sort by time, so those that can be
- * in the range are one stretch of an index; the instants decide.
+ * A range of time, from one instant until just before another; null without an end. IDs sort by time, so those that may be in the range are
+ * one range of an index; the times themselves decide.
  */
 export type InstantRange = { from: number | null; before: number | null; ids: { from: string | null; before: string | null } };
 
@@ -200,14 +200,14 @@ export type ActivityFilter = {
   /** Null for everyone; its `id` is null for the operator. */
   actor: { id: string | null } | null;
   action: string | null;
-  /** The id of what it was done to. */
+  /** The ID of the subject. */
   subject: string | null;
 };
 
-/** The oldest call of a stretch that was looked through; null if there are no older ones. */
+/** The oldest call in the part that was searched; null if there are no older ones. */
 export type StretchEnd = { contactId: string; placedAt: DateTime<true> } | null;
 
-/** The matching calls in a stretch. */
+/** The matching calls in one stretch. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
 
 export type AuditAction =
@@ -255,11 +255,11 @@ export type AuditSubject = Named & {
     | 'clock';
 };
 
-/** Who did what, when and from where. Never holds a secret. */
+/** Who did what, when and from where. Never contains a secret. */
 export type AuditEvent = {
   id: string;
   at: DateTime;
-  /** Null for the operator, on the machine itself. */
+  /** Null for the operator on the server itself. */
   actor: Named | null;
   action: AuditAction;
   subject: AuditSubject;
@@ -269,16 +269,16 @@ export type AuditEvent = {
   address: string;
 };
 
-/** The action is any text: an older or newer release may have written it. */
+/** The action can be any text, because an older or newer release may have written it. */
 export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
 
-/** An audit event with its place in the chain, as storage keeps it. `fields` are all that it says, in a fixed order. */
+/** An audit event with its place in the chain, as it's stored. `fields` contains everything that it says, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: number; fields: readonly (string | number | null)[] };
 
-/** Names a state of the chain: what comes up to it cannot change without changing the hash. */
+/** Identifies a state of the chain: nothing up to it can change without changing the hash. */
 export type Seal = { seq: number; hash: string };
 
-/** After how many days contact data of ended calls, and audit events, are erased; null keeps them. */
+/** The number of days after which the contact data of ended calls, and audit events, are erased; null keeps them. */
 export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
 
 /** Who acts, and from where. */
@@ -286,7 +286,7 @@ export type Actor = { who: Named | null; address: string };
 
 export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
 
-/** A partner, account, campaign or user of an import file. A field that its kind does not have is null. */
+/** A partner, account, campaign or user in an import file. Fields that its kind doesn't have are null. */
 export type ImportedThing = {
   externalId: string;
   id: string;
@@ -300,10 +300,10 @@ export type ImportedThing = {
 export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
 export type ImportChange = { thing: ImportedThing; event: AuditEvent };
 
-/** The provider takes no calls. Instants are epoch milliseconds. */
+/** The provider takes no calls. */
 export type DialerTrouble = {
-  /** Of the first hand-off that it didn't take. */
+  /** The time of the first hand-off that the provider didn't take. */
   since: number;
-  /** Why it didn't take the last one, without its own words: they may be about one call. */
+  /** Why the provider didn't take the last hand-off, without its own words, which may be about one call. */
   reason: string;
 };

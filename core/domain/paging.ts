@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 /** A page of items. `nextCursor` is null on the last one. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
-/** Ask storage for one row more than a page has: it tells whether there is a next page. */
+/** Query storage for one row more than a page has, to find out whether there's a next page. */
 export const rowsForPage = limits.page + 1;
 export const rowsForDirectoryPage = limits.directoryPage + 1;
 
@@ -23,7 +23,7 @@ export function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf:
   return { items, nextCursor: found.length > size && last !== undefined ? cursorOf(last) : null };
 }
 
-/** A place in a list that is ordered by time and id. It stays one when the item there is deleted. */
+/** A position in a list that's ordered by time and ID. It stays valid if the item there is deleted. */
 export type TimePosition = { at: number; id: string };
 
 export function timeCursor({ createdAt, id }: { createdAt: DateTime; id: string }): string {

@@ -52,28 +52,28 @@ import type { TimePosition } from './paging.ts';
 export type Clock = {
   /** The current instant, in UTC. */
   now(): DateTime<true>;
-  /** The same in epoch milliseconds, without the cost of a DateTime: key-authenticated requests ask for it by the thousand. */
+  /** The same in epoch milliseconds, without the cost of a DateTime, because key-authenticated requests call it thousands of times. */
   millis(): number;
 };
 
 export type Randomness = {
   /** Bytes from a cryptographic source. */
   bytes(size: number): Uint8Array;
-  /** A new identifier. It sorts after those of earlier milliseconds, so that tables grow at their end. */
+  /** A new ID. It sorts after those of earlier milliseconds, so that tables grow at their end. */
   id(): string;
-  /** A text that sorts before all identifiers made from this instant on, and after all made before; null if it's not known. */
+  /** A text that sorts before all IDs generated from this time on, and after all earlier ones; null if it's not known. */
   firstIdAt(millis: number): string | null;
 };
 
 export type Passwords = {
-  /** @returns an argon2id hash in PHC form */
+  /** @returns an argon2id hash in PHC format */
   hash(password: string): Promise<string>;
   /**
-   * Takes a place in the queue; looks the credentials up and verifies the password when its turn comes. Takes equally long if there are no
-   * credentials, so that the time does not tell which e-mail addresses exist.
+   * Waits for a turn in the queue, then looks up the credentials and verifies the password. Takes the same time if there are no
+   * credentials, so that the time doesn't reveal which email addresses exist.
    *
    * @returns the credentials, or null if the password is wrong
-   * @throws Problem `too-many-requests` if the queue is full, and others need the place more
+   * @throws Problem `too-many-requests` if the queue is full and others go first
    */
   verify(find: () => Promise<Credentials | null>, password: string, origin: PasswordOrigin): Promise<Credentials | null>;
 };
@@ -84,9 +84,9 @@ export type PasswordOrigin = { address: string; vouched: string | null };
 /** At most `most` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; most: number; window: number };
 
-/** Counts attempts, over all processes. Instants are epoch milliseconds. */
+/** Counts attempts, across all processes. */
 export type ThrottleStore = {
-  /** @returns when the last full counter among these opens again, at most a window ahead; null if none is full */
+  /** @returns when the last full counter among these opens again, at most one window ahead; null if none is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: number): Promise<number | null>;
   /** Counts in all of them or, if one is full, in none. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: number): Promise<boolean>;
@@ -100,54 +100,54 @@ export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
 
 export type ApiKeyStore = {
   /**
-   * @param mostActive keys that the creator may have which have not expired
-   * @returns false, and creates nothing, if they have so many; exact over all processes
+   * @param mostActive the maximum number of the creator's active keys
+   * @returns false, without creating the key, if the creator already has that many; exact across all processes
    */
   create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
-  /** How many keys of a user have not expired. */
+  /** The number of a user's active keys. */
   countActive(creatorId: string, at: DateTime): Promise<number>;
-  /** The newest first, ties broken by id; only those after this one in that order, if there is one. */
+  /** Newest first, ties broken by ID; if there's a cursor, only those after it in that order. */
   list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
-  /** The newest ids first, from after the cursor: for a look through all of them. */
+  /** Highest IDs first, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
-  /** The visible ones among these, in no order. */
+  /** The visible keys among these, in no particular order. */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
-  /** What the key did since an instant in epoch milliseconds, at most a minute behind. */
+  /** What the key has done since then, at most a minute behind. */
   usage(id: string, since: number): Promise<KeyUsage[]>;
   countQueuedCalls(id: string): Promise<number>;
   /**
-   * Revokes keys in one transaction, and passes over those that are already revoked.
+   * Revokes keys in one transaction, and skips those that are already revoked.
    *
-   * @param events for each key the one that its revocation leaves
-   * @returns the ids of the keys that it revoked
+   * @param events the event that each key's revocation leaves
+   * @returns the IDs of the keys that it revoked
    */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
-  /** Cancels the calls that a revoke or a deletion should have cancelled and did not, such as when its process died. @returns how many */
+  /** Cancels the calls that an interrupted revoke or deletion should have cancelled. @returns the number of calls */
   finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
-  /** Sums the kept counts of keys up, which grow by a row for each change on PostgreSQL. Housekeeping runs it. */
+  /** Adds up the stored counts of keys, to which PostgreSQL adds a row for each change. Housekeeping runs it. */
   compactCounts(): Promise<void>;
-  /** Keys by what is left of them: ended, at most 7 or 30 days, longer, for ever. */
+  /** The number of keys by the time left: expired, at most 7 or 30 days, longer, or without expiry. */
   countByDaysLeft(now: DateTime): Promise<Record<DaysLeft, number>>;
 };
 
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
-/** A key-authenticated request. `at` is in epoch milliseconds. */
+/** A key-authenticated request. */
 export type KeyedRequest = Caller & { campaignId: string; at: number };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
-/** Its end in epoch milliseconds, which never changes after creation; null without one. */
+/** When the key expires, which never changes after creation; null if it doesn't expire. */
 export type ActiveKey = { expiresAt: number | null };
 
 export type Placement =
   | { kind: 'placed' }
   | { kind: 'replayed'; contactId: string; placedAt: number }
   | { kind: 'request-id-conflict' }
-  /** Its `notAfter` has passed, and it repeats no call. */
+  /** The `notAfter` has passed, and it isn't a repeat. */
   | { kind: 'too-late' }
   | { kind: Refusal };
 
@@ -158,15 +158,15 @@ export type Cancellation =
   | { kind: Refusal };
 
 /**
- * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the statement
- * that inserts or cancels a call itself checks the key, its creator and the campaign. Concurrent requests share a statement.
+ * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the
+ * statement that inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
  *
- * A Problem says that nothing was placed or cancelled. If that is not known, `place` and `cancel` throw ResultUnknown.
+ * A Problem means that nothing was placed or cancelled. If that isn't known, `place` and `cancel` throw ResultUnknown.
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  /** @param key.address where the request comes from. @returns null for a key that is not active */
+  /** @param key.address where the request comes from. @returns null for a key that isn't active */
   findActive(key: Omit<KeyedRequest, 'campaignId'> & { address: string }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
@@ -174,189 +174,195 @@ export type CallStore = {
 export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /**
-   * The newest first, from after the cursor, up to `limit`. Looks for matches in a stretch of some thousand calls, so that each statement is
-   * short however many calls the campaign has.
+   * Newest first, after the cursor, at most `limit`. Searches a stretch of some thousand calls, so that each statement is short, however
+   * many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** How many calls match, if all do that were placed in the range; up to `most`. */
+  /** The number of matching calls, if all calls placed in the range match; at most `most`. */
   countPlaced(scope: CallScope, placed: InstantRange, most: number): Promise<number>;
-  /** How many calls match in a stretch like that of `list`, by the quarter of an hour in which they were placed. */
+  /** The number of matching calls in a stretch like that of `list`, by the quarter-hour in which they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
-  /** Whether the viewer sees the key, active or revoked. */
+  /** Whether the viewer can see the key, active or revoked. */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   /** @returns null if the campaign has no such call */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
-  /** The calls placed since an instant in epoch milliseconds. */
+  /** The calls placed since then. */
   summary(campaignId: string, since: number): Promise<CallCount[]>;
-  /** The same of some campaigns, counted by day. @param days their first instants, the oldest first */
+  /** The same for several campaigns, counted by day. @param days their first instants, oldest first */
   summaryOfAll(campaignIds: readonly string[], days: readonly number[]): Promise<CountOfCampaign[]>;
-  /** Sums the kept counts of ended calls up, which grow by a row for each call on PostgreSQL. Housekeeping runs it. */
+  /** Adds up the stored counts of ended calls, to which PostgreSQL adds a row for each call. Housekeeping runs it. */
   compactCounts(): Promise<void>;
 };
 
-/** Whose calls are listed: those of one campaign, of some, or of all that a viewer sees. */
+/** The campaigns whose calls are listed: one, several, or all that a viewer can see. */
 export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
 export type CountOfCampaign = CallCount & { campaignId: string };
 
-/** The result of one hand-off. `detail` may have the provider's own words, and `reason` has none of them. */
+/** The result of one hand-off. `detail` may contain the provider's own words; `reason` doesn't. */
 export type HandoffResult =
-  /** The provider has the call. It reports the outcome, or is asked to conclude it at `outcomeAt`. */
+  /** The provider has the call. It reports the outcome, or is asked for it at `outcomeAt`. */
   | { kind: 'taken'; outcomeAt?: number }
-  /** The provider refused the call for good. */
+  /** The provider refused the call permanently. */
   | { kind: 'rejected'; detail: string; reason: string }
-  /** The provider certainly does not have the call. `retryAfter` is in seconds. */
+  /** The provider definitely doesn't have the call. `retryAfter` is in seconds. */
   | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
-  /** The request was sent, and no answer came: the provider may have the call. */
+  /** The request was sent, but got no response, so the provider may have the call. */
   | { kind: 'answer-lost'; detail: string; reason: string };
 
 /** The service that makes phones ring. */
 export type Provider = {
   name: 'webhook' | 'simulated';
-  /** Whether two hand-offs under one id make one call. */
+  /** Whether two hand-offs with the same ID make only one call. */
   deduplicates: boolean;
-  /** Answers within `dialingLimits.answer`. */
+  /** Responds within `dialingLimits.answer`. */
   handOff(call: ClaimedCall): Promise<HandoffResult>;
   /** The outcome of a taken call whose `outcomeAt` has come; null if the provider should have reported it by now. */
   conclude(call: ClaimedCall): Conclusion | null;
 };
 
-/** Moves calls through their states: see call-states.ts. Instants are epoch milliseconds. */
+/** Moves calls through their states: see call-states.ts. */
 export type DialingStore = {
   /**
-   * Claims due calls until `leaseUntil`, the oldest first and evenly from all accounts that have any. Lapses calls whose time has passed
-   * undialed. No two claims of one call overlap, over all processes.
+   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts that have any. Lapses calls whose time has passed
+   * without being dialed. No two claims of a call overlap, across all processes.
    */
   claim(limit: number, provider: Provider['name'], now: number, leaseUntil: number): Promise<ClaimedCall[]>;
-  /** @returns false, and changes nothing, if another process has claimed the call since, or the call has ended */
+  /** @returns false, without any change, if another process has claimed the call since then, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
-  /** Ends a call that is being dialed, or is `unknown` and not erased. Changes no other. @returns null if there was no such hand-off */
+  /**
+   * Ends a call that's being dialed, or is `unknown` and not erased. Doesn't change any other. @returns null if there was no such hand-off
+   */
   reportOutcome(contactId: string, conclusion: Conclusion, now: number): Promise<'recorded' | 'not-needed' | null>;
-  /** Lapses calls whose `notAfter` has passed undialed, in short steps. @returns how many */
+  /** Lapses calls whose `notAfter` has passed without being dialed, in short steps. @returns the number of calls */
   lapse(now: number, signal?: AbortSignal): Promise<number>;
-  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns how many */
+  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns the number of calls */
   endForgotten(now: number, signal?: AbortSignal): Promise<number>;
   /**
-   * Makes calls due whose `due_at` only a clock that was ahead can have set: they would wait until the clock has caught up.
+   * Makes calls due whose `due_at` must come from a clock that was ahead. Otherwise, they'd wait until the clock catches up.
    *
-   * @returns how many
+   * @returns the number of calls
    */
   recoverFromClockStep(now: number, signal?: AbortSignal): Promise<number>;
-  /** Keeps, or with null forgets, that a core's provider takes no calls. @param core the name of its process */
+  /** Records, or with null clears, that a core's provider takes no calls. @param core the name of its process */
   noteTrouble(core: string, trouble: DialerTrouble | null, now: number): Promise<void>;
-  /** The oldest trouble that was noted since an instant. */
+  /** The oldest trouble recorded since then. */
   findTrouble(notedSince: number): Promise<DialerTrouble | null>;
-  /** Calls that wait for a dialer and are due, and since when the oldest is. */
+  /** The number of due calls that wait for a dialer, and since when the oldest has been due. */
   queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
 };
 
 export type RetentionStore = {
-  /** What a core has recorded last; null if none has. */
+  /** The last recorded settings; null if no core has recorded any. */
   recordedDays(): Promise<RetentionDays | null>;
-  /** @returns what was recorded before, if that differs */
+  /** @returns the previous settings, if they were different */
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
-  /** Counts calls that ended before this and still have contact data, and finds when the oldest of all those ended. */
+  /** Counts calls that ended before this and still have contact data, and finds when the oldest of all ended. */
   countErasable(endedBefore: DateTime): Promise<{ erasable: number; oldestEndedAt: DateTime | null }>;
-  /** Erases phone number, name, zone, variables and the provider's detail, in short steps. @returns of how many calls */
+  /** Erases phone number, name, time zone, variables and the provider's detail, in short steps. @returns the number of calls */
   erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
-  /** Deletes counts of what happened before an instant, in short steps: they are in no chart any more. @returns how many */
+  /** Deletes counts from before this time, in short steps, because no chart shows them any more. @returns the number of counts */
   forgetCounts(before: DateTime, signal?: AbortSignal): Promise<number>;
 };
 
 /** The chain of audit events: see audit-chain.ts. */
 export type AuditChainStore = {
-  /** Chains the events that are not yet, the oldest first, in short steps. @returns how many */
+  /** Chains the events that aren't chained yet, oldest first, in short steps. @returns the number of events */
   extend(signal?: AbortSignal): Promise<number>;
-  /** The newest event in the chain, the newest that was pruned, and how many are not chained yet. */
+  /** The newest event in the chain, the newest that was pruned, and the number of events that aren't chained yet. */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
-  /** Chained events in order, from after one number to another. */
+  /** Chained events in order, after one number and up to another. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
-  /** The instant of the oldest chained event, in epoch milliseconds. */
+  /** The time of the oldest chained event. */
   oldestAt(): Promise<number | null>;
-  /** Deletes the chain's oldest events, up to and with the one of this number, in short steps. @returns how many */
+  /** Deletes the chain's oldest events, up to and including this number, in short steps. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 
-/** The newest instant by a clock that was right, in epoch milliseconds: see clock.ts. */
+/** The latest time from a clock that was right: see clock.ts. */
 export type ClockStore = {
-  /** Null before a core has recorded one; `serverAt` is the database server's own clock, null on SQLite. */
+  /** Null until a core has recorded one; `serverAt` is the database server's own clock, null on SQLite. */
   read(): Promise<{ newestAt: number | null; serverAt: number | null }>;
-  /** Records an instant if it is newer. */
+  /** Records a time if it's later. */
   advance(now: number): Promise<void>;
-  /** Records an instant, newer or not. */
+  /** Records a time, whether it's later or not. */
   set(now: number): Promise<void>;
 };
 
-/** What the service knows of one phone number. */
+/** Everything that's stored about one phone number. */
 export type ContactStore = {
-  /** Its calls, the newest last. Reads all calls that there are, in short steps. */
+  /** Its calls, oldest first. Reads all calls, in short steps. */
   findCalls(phone: string): Promise<ContactCall[]>;
-  /** Cancels those that are queued, and erases all that have ended. Passes over those that are being dialed. */
+  /** Cancels the queued ones, and erases those that have ended. Skips those that are being dialed. */
   erase(calls: readonly CallKey[], at: DateTime): Promise<{ cancelled: number; erased: number }>;
 };
 
 export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
-  /** The newest first, from after the cursor. */
+  /** Newest first, after the cursor. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
-  /** How many match, up to `most`. */
+  /** The number of matches, at most `most`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
-  /** The people who did something, under their latest names, and what. */
+  /** The users who did something, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (Named | null)[]; actions: string[] }>;
-  /** The visible events about a key, the newest first. */
+  /** The visible events about a key, newest first. */
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };
 
 export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };
 
-/** Knows sessions by the digest of their id. */
+/** Identifies sessions by the digest of their ID. */
 export type SessionStore = {
-  /** @returns false, and starts none, if the user no longer has that password hash, or is disabled */
+  /** @returns false, without starting a session, if the user no longer has that password hash or is disabled */
   start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
-  /** Changes an existing session only: a slow request must not bring a deleted session back. */
+  /** Changes only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: DateTime): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
-  /** @returns how many there were */
+  /** @returns the number of sessions */
   endAll(userId: string, event: AuditEvent): Promise<number>;
-  /** Deletes sessions that started, or were last seen, out of bounds. */
+  /** Deletes sessions that started, or were last seen, outside these limits. */
   sweep(bounds: SessionBounds): Promise<void>;
 };
 
 export type UserStore = {
   count(): Promise<number>;
-  /** Visible users whose name or email address contains the text, the oldest first. */
+  /** Visible users whose name or email address contains the text, oldest first. */
   list(visibility: UserVisibility | { kind: 'all' }, search: string, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
   find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
-  /** The user's keys, the newest first, and the number of their sessions. */
+  /** The user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
-  /** @throws Problem `conflict` if the e-mail address is taken */
+  /** @throws Problem `conflict` if the email address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;
   /**
    * Ends the user's sessions except `keep`.
    *
    * @param replacing the hash that the user must still have; null for any
-   * @returns false, and changes nothing, if the user has another hash, or `keep` has ended
+   * @returns false, without any change, if the user has a different hash or `keep` has ended
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
-  /** Changes name and place; the user's keys follow: what they have access to at once, the lists of more than a thousand in steps. @returns false if there is no such user */
+  /**
+   * Changes name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in steps. @returns false
+   * if the user doesn't exist
+   */
   change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
   /**
-   * Keeps the user and their keys out, and ends their sessions; null lets them in again.
+   * Refuses the user and their keys, and ends the user's sessions; null re-enables them.
    *
-   * @returns how many sessions it ended, or null if the user was so before, or there is none
+   * @returns the number of sessions it ended, or null if nothing changed or the user doesn't exist
    */
   setDisabled(userId: string, disabledAt: DateTime | null, event: AuditEvent): Promise<number | null>;
   /**
-   * Deletes the user with keys and sessions: at once for all who ask. The rows of more than a thousand keys go later, in steps.
+   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the rest of their rows are
+   * deleted later, in steps.
    *
-   * @returns how many of each, or null if there is no such user
+   * @returns the numbers, or null if the user doesn't exist
    */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
-  /** Takes away what is left of deleted users, in short steps. @returns how many keys */
+  /** Deletes what's left of deleted users, in short steps. @returns the number of keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
-  /** Has the keys of users who were moved follow them in lists, in short steps. @returns how many keys */
+  /** Moves the keys of users who were moved to the right lists, in short steps. @returns the number of keys */
   finishMoves(signal: AbortSignal): Promise<number>;
 };
 
@@ -367,24 +373,24 @@ export type TenancyStore = {
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
-  /** All of them, ordered by name; for the operator. */
+  /** All of them, sorted by name, for the operator. */
   allPartners(): Promise<ExternalNamed[]>;
   allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
   allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
-  /** Ordered by name, from after the one that the cursor names. */
+  /** Sorted by name, after the cursor. */
   listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
-  /** Ordered by account and name. Searches the names of both, and finds a campaign by its id. */
+  /** Sorted by account and name. Searches the names of both, and finds a campaign by its ID. */
   listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
   /** Best match first. */
   search(text: string, limit: number): Promise<Tenancy[]>;
 };
 
-/** Partners, accounts and campaigns for those who manage them. */
+/** Partners, accounts and campaigns, for those who manage them. */
 export type DirectoryStore = {
   /**
-   * Creates the first partner, account and campaign, all or none.
+   * Creates the first partner, account and campaign, either all or none.
    *
-   * @returns false, and creates nothing, if there is a partner; exact over all processes
+   * @returns false, without creating any, if there already is a partner; exact across all processes
    */
   setUp(
     partner: Named,
@@ -394,11 +400,11 @@ export type DirectoryStore = {
   ): Promise<boolean>;
   /** @returns false if it doesn't exist */
   rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
-  /** Ordered by name, from after the one that the cursor names. */
+  /** Sorted by name, after the cursor. */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
-  /** Ordered by partner and name. @param partnerId null for those of all partners */
+  /** Sorted by partner and name. @param partnerId null for those of all partners */
   accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
-  /** Ordered by partner, account and name. @param accountId null for those of all accounts */
+  /** Sorted by partner, account and name. @param accountId null for those of all accounts */
   campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
   findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
   findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
@@ -406,14 +412,14 @@ export type DirectoryStore = {
 };
 
 export type ImportStore = {
-  /** Existing things, by external id. */
+  /** Existing entities, by external ID. */
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
-  /** The users who have these e-mail addresses: external ids by address, null for a user who was not imported. */
+  /** The users with these email addresses: external IDs by address, null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**
    * Writes all of a step or nothing.
    *
-   * @throws Problem `conflict` if something else has changed the same things meanwhile
+   * @throws Problem `conflict` if something else has changed the same entities in the meantime
    */
   write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
 };
@@ -434,14 +440,14 @@ export type Stores = {
   clock: ClockStore;
 };
 
-/** All that the domain needs of the outside. */
+/** Everything that the domain needs from outside. */
 export type Ports = {
   clock: Clock;
   randomness: Randomness;
   passwords: Passwords;
   throttle: ThrottleStore;
   stores: Stores;
-  /** API keys that one user may have which have not expired. */
+  /** The maximum number of active keys per user. */
   maxActiveKeys: number;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;

@@ -1,9 +1,9 @@
 import { type FieldError, type ProblemCode, problemTable } from '#contract/problems.ts';
 
-/** The only detail of a 401: a caller must not learn the reason. */
+/** The only detail of a 401, so that a caller doesn't learn the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
 
-/** A refusal with a code from the closed list. The caller sees the detail; only the log has the cause. */
+/** A refusal with a code from the fixed list. The caller sees the detail, but only the log contains the cause. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[] | undefined;
@@ -31,8 +31,8 @@ export class Problem extends Error {
 }
 
 /**
- * A statement that places or cancels calls was sent, and nothing tells whether it was carried out. A 503 would say that it was not, so the caller
- * gets no answer.
+ * A statement that places or cancels calls was sent, but nothing shows whether it was executed. A 503 would mean that it wasn't, so the
+ * caller gets no response.
  */
 export class ResultUnknown extends Error {
   override name = 'ResultUnknown';
@@ -42,7 +42,7 @@ export class ResultUnknown extends Error {
   }
 }
 
-/** One field of an input is wrong. */
+/** One field of an input is invalid. */
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

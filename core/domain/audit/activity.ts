@@ -8,13 +8,13 @@ import type { Ports } from '../ports.ts';
 import { countExport } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 
-/** The console says that it has saved a list as a file. */
+/** Records that the console says it has saved a list as a file. */
 export async function recordExport(ports: Ports, viewer: Viewer, actor: Actor, { list, rows }: RecordExport): Promise<void> {
   await countExport(ports, viewer.id);
   await recordListExport(ports, viewer, actor, list, `${list} (${rows} rows)`);
 }
 
-/** The core is about to send a list as a file. Recorded first: one that breaks off has been read, too. */
+/** Records that the core is about to send a list as a file. This comes first, because an export that's cut off has also been read. */
 export async function recordListExport(ports: Ports, viewer: Viewer, actor: Actor, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
@@ -40,7 +40,7 @@ export async function exportActivity(
   return pageOfSize(limits.exportPage, rows, ({ id }) => id);
 }
 
-/** The people and actions that there are in the viewer's activity. */
+/** The users and actions that occur in the viewer's activity. */
 export function activityFacets(ports: Ports, viewer: Viewer) {
   return ports.stores.activity.facets(scopeOf(viewer).activity);
 }

@@ -4,20 +4,20 @@ import type { AuditChainStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
 
-/** The hash of an event, over itself and the event before: SHA-256, in hexadecimal. */
+/** The hash of an event and the one before it: SHA-256, in hexadecimal. */
 export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
   return hash('sha256', JSON.stringify([before, seq, ...fields]), 'hex');
 }
 
 type ChainReport = {
-  /** How many events are in the chain. */
+  /** The number of events in the chain. */
   events: number;
-  /** Events that housekeeping has not chained yet. */
+  /** Events that housekeeping hasn't chained yet. */
   unchained: number;
-  /** How many events were pruned before the first. */
+  /** The number of events that were pruned before the first. */
   pruned: number;
   seal: Seal;
-  /** A sentence each, the first twenty. Empty where all is well. */
+  /** The first twenty errors, one sentence each. Empty if all is well. */
   faults: string[];
 };
 
@@ -25,10 +25,11 @@ const readAtOnce = 1_000;
 const mostFaults = 20;
 
 /**
- * Checks whether each chained event follows from the one before, up to the newest, and whether a record in the chain says that the events
- * before the first one were deleted by age. Whoever can write the database can add such a record. A seal that is newer than the record proves it.
+ * Checks that each chained event follows from the one before it, up to the newest, and that a record in the chain says that the events
+ * before the first one were deleted because of their age. Anyone who can write to the database can add such a record. A seal that's newer
+ * than the record proves it.
  *
- * @param known seals from before, which must still hold
+ * @param known earlier seals, which must still be in the chain
  */
 export async function verifyChain(store: AuditChainStore, known: readonly Seal[]): Promise<ChainReport> {
   const state = await store.state();
@@ -52,7 +53,7 @@ export async function verifyChain(store: AuditChainStore, known: readonly Seal[]
   faults.push(...findPruningFaults(state, prunings, known));
   const newestSeal = newestOf(known);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
-  // Pruned meanwhile.
+  // The event has been pruned in the meantime.
   if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, known);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
   return { events, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
@@ -65,10 +66,10 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
 const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
-/** What the event `recordedAs` says was deleted by age: all events up to `last`. */
+/** The deletion by age that the event `recordedAs` records: all events up to `last`. */
 type Pruning = { last: Seal; recordedAs: number };
 
-/** The subject of an event about pruning: the last event that was deleted is named by its hash. */
+/** The subject of a pruning event: the hash identifies the last event that was deleted. */
 function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
   return { kind: 'audit-log', id, name: `${first} to ${seq}` };
 }
@@ -76,7 +77,7 @@ function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
 function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
   const [, , , , action, , id, name] = fields;
   const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
-  // It is recorded before anything is deleted, so it is newer than all that. NaN is not.
+  // This is recorded before anything is deleted, so its number is higher than the last deleted one. NaN isn't.
   if (action !== 'audit.pruned' || !(last < seq)) return null;
   return { last: { seq: last, hash: String(id) }, recordedAs: seq };
 }
@@ -89,7 +90,7 @@ function findPruningFaults(
   if (prunedSeq === 0) return [];
   const faults = known.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
-  // A run that was interrupted has deleted less than its record says.
+  // An interrupted run has deleted less than its record says.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
   if (!record) return [...faults, `${deleted} by hand: no event in the chain records that they were deleted because of their age.`];
   if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
@@ -101,13 +102,14 @@ function missing(first: number, last: number): string {
   return first === last ? `Event ${first} is missing.` : `Events ${first} to ${last} are missing.`;
 }
 
-/** Which events are due to be deleted by age. */
+/** The events that are due to be deleted because of their age. */
 type Prunable = { first: number; last: Seal };
 
 /**
- * Finds events older than so many days. Waits until the oldest is a day over: otherwise deleting would leave an event each hour.
+ * Finds events older than this many days. Waits until the oldest is a day overdue, because otherwise each hourly deletion would leave an
+ * event.
  *
- * @throws Problem `conflict` where an event is missing or was changed: deleting around it would hide that
+ * @throws Problem `conflict` if an event is missing or was changed, because deleting around it would hide that
  */
 export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
   const before = clock.now().minus({ days }).toMillis();
@@ -125,7 +127,7 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
       else break;
     }
   }
-  // None where another core has deleted them meanwhile.
+  // Nothing is left if another core has deleted them in the meantime.
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
@@ -139,9 +141,10 @@ function brokenAt(seq: number): Problem {
 }
 
 /**
- * Deletes events older than so many days. The event that says so is in the chain before the first one goes, and names the last by its hash.
+ * Deletes events older than this many days. The event that records this is chained before the first one is deleted, and contains the hash
+ * of the last one.
  *
- * @returns how many
+ * @returns the number of deleted events
  */
 export async function pruneAudit(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   const { auditChain, activity } = ports.stores;

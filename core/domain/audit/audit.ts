@@ -1,7 +1,7 @@
 import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
-/** Who acts on the machine itself, such as with `admin`. */
+/** Acts on the server itself, for example with `admin`. */
 export const operator: Actor = { who: null, address: 'local' };
 
 export function auditEvent(
@@ -26,7 +26,7 @@ export function userSubject({ id, name }: User): AuditSubject {
   return { kind: 'user', id, name };
 }
 
-/** The user's own name: a session has none, and its id is not recorded. */
+/** The user's own name identifies the session, because a session has no name and its ID isn't recorded. */
 export function sessionSubject({ id, name }: User): AuditSubject {
   return { kind: 'session', id, name };
 }

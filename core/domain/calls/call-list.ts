@@ -9,10 +9,10 @@ import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { byDay, chartDays, type Day, type DayRange, daysOf, idSkew, startOf } from './days.ts';
 
-/** What a viewer asks of a list of calls. @property campaignId null for all campaigns in scope */
+/** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
 export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
-/** The calls of a campaign, or of all in scope, with their outcomes, which no key-authenticated request can read. */
+/** Lists the calls of a campaign, or of all campaigns in scope, with their outcomes, which no key-authenticated request can read. */
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
   const scope = await scopeOfCalls(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -22,14 +22,14 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
 
 async function totalOf(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
   const seen = page.items.length;
-  // The search has used its time up already.
+  // The search has already used up its time.
   if (page.searchedBackTo !== null) return { total: seen, totalIsMore: true };
   if (cursor === null && page.nextCursor === null) return { total: seen, totalIsMore: false };
   const { total, totalIsMore } = await countCalls(ports, scope, filter, turn);
   return { total: Math.max(total, seen), totalIsMore };
 }
 
-/** A part of an export, which takes a turn of its own. */
+/** One part of an export, which takes its own turn. */
 export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
   const scope = await scopeOfCalls(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -44,7 +44,7 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
     calls.push(...found.calls);
     const { end } = found;
     if (calls.length > size || end === null) return { ...pageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
-    // A campaign may have ten million calls, and a match none of them: what was found until now is an answer, too.
+    // A campaign may have ten million calls, none of which match. So what was found by now is also a valid result.
     if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
     cursor = end.contactId;
   }
@@ -69,12 +69,12 @@ export function capped(found: number): Total {
   return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
 }
 
-/** Whether calls within the range don't all match. */
+/** Whether some calls in the range may not match. */
 function isNarrow({ states, apiKey, search }: CallFilter): boolean {
   return states.length > 0 || apiKey !== null || search !== '';
 }
 
-/** @property searchedBackTo until when the calls were searched, if the search stopped before it had a whole page */
+/** @property searchedBackTo how far back the calls were searched, if the search stopped before the page was full */
 type FoundPage = Page<ListedCall> & { searchedBackTo: DateTime<true> | null };
 export type CallPage = FoundPage & Total;
 
@@ -95,11 +95,11 @@ type CallsByState = Partial<Record<CallState, number>>;
 export type DayOfCalls = { day: string; states: CallsByState };
 export type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
 
-/** What a chart of calls counts. */
+/** The calls that a chart counts. */
 export type ChartQuery = { days: DayRange; filter: CallFilter };
 type Chart<Day> = { days: Day[]; countedBackTo: DateTime<true> | null };
 
-/** In which states the calls of a campaign are now, by the day of a zone on which they were placed. */
+/** Counts a campaign's calls by their current state and by the day, in a time zone, on which they were placed. */
 export async function summarizeCalls(
   ports: Ports,
   viewer: Viewer,
@@ -112,7 +112,7 @@ export async function summarizeCalls(
   return { days: days.map(({ day, counts }) => ({ day, states: byState(counts) })), countedBackTo };
 }
 
-/** The same of each campaign on a page of those that the viewer sees. */
+/** Does the same for each campaign on a page of those that the viewer sees. */
 export async function summarizeAllCalls(
   ports: Ports,
   viewer: Viewer,
@@ -156,14 +156,14 @@ async function keptCounts({ stores }: Ports, campaignIds: readonly string[], day
   return campaignId === '' ? [] : (await stores.callList.summary(campaignId, startOf(days))).map((count) => ({ ...count, campaignId }));
 }
 
-/** The chart of a long range, and of none, has its newest days only. */
+/** A chart without a range, or with a long one, shows only its newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = startOf(days);
   if (placed.from !== null && placed.from >= from) return placed;
   return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(from - idSkew) } };
 }
 
-/** Calls of keys and searches are counted nowhere: looks through the calls themselves, the newest first, as long as it may. */
+/** Calls of a key or search have no stored counts. This reads the calls themselves, newest first, as long as it's allowed to. */
 async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {
@@ -178,7 +178,7 @@ async function countThrough({ stores }: Ports, ids: readonly string[], filter: C
 function byState(counts: readonly CallCount[]): CallsByState {
   const states = new Map<CallState, number>();
   for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
-  // None is left of a state that other calls have gone on from.
+  // No call is left in a state that has no count.
   return Object.fromEntries([...states].filter(([, calls]) => calls > 0));
 }
 
@@ -193,7 +193,7 @@ async function scopeOfCalls(ports: Ports, viewer: Viewer, campaignId: string | n
   return { kind: 'campaigns', ids: [campaignId] };
 }
 
-/** Which calls a key has placed is told only to those who see the key. */
+/** Only viewers who see a key learn which calls it has placed. */
 async function requireKey(ports: Ports, viewer: Viewer, { apiKey }: CallFilter): Promise<void> {
   if (apiKey === null || (await ports.stores.callList.seesKey(scopeOf(viewer).apiKeys, apiKey))) return;
   throw new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");

@@ -2,15 +2,15 @@ import type { CallState } from '#contract/calls/calls.ts';
 import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
 
 /**
- * The life of a call. A call has a state, which the console shows, and while it is `dialing` a hand-off, which tells what the provider may
- * know of it. Together they are the call's stage:
+ * The life of a call. A call has a state, which the console shows. While it's `dialing`, it also has a hand-off, which says what the provider
+ * may know about it. Together, they're the call's stage:
  *
  *     stage    state     hand-off  due at                             who may move it
  *     queued   queued    –         placedAt, or notBefore if later    key or revoke (cancel), dialer (claim), housekeeping (lapse)
  *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
- *     retry    dialing   retry     next attempt                       as at queued: the provider certainly hasn't taken the call
+ *     retry    dialing   retry     next attempt                       as for queued: the provider definitely hasn't taken the call
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
- *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer once it is due
+ *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer, once it's due
  *     unknown  unknown   last one  never                              the provider (outcome)
  *     others   = stage   last one  never                              no one: these are final
  *
@@ -27,8 +27,9 @@ import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
  *                                                 └─► │ └────── rejected ─► failed
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
- * Two arrows are left out. The provider may report an outcome at every stage of `dialing`, and late: the first replaces `unknown`. And where no dialer runs any more, housekeeping ends
- * a call thirty days after it was due (`forgotten`): it lapses at `queued` and `retry`, and is unknown at every other stage.
+ * Two arrows are missing. The provider may report an outcome at every stage of `dialing`, and even later: the first one replaces `unknown`.
+ * And if no dialer runs any more, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses;
+ * at every other stage, it becomes unknown.
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
 export type Handoff = (typeof handoffs)[number];
@@ -38,28 +39,28 @@ export type Stage = 'queued' | Handoff | EndState;
 type Row = {
   event: string;
   from: readonly Stage[];
-  /** An outcome is the provider's choice. */
+  /** The provider chooses the outcome. */
   to: Stage | readonly OutcomeState[];
-  /** The instants that the event notes. `dueAt` follows from the stage. */
+  /** The times that the event records. `dueAt` follows from the stage. */
   notes: readonly ('firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt')[];
 };
 
 export const initialStage = 'queued' satisfies Stage;
 
 /**
- * Due calls at these stages are the queue that `/metrics` shows. A call that is open is due only after its dialer lost the lease, and one that is
- * taken only when its outcome is overdue: neither means that the dialers are too slow.
+ * Due calls at these stages are the queue that `/metrics` shows. An open call is due only if its dialer lost the lease, and a taken call
+ * only if its outcome is overdue. Neither means that the dialers are too slow.
  */
 export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
 
-/** Every way in which a call moves. Domain, dialer and SQL take the stages from here. */
+/** Every way in which a call can move. Domain, dialer and SQL take the stages from here. */
 export const transitions = [
-  // At `retry`, the provider certainly hasn't taken the call: it hasn't been dialed.
+  // At `retry`, the provider definitely hasn't taken the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
   { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
   { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
-  // The claim before this one was never settled, such as when its core was killed: the provider may have the call.
+  // The previous claim was never settled, for example because its core was killed, so the provider may have the call.
   { event: 'claim', from: ['open', 'doubt'], to: 'doubt', notes: [] },
   { event: 'claim', from: ['taken'], to: 'taken', notes: [] },
 
@@ -67,14 +68,14 @@ export const transitions = [
   { event: 'not-taken', from: ['open'], to: 'retry', notes: [] },
   { event: 'not-taken', from: ['doubt'], to: 'doubt', notes: [] },
   { event: 'answer-lost', from: ['open', 'doubt'], to: 'doubt', notes: [] },
-  // `unknown` isn't an outcome: it says that the core doesn't know.
+  // `unknown` isn't an outcome: it means that the core doesn't know.
   { event: 'outcome', from: ['open', 'retry', 'doubt', 'taken', 'unknown'], to: outcomeStates, notes: ['dialedAt', 'endedAt'] },
 
   { event: 'rejected', from: ['open', 'doubt'], to: 'failed', notes: ['endedAt'] },
   { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
   { event: 'forgotten', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
-  // All that makes a call `unknown`: the provider may have it, told no outcome, and another hand-off could make a second call.
+  // These events make a call `unknown`: the provider may have it but reported no outcome, and another hand-off could make a second call.
   { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'must-not-repeat', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'unreported', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
@@ -94,12 +95,12 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return found.to;
 }
 
-/** The rows of an event, whose stages exclude each other. */
+/** The rows of an event. Their stages don't overlap. */
 export function transitionsOf(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }
 
-/** The stages at which an event may happen. */
+/** The stages at which an event can happen. */
 export function stagesBefore(event: CallEvent): Stage[] {
   return transitionsOf(event).flatMap(({ from }) => from);
 }
@@ -112,13 +113,13 @@ export function isHandoff(stage: Stage): stage is Handoff {
   return handoffs.some((handoff) => handoff === stage);
 }
 
-/** How a provider says that a call went. Instants are epoch milliseconds. */
+/** How a provider reports that a call ended. */
 export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: number; durationSeconds: number | null };
 
-/** What the dialer that claimed a call makes of it. Instants are epoch milliseconds. */
+/** How the dialer that claimed a call settles it. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: number; dueAt: number }
-  /** The detail of the last try shows while the call waits for the next. */
+  /** The detail of the last try is shown while the call waits for the next one. */
   | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: number; detail?: string }
   | {
       event: 'outcome' | EndingEvent;
@@ -128,5 +129,5 @@ export type Settlement =
       durationSeconds: number | null;
     };
 
-/** The events by which a dialer ends a call without an outcome. */
+/** The events with which a dialer ends a call without an outcome. */
 export type EndingEvent = 'rejected' | 'too-late' | 'must-not-repeat' | 'unreported';

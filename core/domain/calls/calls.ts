@@ -7,7 +7,7 @@ import { Problem, unauthorizedDetail } from '../problem.ts';
 export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
 
-/** Places a call. A repeated request id returns the call that it placed first. Instants are epoch milliseconds. */
+/** Places a call. A repeated request ID returns the call that was placed first. */
 export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.millis();
   const contactId = ports.randomness.id();
@@ -43,7 +43,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
   }
 }
 
-/** Cancels a call that has not been dialed. A repeat returns what the first cancel did. */
+/** Cancels a call that hasn't been dialed. A repeat returns the result of the first cancel. */
 export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
   switch (cancellation.kind) {
@@ -52,7 +52,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
       return { requestId, contactId, campaignId, cancelledAt };
     }
     case 'already-dialed':
-      // The detail tells no outcome: key-authenticated requests cannot read any.
+      // The detail doesn't mention an outcome, because key-authenticated requests can't read outcomes.
       throw new Problem('already-dialed', 'This call can no longer be cancelled.');
     case 'call-not-found':
       throw new Problem('call-not-found', "This call doesn't exist in this campaign.");
@@ -65,7 +65,7 @@ export function findActiveKey(ports: Ports, caller: Caller & { address: string }
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.millis() });
 }
 
-/** Throws unless the key is active and has access to the campaign, so that only its holder learns more than that. */
+/** Throws unless the key is active and has access to the campaign, so that only such a key's holder learns anything else. */
 export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.millis() });
   if (decision !== 'authorized') throw refusal(decision);
@@ -78,6 +78,6 @@ function millis(instant: string | undefined): number | null {
 function refusal(kind: Refusal): Problem {
   return kind === 'unauthorized'
     ? new Problem('unauthorized', unauthorizedDetail)
-    : // One answer for a campaign without access and for none at all: a key must not learn which exist.
+    : // The response is the same whether the campaign exists or not, so that a key doesn't learn which ones do.
       new Problem('campaign-refused', "The campaign doesn't exist, or this key doesn't have access to it.");
 }

@@ -4,13 +4,13 @@ import { limits } from '#contract/limits.ts';
 import type { InstantRange } from '../model.ts';
 import type { Randomness } from '../ports.ts';
 
-/** A calendar day, as YYYY-MM-DD, and its first instant in epoch milliseconds. */
+/** A calendar day, as YYYY-MM-DD, and its first instant. */
 export type Day = { day: string; from: number };
 
-/** A count of what happened in the quarter of an hour that begins at `quarterAt`, in epoch milliseconds. */
+/** A count for the quarter-hour that begins at `quarterAt`. */
 export type Quarter = { quarterAt: number };
 
-/** The days of a chart, the oldest first: today in that zone, and those before it. */
+/** The days of a chart, oldest first: today in that time zone, and the days before it. */
 export function chartDays(now: DateTime, timeZone: string): Day[] {
   const today = localDay(now, timeZone);
   return Array.from({ length: limits.chartDays }, (_, index) => {
@@ -19,10 +19,10 @@ export function chartDays(now: DateTime, timeZone: string): Day[] {
   });
 }
 
-/** Days of a zone as YYYY-MM-DD, both included; open where there is none. */
+/** Days in a time zone as YYYY-MM-DD, both included. Without one, the range is open at that end. */
 export type DayRange = { from?: string | undefined; to?: string | undefined; timeZone: string };
 
-/** The days of a chart of a range, the newest ones if it's long. Without a range, those of {@link chartDays}. */
+/** The days of a chart for a range. From a long range, the newest days; without a range, those of {@link chartDays}. */
 export function daysOf(now: DateTime, { from, to, timeZone }: DayRange): Day[] {
   if (from === undefined && to === undefined) return chartDays(now, timeZone);
   const today = localDay(now, timeZone);
@@ -35,7 +35,7 @@ export function daysOf(now: DateTime, { from, to, timeZone }: DayRange): Day[] {
   });
 }
 
-/** Two machines' clocks differ less, and an identifier is made some ms before or after the instant that goes with it. */
+/** The clocks of two machines differ by less, and an ID is generated within milliseconds of the time that belongs to it. */
 export const idSkew = Duration.fromObject({ minutes: 10 }).toMillis();
 
 export function instantRange({ firstIdAt }: Pick<Randomness, 'firstIdAt'>, { from, to, timeZone }: DayRange): InstantRange {
@@ -52,12 +52,12 @@ function dayOf(day: string): DateTime {
   return DateTime.fromISO(day, { zone: 'utc' });
 }
 
-/** @returns the first instant of a chart, in epoch milliseconds */
+/** @returns the first instant of a chart */
 export function startOf([first]: readonly Day[]): number {
   return first?.from ?? 0;
 }
 
-/** The counts of each day. Those of a clock that is ahead count today. */
+/** The counts of each day. Counts from a clock that's ahead belong to today. */
 export function byDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
   const grouped = Map.groupBy(counts, ({ quarterAt }) => days.findLast(({ from }) => from <= quarterAt)?.day);
   return days.map(({ day }) => ({ day, counts: grouped.get(day) ?? [] }));

@@ -3,17 +3,20 @@ import type { DialerTrouble } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
 export const troubleLimits = {
-  /** Shorter ones are no news: a provider may restart, and a number may be wrong. */
+  /** Shorter interruptions aren't reported: a provider may restart, and a number may be wrong. */
   after: Duration.fromObject({ minutes: 1 }),
-  /** How often it's said again, by a core that still has it. */
+  /** A core repeats the report this often while the trouble lasts. */
   every: Duration.fromObject({ minutes: 1 }),
-  /** How long after the last hand-off it's over. A call that waits for the provider is handed off again much sooner. */
+  /**
+   * The trouble counts as over this long after the last hand-off. If a call were waiting for the provider, it would be handed off again
+   * much sooner.
+   */
   forgotten: Duration.fromObject({ hours: 1 }),
-  /** How long a note holds: its core may have died. */
+  /** A report is valid for this long, because the core that wrote it may have died. */
   noted: Duration.fromObject({ minutes: 3 }),
 };
 
-/** The trouble of any core, for its operators and users to see. */
+/** The trouble of any core, to show to operators and users. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
   return stores.dialing.findTrouble(clock.millis() - troubleLimits.noted.toMillis());
 }

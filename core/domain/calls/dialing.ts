@@ -4,24 +4,27 @@ import type { HandoffResult, Provider } from '../ports.ts';
 import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {
-  /** How long a provider may take to answer a hand-off. */
+  /** How long a provider may take to respond to a hand-off. */
   answer: Duration.fromObject({ seconds: 10 }),
   /**
-   * Longer than `answer` and the slowest statement that settles a call: otherwise another core claims the call while this one still hands it
-   * off, and finds it in doubt.
+   * Must be longer than `answer` and the slowest statement that settles a call. Otherwise, another core would claim the call while this one
+   * is still handing it off, and find it in doubt.
    */
   lease: Duration.fromObject({ seconds: 30 }),
   firstRetry: Duration.fromObject({ seconds: 1 }),
   longestRetry: Duration.fromObject({ minutes: 5 }),
-  /** How long hand-offs are repeated, from the first one, for a call without `notAfter`. Longer than `longestRetry`. */
+  /** How long hand-offs are repeated, from the first one, for a call without `notAfter`. Must be longer than `longestRetry`. */
   window: Duration.fromObject({ hours: 1 }),
-  /** How long the outcome of a taken call may take. Longer than a phone call lasts. */
+  /** How long the outcome of a taken call may take. Must be longer than a phone call. */
   outcome: Duration.fromObject({ hours: 4 }),
-  /** How long after it was due a call without `notAfter` may be dialed: it must not ring months later. Longer than `window` and `outcome`. */
+  /**
+   * How long after it was due a call without `notAfter` may be dialed, because it must not ring months later. Must be longer than `window`
+   * and `outcome`.
+   */
   life: Duration.fromObject({ days: 30 }),
 };
 
-/** Decides about a call that was just claimed: hand it off, or settle it as it is. */
+/** Decides whether to hand off a call that was just claimed, or to settle it as it is. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
@@ -30,12 +33,12 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'h
   const isPast = call.notAfter !== null && now > call.notAfter;
   if (isPast && call.handoff === 'doubt')
     return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-  // It lapses. Or this process has paused, and another core may have claimed the call since.
+  // The call lapses. Or this process was paused, and another core may have claimed the call since then.
   if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
   return 'hand-off';
 }
 
-/** A provider knows nothing of a call that another one has taken. */
+/** A provider doesn't know calls that another provider has taken. */
 function conclude(call: ClaimedCall, provider: Provider, now: number): Settlement {
   const conclusion = call.provider === provider.name ? provider.conclude(call) : null;
   if (!conclusion) return ended('unreported', call, 'No outcome was reported in time.', now);
@@ -44,10 +47,10 @@ function conclude(call: ClaimedCall, provider: Provider, now: number): Settlemen
 }
 
 /**
- * Decides about a call after its hand-off. Nobody is called twice: a hand-off whose answer was lost is repeated only if the provider
- * de-duplicates.
+ * Decides what happens to a call after its hand-off. To make sure that no one is called twice, a hand-off whose response was lost is
+ * repeated only if the provider deduplicates.
  *
- * @param random evenly from 0 to 1
+ * @param random returns a number from 0 to 1, evenly distributed
  */
 export function settlementOf(call: ClaimedCall, result: HandoffResult, provider: Provider, now: number, random: () => number): Settlement {
   switch (result.kind) {
@@ -59,7 +62,7 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = now + Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000);
-      // Without a next try before notAfter, a call that the provider hasn't taken can still be cancelled until then, and lapses.
+      // If there's no other try before notAfter, and the provider hasn't taken the call, it can still be cancelled until then, and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };
@@ -72,7 +75,7 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
   }
 }
 
-/** Another provider, or one that does not de-duplicate, would make a second call. */
+/** A different provider, or one that doesn't deduplicate, would make a second call. */
 function mayRepeat(call: ClaimedCall, provider: Provider): boolean {
   return provider.deduplicates && call.provider === provider.name;
 }
@@ -86,8 +89,8 @@ function endOfWindow(call: ClaimedCall): number {
 }
 
 /**
- * Exponential backoff with full jitter, so that calls that failed together do not return together. At least a tenth of a second, so that a
- * run of low random numbers does not flood a provider that is down.
+ * Exponential backoff with full jitter, so that calls that failed together aren't retried together. The delay is at least a tenth of a
+ * second, so that a series of low random numbers doesn't flood a provider that's down.
  */
 export function retryDelay(attempt: number, random: () => number): number {
   const ceiling = Math.min(dialingLimits.firstRetry.toMillis() * 2 ** (attempt - 1), dialingLimits.longestRetry.toMillis());

@@ -4,13 +4,13 @@ import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 
-/** Records what a provider reports, however late. A repeat succeeds and changes nothing: the first outcome stays. */
+/** Records what a provider reports, however late. A repeat succeeds but changes nothing, because the first outcome stays. */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
   const now = ports.clock.millis();
   const conclusion: Conclusion = {
     state: outcome.state,
     detail: outcome.detail ?? null,
-    // Never in the future: contact data is erased so many days after this instant.
+    // The time is never in the future, because it determines when contact data is erased.
     endedAt: Math.min(now, outcome.endedAt === undefined ? now : DateTime.fromISO(outcome.endedAt).toMillis()),
     durationSeconds: outcome.durationSeconds ?? null,
   };

@@ -3,7 +3,10 @@ import { auditEvent } from '../audit/audit.ts';
 import type { Actor } from '../model.ts';
 import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
 
-/** Erases the contact data of calls that ended more than `days` ago, keeps their states, and leaves an audit event. @returns of how many calls */
+/**
+ * Erases the contact data of calls that ended more than `days` ago, keeps their states, and leaves an audit event. @returns the number of
+ * calls
+ */
 export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   const erased = await ports.stores.retention.erase(ports.clock.now().minus({ days }), signal);
   if (erased > 0) {
@@ -13,14 +16,14 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
   return erased;
 }
 
-/** Ends calls that no dialer has ended in time, so that their retention begins. @returns how many */
+/** Ends calls that no dialer has ended in time, so that their retention period begins. @returns the number of calls */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   const now = clock.millis();
   await store.recoverFromClockStep(now, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
-/** Deletes what charts have counted before their first day, in whatever zone that is. @returns how many counts */
+/** Deletes counts from before the first day of any chart, in every time zone. @returns the number of counts */
 export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   return store.forgetCounts(clock.now().minus({ days: limits.chartDays + 1 }), signal);
 }

@@ -91,7 +91,7 @@ export async function renameCampaign(ports: Ports, viewer: Viewer, actor: Actor,
 
 type Kind = 'partner' | 'account' | 'campaign';
 
-/** The same name again changes nothing, and leaves no event. */
+/** If the name is the same, nothing changes and there's no event. */
 async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, name: string, owningScope: OwningScope): Promise<void> {
   if (name === current.name) return;
   const renamed = { id: current.id, name };
@@ -99,7 +99,7 @@ async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, na
   if (!(await ports.stores.directory.rename(kind, renamed, event))) throw notFound(kind);
 }
 
-/** @throws Problem `forbidden` for those who manage no accounts */
+/** @throws Problem `forbidden` for viewers who can't manage accounts */
 function accessOf(viewer: Viewer): DirectoryAccess {
   const { directory } = scopeOf(viewer);
   if (directory.kind === 'nothing')

@@ -3,22 +3,22 @@ import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
 
-/** What one thing of a kind is called. */
+/** The name of each kind in messages. */
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
-/** A thing as it will be after the import. */
+/** An entity as it will be after the import. */
 export type PlannedThing = { thing: ImportedThing; verb: 'added' | 'changed' };
 
-/** What an import does to the things of one kind. */
+/** What an import does to the entities of one kind. */
 type KindPlan = { kind: ImportKind; planned: PlannedThing[]; unchanged: number };
 
 type WantedThing = Omit<ImportedThing, 'id'>;
 type Things = ReadonlyMap<string, ImportedThing>;
 
-/** A plan with the things of the file, by external id: as the database has them, and as they will be. */
+/** A plan with the entities in the file, by external ID: as they are in the database, and as they will be. */
 type CheckedKind = KindPlan & { before: Things; after: Things };
 
-/** @throws Problem `invalid` for an externalId that neither the file nor the database has */
+/** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
 type Lookup = (path: string, externalId: string) => ImportedThing;
 
 const noFields = { partnerId: null, accountId: null, email: null, userType: null };
@@ -94,7 +94,7 @@ function isSame(found: ImportedThing, wanted: ImportedThing): boolean {
   return fields.every((field) => found[field] === wanted[field]);
 }
 
-/** Looks references up in the file first, then in the database. */
+/** Looks up references first in the file, then in the database. */
 async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
   const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
   const known = await imports.find(kind, [...new Set(elsewhere)]);
@@ -126,7 +126,7 @@ function wantedUser(
   return { ...user, accountId: ofAccount?.id ?? null, partnerId };
 }
 
-/** Checks the users in file order: a user who changes their address frees the old one for a later user. */
+/** Checks the users in the order of the file. If a user's address changes, a later user can have the old one. */
 async function refuseTakenEmails(imports: ImportStore, { before, after }: CheckedKind): Promise<void> {
   const users = [...after.values()];
   const owners = await imports.findEmails(users.map(({ email }) => email).filter((email) => email !== null));

@@ -11,9 +11,9 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
   passwords: { email: string; password: string }[];
 };
 
-/** Things in one transaction: other writers of a SQLite file wait for it. */
+/** Entities in one transaction, during which other writers of a SQLite file wait. */
 const thingsInAStep = 500;
-/** Each needs a password hash first, which an interrupted import finishes before it ends. */
+/** Each user needs a password hash first. An interrupted import finishes computing these before it stops. */
 const usersInAStep = 25;
 
 /** An import that failed between two steps. `soFar` has been written and stays. */
@@ -28,11 +28,11 @@ export class ImportInterrupted extends Error {
 }
 
 /**
- * Creates and changes what the file names, and leaves the rest alone. Users can move and change their type, which their keys follow at the
- * next request; accounts and campaigns cannot move. Checks all it can before the first write, then writes in steps. A second run of the same
- * file changes nothing, or completes an interrupted import.
+ * Creates and changes what's in the file, and doesn't change anything else. Users can move and change their type, and their keys follow at
+ * the next request; accounts and campaigns can't move. Checks as much as possible before the first write, then writes in steps. Importing
+ * the same file again changes nothing, or finishes an interrupted import.
  *
- * @param pause runs between two steps, so that others can write. It may throw, which ends the import
+ * @param pause runs between two steps, so that others can write. If it throws, the import ends
  * @throws Problem if nothing was written
  * @throws ImportInterrupted if something was
  */
@@ -76,7 +76,7 @@ async function writeStep(
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const one of step.filter(({ verb }) => verb === 'added')) {
-    // Before the transaction, since a hash takes long.
+    // This happens before the transaction, because a hash takes long.
     const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
     added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });

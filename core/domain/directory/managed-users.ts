@@ -11,7 +11,7 @@ export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, c
   return directoryPage(await ports.stores.users.list(visibilityOf(viewer), search, after, rowsForDirectoryPage), timeCursor);
 }
 
-/** Creates a user within the viewer's own scope, never above it. */
+/** Creates a user within the viewer's own scope. */
 export async function createManagedUser(
   ports: Ports,
   viewer: Viewer,
@@ -25,7 +25,7 @@ export async function createManagedUser(
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
 }
 
-/** Renames, moves, disables or enables a user. What is so already changes nothing. */
+/** Renames, moves, disables or enables a user. What's already as requested doesn't change. */
 export async function changeManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, change: ChangeUser): Promise<ListedUser> {
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id && (change.disabled !== undefined || change.accountId !== undefined)) {
@@ -43,7 +43,7 @@ export async function changeManagedUser(ports: Ports, viewer: Viewer, actor: Act
   return findManagedUser(ports, viewer, id);
 }
 
-/** A user stays within the viewer's scope, and so with their partner. */
+/** A user stays in the viewer's scope, and so with the same partner. */
 async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
   const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
   const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
@@ -52,7 +52,7 @@ async function requireInScope(ports: Ports, visibility: UserVisibility, accountI
 
 export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
 
-/** What a deletion of the user would delete, too: a page of their keys, the newest first. `user.apiKeys` tells how many there are. */
+/** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
   const after = timePosition(cursor);
   const user = await findManagedUser(ports, viewer, id);
@@ -66,10 +66,10 @@ export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Act
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
-/** Gives a user a new one-time password, and ends their sessions. */
+/** Gives a user a new one-time password, and ends the user's sessions. */
 export async function resetManagedUserPassword(ports: Ports, viewer: Viewer, actor: Actor, id: string): Promise<string> {
   const user = await findManagedUser(ports, viewer, id);
-  // The current password guards one's own: a session that somebody else has taken over must not lock its user out.
+  // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('A password was reset without a new one.');
@@ -87,7 +87,7 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promis
   return user;
 }
 
-/** The account and partner of a new user: those given must be in the viewer's scope, missing ones come from it. */
+/** The account and partner of a new user. If given, they must be in the viewer's scope; otherwise, they come from it. */
 async function membershipWithin(
   ports: Ports,
   visibility: UserVisibility,

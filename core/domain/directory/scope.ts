@@ -4,20 +4,20 @@ import type { OwningScope, Viewer } from '../model.ts';
 /** The campaigns of one account, of all accounts of a partner, or none. */
 export type CampaignAccess = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
 
-/** Which keys a viewer sees and revokes. */
+/** The keys that a viewer can see and revoke. */
 export type KeyVisibility =
   | { kind: 'own'; userId: string }
   /** Keys that anyone created in the account's scope, and the viewer's own. */
   | { kind: 'account'; accountId: string; userId: string }
-  /** Keys of all users who are under the partner now, and those that staff created in its scope or in one of its accounts. */
+  /** Keys of all users who are under the partner now, and keys that staff created for the partner or one of its accounts. */
   | { kind: 'partner'; partnerId: string }
   /** Keys created in the scope of an account, or of a partner and its accounts. */
   | { kind: 'tenancy'; tenancy: { kind: TenancyKind; id: string } }
-  /** For the operator, on the machine itself. */
+  /** For the operator on the server itself. */
   | { kind: 'all' }
   | { kind: 'nothing' };
 
-/** Which users a viewer sees, creates and deletes. */
+/** The users that a viewer can see, create and delete. */
 export type UserVisibility =
   | { kind: 'account'; accountId: string; partnerId: string }
   | { kind: 'partner'; partnerId: string }
@@ -25,21 +25,21 @@ export type UserVisibility =
   | { kind: 'staff' }
   | { kind: 'nothing' };
 
-/** Which audit events a viewer sees. */
+/** The audit events that a viewer can see. */
 export type ActivityVisibility =
   | { kind: 'own'; userId: string }
   | { kind: 'account'; accountId: string }
   | { kind: 'partner'; partnerId: string }
-  /** Events that belong to no partner. */
+  /** Events that don't belong to a partner. */
   | { kind: 'service' }
   | { kind: 'nothing' };
 
-/** Whose accounts and campaigns a viewer creates and renames. Partners themselves only with `all`. */
+/** The accounts and campaigns that a viewer can create and rename. Partners can be managed only with `all`. */
 export type DirectoryAccess = { kind: 'all' } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
 
-/** What a viewer may see and change. */
+/** What a viewer can see and change. */
 export type TenancyScope = {
-  /** The scope of a key that the viewer creates now; null if the viewer cannot create one. */
+  /** The scope of a key that the viewer creates now; null if the viewer can't create one. */
   owningScope: OwningScope | null;
   apiKeys: KeyVisibility;
   campaigns: CampaignAccess;
@@ -59,9 +59,9 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * The only place that decides what each type of user sees. A partner user is *tied* if they have an account, too: then they see that account
- * and its users instead of the whole partner, and the keys created there with their own. What a *key* has access to is decided in
- * storage/authorization.ts, where tied or not makes no difference.
+ * The only place that decides what each type of user can see. A partner user who also has an account is *tied*: they see that account and
+ * its users instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a
+ * *key* has access to, for which being tied makes no difference.
  */
 export function scopeOf(viewer: Viewer): TenancyScope {
   switch (viewer.userType) {
@@ -73,7 +73,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
         apiKeys: { kind: 'own', userId: viewer.id },
         campaigns: { kind: 'account', accountId },
         users: nothing,
-        // Account users do not see each other's keys, so they do not see what happens to those either.
+        // Account users can't see each other's keys, so they can't see events about those keys either.
         activity: { kind: 'own', userId: viewer.id },
         directory: nothing,
       };
@@ -91,7 +91,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
           directory: { kind: 'partner', partnerId },
         };
       }
-      // Tied.
+      // The user is tied.
       const accountId = viewer.account.id;
       return {
         owningScope: { accountId, partnerId },
@@ -103,7 +103,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
       };
     }
     case 'staff': {
-      // A partner has to be there before it can be selected.
+      // Before a partner can be selected, it has to exist.
       const directory = { kind: 'all' } as const;
       if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory };
       const { kind, id, partnerId } = viewer.tenancy;
@@ -120,7 +120,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
   }
 }
 
-/** Whether the viewer can see keys of other users: only then does the list name the creator. */
+/** Whether the viewer can see keys of other users. Only then does the list show the creator's name. */
 export function seesOthersKeys(visibility: KeyVisibility): boolean {
   return visibility.kind !== 'own' && visibility.kind !== 'nothing';
 }

@@ -10,7 +10,7 @@ import { checkPassword } from '../sign-in/throttle.ts';
 const oneTimePasswordLife = Duration.fromObject({ days: 7 });
 export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
 
-/** Creates a user. Without a password, makes a one-time password and returns it. */
+/** Creates a user. Without a password, generates and returns a one-time password. */
 export async function createUser(
   ports: Ports,
   actor: Actor,
@@ -34,7 +34,7 @@ export async function createUser(
   return { user, password: made };
 }
 
-/** Account users have an account; partner users a partner and perhaps one account of it; staff neither. */
+/** Account users have an account; partner users have a partner and possibly one of its accounts; staff have neither. */
 async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
   if (userType === 'account' && partnerId !== null)
     throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
@@ -52,7 +52,7 @@ async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Om
   return { account, partner };
 }
 
-/** Changes a user's name, type or place. Their keys follow at the next request. */
+/** Changes a user's name, type or owner. Their keys follow at the next request. */
 export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
   const { name, userType, accountId } = change;
   const membership = await membershipOf(ports, change);
@@ -63,7 +63,7 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
   return changed;
 }
 
-/** Keeps a user and their keys out from the next request on, and ends their sessions. @returns how many sessions */
+/** Refuses a user and their keys from the next request on, and ends their sessions. @returns the number of sessions */
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
   const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), owningScopeOf(user));
   const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
@@ -71,13 +71,13 @@ export async function disableUser(ports: Ports, actor: Actor, user: User): Promi
   return sessions;
 }
 
-/** Lets a disabled user and their keys in again. */
+/** Re-enables a disabled user and their keys. */
 export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
   const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), owningScopeOf(user));
   if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
-/** Deletes a user, with keys and sessions. */
+/** Deletes a user and their keys and sessions. */
 export async function deleteUser(
   ports: Ports,
   actor: Actor,
@@ -91,7 +91,8 @@ export async function deleteUser(
 }
 
 /**
- * A user changes their own password; their other sessions end. One who signed in with a one-time password need not give it again.
+ * Users change their own passwords, which ends their other sessions. A user who signed in with a one-time password doesn't have to enter it
+ * again.
  *
  * @returns the new password's hash
  */
@@ -115,7 +116,8 @@ export async function changePassword(
 
 async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
   if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
-  // Counts apart from sign-ins: someone who has taken a session over must neither guess on nor lock its user out.
+  // These attempts are counted separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock
+  // out its user.
   const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
   const credentials = await checkPassword(ports, attempt, user.email, current);
   if (!credentials) throw wrongCurrentPassword();
@@ -123,7 +125,10 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
   return credentials;
 }
 
-/** The session proves the one-time password. The hash is looked up again: someone may have given the user another password since. */
+/**
+ * The session proves the one-time password. The hash is looked up again, because someone may have given the user a different password in
+ * the meantime.
+ */
 async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
@@ -144,7 +149,7 @@ function wrongCurrentPassword(): Problem {
   return invalidField('currentPassword', 'Incorrect current password.');
 }
 
-/** Gives a user a new password, and all their sessions end. Without a password, makes a one-time password. */
+/** Gives a user a new password, and ends all of their sessions. Without a password, generates a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
   const { stored, made } = await passwordOf(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
@@ -159,14 +164,14 @@ async function passwordOf(ports: Ports, given: string | null): Promise<{ stored:
   return { stored, made: password };
 }
 
-/** A password that someone else hands to the user, who must change it soon. */
+/** A password that someone else gives the user, who has to change it soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
   const expiresAt = ports.clock.now().plus(oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
-/** 120 bits in groups of four characters that people do not mix up (Crockford's base32). */
+/** 120 bits in groups of four characters that are hard to confuse (Crockford's base32). */
 function makePassword(ports: Ports): string {
   const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(/.{4}/g) ?? []).join('-');

@@ -4,24 +4,24 @@ import { isPrintable } from '#contract/text/text.ts';
 import type { Digest, Session } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
-/** After that long without a sign-in, a device is unknown again. */
+/** After this long without a sign-in, a device is no longer known. */
 export const deviceLife = Duration.fromObject({ days: 90 });
 
 const idBytes = 16;
 
 /**
- * What a browser keeps in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It lets no one in. It fits one
- * user and password only, so a changed password makes it useless. The caller signs it.
+ * The cookie of a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone in. It
+ * belongs to one user and one password, so changing the password makes it useless. The caller signs it.
  */
 export function deviceToken({ clock, randomness }: Ports, passwordHash: string): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
   return [id, clock.millis() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
 }
 
-/** What a sign-in comes with: a session that is still open, and a device token whose signature holds. */
+/** What a sign-in comes with: an open session, and a device token with a valid signature. */
 export type Company = { session: { id: Digest; data: Session } | null; device: string | undefined };
 
-/** @returns names the device or the session that vouches for this user; null if none does */
+/** @returns an identifier of the device or session that vouches for this user; null if there is none */
 export async function vouchedBy(ports: Ports, email: string, { session, device }: Company): Promise<string | null> {
   if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
   return session?.data.user.email === email ? `session ${session.id}` : null;

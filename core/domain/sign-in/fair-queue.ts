@@ -1,4 +1,4 @@
-/** The order of two vectors, by their first difference; 0 if one begins with the other. */
+/** Compares two vectors by their first difference; 0 if one begins with the other. */
 function compare(one: readonly number[], other: readonly number[]): number {
   for (const [index, value] of one.entries()) {
     const difference = value - (other[index] ?? value);
@@ -7,9 +7,9 @@ function compare(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/** How many networks that were turned away are remembered: some 5 MB, and ten seconds of two thousand attempts per second. */
+/** How many turned-away networks are remembered: about 5 MB, or ten seconds at two thousand attempts per second. */
 const mostTurnedAway = 20_000;
-/** Prefixes of those served: each turn adds a few. */
+/** Prefixes of networks that were served. Each turn adds a few. */
 const mostServed = 2_000;
 
 /** A network as its prefixes, widest first. */
@@ -17,26 +17,26 @@ type Path = readonly string[];
 type Entry<Item> = { item: Item; path: Path; since: number };
 
 /**
- * A bounded queue in which networks take turns, and within a network its parts. The network that has tried for the longest time goes first,
- * over all of its attempts: one that was turned away keeps its place in the order, and needs no memory for each attempt of a flood. So
- * networks that never come back delay no one who does, and K networks that do come back delay others by K turns.
+ * A bounded queue in which networks take turns, and within a network its parts. The network that has been trying for the longest time goes
+ * first, across all of its attempts: one that was turned away keeps its place in the order, without using memory for each attempt of a
+ * flood. So networks that never return don't delay anyone who does, and K networks that do return delay others by K turns.
  */
 export class FairQueue<Item> {
   readonly #most: () => number;
   #waiting: Entry<Item>[] = [];
-  /** Counts arrivals and turns: the order is all that matters. */
+  /** Counts arrivals and turns, because only the order matters. */
   #now = 0;
-  /** Since when a network has tried in vain. */
+  /** Since when a network has been trying without success. */
   readonly #turnedAway = new Map<string, number>();
   /** When a network had its last turn. */
   readonly #served = new Map<string, number>();
 
-  /** @param most that wait at once: fewer while turns take longer */
+  /** @param most items that wait at the same time: fewer if turns take longer */
   constructor(most: () => number) {
     this.#most = most;
   }
 
-  /** @returns which items must go if the queue is full, perhaps this one: the newest of the network that has the most waiting */
+  /** @returns the items to drop if the queue is full, possibly including this one: the newest of the network with the most waiting */
   add(path: Path, item: Item): Item[] {
     this.#waiting.push({ item, path, since: this.#turnedAway.get(nameOf(path)) ?? ++this.#now });
     const excess = Math.max(0, this.#waiting.length - this.#most());
@@ -71,7 +71,7 @@ export class FairQueue<Item> {
     return this.#waiting.length < before;
   }
 
-  /** Since when each of its networks has waited: since it came, or since the network's last turn. */
+  /** Since when each of its networks has been waiting: since it came, or since the network's last turn. */
   #order({ path, since }: Entry<Item>): number[] {
     return path.map((prefix) => Math.max(since, this.#served.get(prefix) ?? 0));
   }

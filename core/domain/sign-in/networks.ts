@@ -1,6 +1,6 @@
 /**
- * The networks that an address is in, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, which are what providers
- * give to one customer (RFC 6177).
+ * The networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, which are the sizes
+ * that providers assign to one customer (RFC 6177).
  *
  * @param address in its canonical form
  */
@@ -8,7 +8,7 @@ export function networksOf(address: string): string[] {
   return address.includes(':') ? prefixesOf(groupsOf(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
 }
 
-/** What a provider or a large organization has: no one is locked out by it, but its networks share one turn at a time. */
+/** The size of a provider's or large organization's network. It doesn't lock anyone out, but the networks in it share one turn at a time. */
 export function providerOf(address: string): string {
   return address.includes(':') ? (prefixesOf(groupsOf(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
 }

@@ -8,8 +8,8 @@ import { type Company, vouchedBy } from './devices.ts';
 import { checkPassword } from './throttle.ts';
 
 /**
- * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how stale `lastSeenAt` may become: `touchEvery` must be much shorter than
- * `idle`, since a session may end that much too early.
+ * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how outdated `lastSeenAt` may be. `touchEvery` must be much shorter than
+ * `idle`, because a session may end that much too early.
  */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
@@ -17,7 +17,7 @@ export const sessionLimits = {
   touchEvery: Duration.fromObject({ minutes: 1 }),
 };
 
-/** Checks email and password, and that the user is not disabled. The caller starts the session. */
+/** Checks email and password, and that the user isn't disabled. The caller starts the session. */
 export async function authenticate(
   ports: Ports,
   { email, password, address, company }: { email: string; password: string; address: string; company: Company },
@@ -37,19 +37,19 @@ export async function startSession(ports: Ports, id: Digest, { user, passwordHas
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** @returns the session if it is within its limits */
+/** @returns the session if it's within its limits */
 export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
   const session = await ports.stores.sessions.find(id);
   const now = ports.clock.now();
   if (!session || !isWithinLimits(session, now)) return null;
-  // Absolute: a `lastSeenAt` from a clock that was ahead would extend the idle limit.
+  // The difference is absolute, because a `lastSeenAt` from a clock that was ahead would extend the idle limit.
   if (Math.abs(now.diff(session.lastSeenAt).toMillis()) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
 }
 
 /**
- * An instant in the future comes from a clock that has stepped back since, so the session's age is unknown: a second sign-in costs its user
- * less than a session that outlives its limits.
+ * A time in the future means that the clock was set back, so the session's age is unknown. Signing in again is better than a session that
+ * outlives its limits.
  */
 function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
   const { seenAfter, startedAfter, before } = sessionBounds(now);
@@ -61,7 +61,7 @@ function sessionBounds(now: DateTime): SessionBounds {
   return { startedAfter: now.minus(absolute), seenAfter: now.minus(idle), before: now.plus(clockSkew) };
 }
 
-/** Deletes sessions out of limits: one from the future would become valid again once the clock has caught up. */
+/** Deletes sessions outside their limits. A session from the future would become valid again when the clock catches up. */
 export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
   await stores.sessions.sweep(sessionBounds(clock.now()));
 }
@@ -70,14 +70,14 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
 }
 
-/** The session as a request of staff sees it that says for which tenancy it is, whatever the session has selected. */
+/** The session as seen by a staff user's request that says which tenancy it's for, whatever the session has selected. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
   if (session.user.userType !== 'staff')
     throw new Problem('forbidden', 'Only service staff can choose the account or partner of a request.');
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 
-/** Staff only. A null `choice` deselects the tenancy. */
+/** Staff only. A null `choice` clears the selection. */
 export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));

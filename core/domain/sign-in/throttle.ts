@@ -7,20 +7,20 @@ import { Problem } from '../problem.ts';
 import { networksOf } from './networks.ts';
 
 /**
- * @param vouched names the signed-in session or the known device of the same user that the attempt comes from, if any. Its wrong passwords
- * count against it alone, so that no one can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
+ * @param vouched identifies the signed-in session or known device of the same user that the attempt comes from, if any. Its wrong passwords
+ * count only against it, so that no one can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
  */
 export type Attempt = { email: string; address: string; vouched: string | null };
 
 const quarter = Duration.fromObject({ minutes: 15 });
 
 /**
- * Wrong passwords before a pause, in a window from the first one:
- * - `address`: from one address (IPv6: a /64) for any account, against an attacker who tries many accounts;
- * - `network24`, `network56`, `network48`: the same for wider networks, which have many addresses and may have many honest users;
- * - `account`: for one account from anywhere, against an attacker with many addresses;
- * - `pair`: for one account from one address, below both, so that an honest user blocks only themself;
- * - `device`: from one session or known device for its user.
+ * The number of wrong passwords before a pause, in a window from the first one:
+ * - `address`: from one address (IPv6: a /64) for any account, against an attacker who tries many accounts
+ * - `network24`, `network56`, `network48`: the same for wider networks, which have many addresses and may have many honest users
+ * - `account`: for one account from anywhere, against an attacker with many addresses
+ * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
+ * - `device`: from one session or known device, for its user
  */
 export const throttleLimits = {
   address: { most: 100, window: quarter },
@@ -32,14 +32,14 @@ export const throttleLimits = {
   device: { most: 10, window: quarter },
 };
 
-/** In ms. A counter that ends further ahead comes from a clock that has stepped back since. */
+/** In ms. A counter that ends later than this was set before the clock was set back. */
 export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
 
 /**
  * Checks a password, and counts a wrong one.
  *
- * @param mayEnter decides about the right password, before any counter is cleared: clearing would tell that the password was right
- * @returns the credentials of `email`, or null if the password is wrong or may not enter
+ * @param mayEnter decides about the right password before any counter is cleared, because clearing would reveal that the password was right
+ * @returns the credentials of `email`, or null if the password is wrong or the user may not enter
  * @throws Problem `too-many-requests`
  */
 export async function checkPassword(
@@ -52,14 +52,14 @@ export async function checkPassword(
   const { address, vouched } = attempt;
   const counters = vouched === null ? countersOf(attempt.email, networksOf(address)) : [counterOf('device', vouched)];
   const now = ports.clock.millis();
-  // Before the queue for the password check: a flood of blocked attempts takes no place in it, and writes nothing.
+  // This comes before the queue for the password check, so that a flood of blocked attempts doesn't take places in it or write anything.
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Counts before the check, so that parallel guesses count; but only attempts whose turn has come, so that a crowd that signs in is not
-    // blocked, and invented e-mail addresses add rows no faster than passwords are checked.
+    // Counts before the check, so that parallel guesses are included. Counts only attempts whose turn has come, so that a crowd signing in
+    // isn't blocked, and invented email addresses don't add rows faster than passwords are checked.
     if (!(await ports.throttle.take(counters, now))) throw tooMany(((await ports.throttle.blockedUntil(counters, now)) ?? now) - now);
-    // Skips an address that nobody can have: databases refuse some characters.
+    // Skips impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password, { address, vouched });
@@ -68,21 +68,21 @@ export async function checkPassword(
   return credentials;
 }
 
-/** What else is counted, by user: each of these leaves a row for good. */
+/** Other counters, by user. Each of these requests leaves a permanent row. */
 const exports = { most: 10, window: Duration.fromObject({ minutes: 1 }) };
 
-/** Counts a list that a user has saved. @throws Problem `too-many-requests` */
+/** Counts a list that a user has exported. @throws Problem `too-many-requests` */
 export async function countExport({ throttle, clock }: Ports, userId: string): Promise<void> {
   const counters = [{ key: `export:${userId}`, most: exports.most, window: exports.window.toMillis() }];
   const now = clock.millis();
-  // Asked first: a loop that is blocked writes nothing.
+  // This is checked first, so that a blocked loop doesn't write anything.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
   throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are allowed. Try again later.`, { retryAfter });
 }
 
-/** A right password gives its own attempt back, and clears the wrong ones for the same account from the same address or device. */
+/** A right password undoes the count of its own attempt, and clears the wrong ones for the same account from the same address or device. */
 async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
   for (const { kind, key } of counters) await (kind === 'pair' || kind === 'device' ? throttle.reset(key) : throttle.giveBack(key));
 }
@@ -100,7 +100,7 @@ function countersOf(email: string, [narrowest = '', ...wider]: readonly string[]
   ];
 }
 
-/** Hashes, so that the keys have one length and no personal data. */
+/** Hashes the keys, so that they have the same length and contain no personal data. */
 function counterOf(kind: Kind, of: string): Counter {
   const { most, window } = throttleLimits[kind];
   return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, most, window: window.toMillis() };
