@@ -33,7 +33,7 @@ const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', fr
 
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
 export function Calls({ title }: ScreenProps) {
-  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
+  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage), summaryMs);
   const [settings, change] = useView('calls', initialSettings);
   useRetries(campaigns);
   const view = campaigns.state.value.value;

@@ -6,6 +6,7 @@ import type { Resource } from '../../state/resource.ts';
 
 const pollMs = 2_000;
 const narrowMs = 10_000;
+const idleMs = 15_000;
 
 type Wanted = CallFilter & { campaignId: string };
 
@@ -39,12 +40,26 @@ async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean)
   return { ok: true, value: { calls, nextCursor: cursor, ...totals, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
 }
 
-/** Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls. */
+/**
+ * Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls. While
+ * nothing changes, it waits twice as long each time, up to 15 seconds.
+ */
 function usePolling(resource: Resource<CallsView>, everyMs: number): void {
   useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) void resource.refreshIfOlder(0);
-    }, everyMs);
-    return () => clearInterval(timer);
+    let isShown = true;
+    let waitMs = everyMs;
+    let last = '';
+    let timer = setTimeout(poll, waitMs);
+    async function poll(): Promise<void> {
+      if (!document.hidden) await resource.refreshIfOlder(0);
+      const calls = JSON.stringify(resource.state.peek().value?.calls);
+      waitMs = calls === last ? Math.max(everyMs, Math.min(2 * waitMs, idleMs)) : everyMs;
+      last = calls;
+      if (isShown) timer = setTimeout(poll, waitMs);
+    }
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+    };
   }, [resource, everyMs]);
 }
