@@ -149,15 +149,15 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
       const made = await send(post(consoleRoutes.setUp.path, createdSetupSchema, names));
       return made.ok ? send(requests.getSession()) : made;
     },
-    searchTenancies: (search) => send(get(`${consoleRoutes.searchTenancies.path}${queryOf({ search })}`, tenanciesSchema)),
+    searchTenancies: (search) => send(get(`${consoleRoutes.searchTenancies.path}${toQuery({ search })}`, tenanciesSchema)),
 
     listApiKeys: () => send(get(consoleRoutes.listApiKeys.path, apiKeysSchema)),
-    listOlderApiKeys: (olderThan) => send(get(`${consoleRoutes.listApiKeys.path}${queryOf({ olderThan })}`, apiKeysSchema)),
+    listOlderApiKeys: (olderThan) => send(get(`${consoleRoutes.listApiKeys.path}${toQuery({ olderThan })}`, apiKeysSchema)),
     createApiKey: (input) => requestSecret(post(consoleRoutes.listApiKeys.path, createdApiKeySchema, input), ({ keyValue }) => keyValue),
     dismissSecret: () => guard.end(),
     previewRevocation: (id) => send(get(pathTo(consoleRoutes.previewRevocation, { id }), revocationSchema)),
     revokeApiKey: (deletion) => send(deleteAt(consoleRoutes.revokeApiKey, deletion)),
-    getApiKey: ({ id, timeZone }) => send(get(`${pathTo(consoleRoutes.showApiKey, { id })}${queryOf({ timeZone })}`, apiKeyDetailsSchema)),
+    getApiKey: ({ id, timeZone }) => send(get(`${pathTo(consoleRoutes.showApiKey, { id })}${toQuery({ timeZone })}`, apiKeyDetailsSchema)),
     revokeApiKeys: (input) => send(post(consoleRoutes.revokeApiKeys.path, revokedApiKeysSchema, input)),
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
@@ -174,19 +174,19 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
       return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
     },
 
-    listAccounts: (query) => send(get(`${consoleRoutes.listAccounts.path}${queryOf(query)}`, accountsSchema)),
-    listCampaigns: (query) => send(get(`${consoleRoutes.listCampaigns.path}${queryOf(query)}`, campaignsSchema)),
+    listAccounts: (query) => send(get(`${consoleRoutes.listAccounts.path}${toQuery(query)}`, accountsSchema)),
+    listCampaigns: (query) => send(get(`${consoleRoutes.listCampaigns.path}${toQuery(query)}`, campaignsSchema)),
     listCalls: ({ campaignId: id, ...query }) =>
-      send(get(`${pathTo(consoleRoutes.listCalls, { id })}${queryOf(inDays(query))}`, callsSchema)),
+      send(get(`${pathTo(consoleRoutes.listCalls, { id })}${toQuery(inDays(query))}`, callsSchema)),
     getCall: ({ campaignId: id, contactId }) => send(get(pathTo(consoleRoutes.showCall, { id, contactId }), callDetailsSchema)),
     summarizeCalls: ({ campaignId: id, timeZone }) =>
-      send(get(`${pathTo(consoleRoutes.summarizeCalls, { id })}${queryOf({ timeZone })}`, callsSummarySchema)),
+      send(get(`${pathTo(consoleRoutes.summarizeCalls, { id })}${toQuery({ timeZone })}`, callsSummarySchema)),
 
-    summarizeAllCalls: (query) => send(get(`${consoleRoutes.summarizeAllCalls.path}${queryOf(query)}`, allCallsSummarySchema)),
+    summarizeAllCalls: (query) => send(get(`${consoleRoutes.summarizeAllCalls.path}${toQuery(query)}`, allCallsSummarySchema)),
 
     listDirectory: ({ kind, parentId, search, cursor }) => {
       const { list, parent, page } = directory[kind];
-      return send(get(`${list}${queryOf({ ...(parent === null ? {} : { [parent]: parentId }), search, cursor })}`, page));
+      return send(get(`${list}${toQuery({ ...(parent === null ? {} : { [parent]: parentId }), search, cursor })}`, page));
     },
     createEntry: ({ kind, name, parentId }) => {
       const { list, parent, entry } = directory[kind];
@@ -197,7 +197,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
       return send({ method: 'PATCH', path: pathTo({ path: one }, { id }), schema: entry, body: { name } });
     },
 
-    listUsers: (query) => send(get(`${consoleRoutes.listUsers.path}${queryOf(query)}`, usersSchema)),
+    listUsers: (query) => send(get(`${consoleRoutes.listUsers.path}${toQuery(query)}`, usersSchema)),
     createUser: (input) => requestSecret(post(consoleRoutes.listUsers.path, createdUserSchema, input), ({ password }) => password),
     resetPassword: (id) =>
       requestSecret(post(pathTo(consoleRoutes.resetPassword, { id }), resetPasswordSchema), ({ password }) => password),
@@ -207,7 +207,7 @@ export function coreChannels({ send, guard, sha256 }: CoreChannelsDeps) {
     deleteUser: (deletion) => send(deleteAt(consoleRoutes.deleteUser, deletion)),
 
     recordExport: (input) => send(post(consoleRoutes.recordExport.path, nothing, input)),
-    listActivity: (query) => send(get(`${consoleRoutes.listActivity.path}${queryOf(inDays(query))}`, activitySchema)),
+    listActivity: (query) => send(get(`${consoleRoutes.listActivity.path}${toQuery(inDays(query))}`, activitySchema)),
     listActivityFacets: () => send(get(consoleRoutes.listActivityFacets.path, activityFacetsSchema)),
   } satisfies Partial<Channels>;
 }
@@ -236,7 +236,7 @@ function inDays<Query extends { from: string; to: string; timeZone: string }>(qu
   return query.from === '' && query.to === '' ? { ...query, timeZone: '' } : query;
 }
 
-function queryOf(parameters: Readonly<Record<string, string | null>>): string {
+function toQuery(parameters: Readonly<Record<string, string | null>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value !== null && value !== '') query.set(name, value);
   return query.size === 0 ? '' : `?${query}`;

@@ -50,7 +50,7 @@ let hasFailed = false;
 export async function restartAfterFailure(error: unknown): Promise<void> {
   if (hasFailed) return;
   hasFailed = true;
-  process.stderr.write(`${traceOf(error)}\n`);
+  process.stderr.write(`${stackTrace(error)}\n`);
   await app.whenReady();
   const { response } = await dialog.showMessageBox({
     type: 'error',
@@ -69,7 +69,7 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
 }
 
 /** The stack trace without the message, which may contain a secret. */
-function traceOf(error: unknown): string {
+function stackTrace(error: unknown): string {
   if (!(error instanceof Error)) return 'A value that isn’t an Error was thrown.';
   const places = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
   return [error.name, ...places].join('\n');

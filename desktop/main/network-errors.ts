@@ -24,7 +24,7 @@ const untrusted =
 
 /** Says why a request got no response and what to check. */
 export function describeNetworkError(error: unknown): string {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (untrusted.test(code)) {
     return 'This computer doesn’t trust the server’s certificate. Ask your administrator to install the certificate authority that issued it.';
   }
@@ -32,9 +32,9 @@ export function describeNetworkError(error: unknown): string {
 }
 
 /** The code of an error or of its cause. If several addresses were tried, the code of the first. */
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  return codeOf(error.cause);
+  if (error instanceof AggregateError) return errorCode(error.errors[0]);
+  return errorCode(error.cause);
 }

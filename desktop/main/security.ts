@@ -16,8 +16,8 @@ export function restrictSession(session: Session): void {
   session.setPermissionCheckHandler(() => false);
   session.setDevicePermissionHandler(() => false);
   session.setDisplayMediaRequestHandler((_request, answer) => answer(null));
-  const ours = app.isPackaged ? /^app:/ : /^(?:app|devtools):/;
-  session.webRequest.onBeforeRequest(({ url }, answer) => answer({ cancel: !ours.test(url) }));
+  const ownUrl = app.isPackaged ? /^app:/ : /^(?:app|devtools):/;
+  session.webRequest.onBeforeRequest(({ url }, answer) => answer({ cancel: !ownUrl.test(url) }));
   session.on('will-download', (event) => event.preventDefault());
   // The spell checker downloads dictionaries.
   session.setSpellCheckerEnabled(false);

@@ -70,8 +70,8 @@ export class ServerSessions {
 
   /** Makes another server the current one. Ignores a server that the user has never signed in to, because the name comes from the page. */
   async select(address: string): Promise<void> {
-    const found = this.#settings.current.servers.find((server) => server.address === address);
-    if (found) await this.#putFirst(found);
+    const match = this.#settings.current.servers.find((server) => server.address === address);
+    if (match) await this.#putFirst(match);
   }
 
   /** @returns the session's client, to end it on the server; null without a session */
@@ -97,8 +97,8 @@ export class ServerSessions {
   }
 
   #putFirst(first: { address: string; email: string }): Promise<void> {
-    const others = this.#settings.current.servers.filter(({ address }) => address !== first.address);
-    return this.#settings.change({ servers: [first, ...others] });
+    const otherServers = this.#settings.current.servers.filter(({ address }) => address !== first.address);
+    return this.#settings.change({ servers: [first, ...otherServers] });
   }
 
   /** A failure must not prevent the user from signing in or out. */

@@ -25,7 +25,7 @@ export class ConsoleWindow {
     this.#settings = settings;
     const last = settings.current.window;
     const { id } = screen.getPrimaryDisplay();
-    const screens = screen.getAllDisplays().toSorted((one, other) => Number(other.id === id) - Number(one.id === id));
+    const screens = screen.getAllDisplays().toSorted((a, b) => Number(b.id === id) - Number(a.id === id));
     this.browserWindow = new BrowserWindow({
       ...boundsOnScreen(
         last,

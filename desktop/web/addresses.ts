@@ -5,16 +5,16 @@ import { type ScreenName, screens, screensFor } from '../screens.ts';
 
 type Place = { name: ScreenName; campaignId: string };
 
-function addressOf({ name, campaignId }: Place): string {
+function toAddress({ name, campaignId }: Place): string {
   return name === 'calls' && campaignId !== '' ? `#/calls/${campaignId}` : `#/${name}`;
 }
 
 /** The inverse; null if the address isn't a screen's. */
 function placeAt(hash: string): Place | null {
-  const [start, wanted, campaignId = '', ...rest] = hash.split('/');
-  const found = screens.find(({ name }) => name === wanted);
-  if (start !== '#' || !found || rest.length > 0 || (campaignId !== '' && found.name !== 'calls')) return null;
-  return { name: found.name, campaignId };
+  const [start, screenName, campaignId = '', ...rest] = hash.split('/');
+  const match = screens.find(({ name }) => name === screenName);
+  if (start !== '#' || !match || rest.length > 0 || (campaignId !== '' && match.name !== 'calls')) return null;
+  return { name: match.name, campaignId };
 }
 
 const currentPlace = (): Place => ({ name: screen.peek(), campaignId: chosenCampaign.peek() });
@@ -33,7 +33,7 @@ export function followAddresses(): void {
     const available = screensFor(session.value.viewer).map(({ name }) => name);
     const [home] = screens;
     screen.value = available.includes(screen.value) ? screen.value : home.name;
-    const address = addressOf({ name: screen.value, campaignId: chosenCampaign.value });
+    const address = toAddress({ name: screen.value, campaignId: chosenCampaign.value });
     if (location.hash === address) return;
     const shown = placeAt(location.hash);
     const isElsewhere = shown !== null && available.includes(shown.name);
@@ -44,16 +44,16 @@ export function followAddresses(): void {
 
 function goToAddress(): void {
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
-  const wanted = placeAt(location.hash);
+  const place = placeAt(location.hash);
   if (dialog) {
     // Going back closes the dialog instead of leaving the screen under it. A dialog with a secret asks first.
-    history.pushState(null, '', addressOf(currentPlace()));
+    history.pushState(null, '', toAddress(currentPlace()));
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
-  } else if (wanted) {
+  } else if (place) {
     // In one step: after only one of the two, the effect above would add an address that no one visited.
     batch(() => {
-      if (wanted.name === 'calls') chosenCampaign.value = wanted.campaignId;
-      showScreen(wanted.name);
+      if (place.name === 'calls') chosenCampaign.value = place.campaignId;
+      showScreen(place.name);
     });
-  } else history.replaceState(null, '', addressOf(currentPlace()));
+  } else history.replaceState(null, '', toAddress(currentPlace()));
 }

@@ -26,7 +26,7 @@ const filesOf = (folder: string) =>
     .filter((entry) => entry.isFile())
     .map(({ name, parentPath }) => ({ name, text: readFileSync(join(parentPath, name), 'latin1') }));
 
-const endOf = async (running: RunningConsole) => {
+const toExpiry = async (running: RunningConsole) => {
   const child = running.app.process();
   if (child.exitCode === null) await once(child, 'exit');
 };
@@ -117,7 +117,7 @@ describeDesktop('secrets', () => {
       await showKeyValue();
       await running.app.evaluate(({ app }) => app.quit());
       await heardClose();
-      const ended = endOf(running);
+      const ended = toExpiry(running);
       // The page may close before it responds.
       await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
       await ended;
@@ -129,7 +129,7 @@ describeDesktop('secrets', () => {
       await heardClose();
       await running.page.evaluate(() => window.callkey.dismissSecret());
       await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
-      await endOf(running);
+      await toExpiry(running);
     });
 
     it('a crash says that the value was lost, and lets the window close', async () => {
@@ -144,7 +144,7 @@ describeDesktop('secrets', () => {
             setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
           }),
       );
-      const ended = endOf(running);
+      const ended = toExpiry(running);
       expect(await detail).to.equal(
         'You’re still signed in. The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.',
       );

@@ -23,11 +23,11 @@ describeDesktop('several servers', () => {
   });
   afterEach(() => desktop.close());
 
-  const hostOf = ({ core }: CoreHarness) => new URL(core.url).host;
+  const serverHost = ({ core }: CoreHarness) => new URL(core.url).host;
   const button = (name: string | RegExp) => desktop.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => desktop.page.getByRole('row', { name });
   const dialog = () => desktop.page.getByRole('dialog', { name: 'Switch server' });
-  const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${hostOf(harness)}`) });
+  const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${serverHost(harness)}`) });
   const openDialog = () => chooseCommand(desktop, 'switch-server');
 
   async function signInToBoth(): Promise<void> {
@@ -54,7 +54,7 @@ describeDesktop('several servers', () => {
     await entry(first).click();
     await row('Another of the first').waitFor();
     expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another');
-    expect(await desktop.page.title()).to.include(hostOf(first));
+    expect(await desktop.page.title()).to.include(serverHost(first));
     expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1);
   });
 
@@ -85,10 +85,10 @@ describeDesktop('several servers', () => {
     const before = await sessions();
     await openDialog();
     await dialog()
-      .getByRole('button', { name: `Forget ${hostOf(first)}` })
+      .getByRole('button', { name: `Forget ${serverHost(first)}` })
       .click();
     await desktop.page
-      .getByText(`Forgot ${hostOf(first)}.`)
+      .getByText(`Forgot ${serverHost(first)}.`)
       .first()
       .waitFor();
     await entry(first).waitFor({ state: 'detached' });

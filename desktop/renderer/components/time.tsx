@@ -44,7 +44,7 @@ export function Moment({ at, isInTable = false }: { at: string; isInTable?: bool
 }
 
 /** The time when a key expires, in the zone in which it was chosen. */
-export function endOf(at: string, zone: string | null): DateTime {
+export function toExpiry(at: string, zone: string | null): DateTime {
   const there = DateTime.fromISO(at, { zone: zone ?? ownZone.value });
   return there.isValid ? there : here(at);
 }
@@ -54,7 +54,7 @@ export function endOf(at: string, zone: string | null): DateTime {
  * own.
  */
 export function EndDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
-  const end = endOf(at, zone);
+  const end = toExpiry(at, zone);
   const own = here(at);
   const tip = end.zoneName === own.zoneName ? formatInstant(end) : `${formatInstant(end)} (${formatInstant(own)})`;
   return <TimeWithTip at={at} text={formatDay(end)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;

@@ -21,7 +21,7 @@ export const openDialog = signal<DialogName | null>(null);
 export const dialogCount = signal(0);
 
 /** A key that the list scrolls to. A new object requests it again, even for the same key. */
-export const wantedKey = signal<{ id: string } | null>(null);
+export const requestedKey = signal<{ id: string } | null>(null);
 
 /** Shows a screen from its top, and moves the focus to its heading. */
 export function showScreen(name: ScreenName): void {
@@ -41,12 +41,12 @@ export function scrollToTop(): void {
 /** Shows a key in the list. */
 export function showKey(id: string): void {
   screen.value = 'api-keys';
-  wantedKey.value = { id };
+  requestedKey.value = { id };
 }
 
 export function resetNavigation(): void {
   screen.value = home.name;
   chosenCampaign.value = '';
   openDialog.value = null;
-  wantedKey.value = null;
+  requestedKey.value = null;
 }

@@ -3,9 +3,9 @@ import type { Result } from '../../ipc.ts';
 
 /** The newest keys, and as many older ones as were listed before. */
 export async function reloadKeys(before: ApiKeysView | null): Promise<Result<ApiKeysView>> {
-  const wanted = before?.apiKeys.length ?? 0;
+  const count = before?.apiKeys.length ?? 0;
   let result = await window.callkey.listApiKeys();
-  while (result.ok && result.value.apiKeys.length < Math.min(wanted, result.value.total)) {
+  while (result.ok && result.value.apiKeys.length < Math.min(count, result.value.total)) {
     const { length } = result.value.apiKeys;
     result = await withOlderKeys(result.value);
     if (result.ok && result.value.apiKeys.length <= length) break;

@@ -74,16 +74,16 @@ let startupAttempt = 0;
 export async function loadStartupState(): Promise<void> {
   startupAttempt += 1;
   const attempt = startupAttempt;
-  const found = await window.callkey.getStartupState().catch(() => emptyStartupState);
+  const startup = await window.callkey.getStartupState().catch(() => emptyStartupState);
   if (attempt !== startupAttempt) return;
   if (!startupState.peek()) {
-    server.value = found.remembered.server;
-    email.value = found.remembered.email;
+    server.value = startup.remembered.server;
+    email.value = startup.remembered.email;
   }
   connectionError.value = null;
-  if (found.session?.ok) setSession(found.session.value);
-  else if (found.session && found.session.failure.kind !== 'session-ended') setConnectionError(found.session.failure);
-  startupState.value = found;
+  if (startup.session?.ok) setSession(startup.session.value);
+  else if (startup.session && startup.session.failure.kind !== 'session-ended') setConnectionError(startup.session.failure);
+  startupState.value = startup;
 }
 
 export async function signIn(input: SignIn): Promise<Result<SessionView>> {

@@ -1,6 +1,6 @@
 import type { UserView } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
-import { membershipOf, userTypeLabels } from './format/labels.ts';
+import { formatMembership, userTypeLabels } from './format/labels.ts';
 import { type Sort, type SortValue, sorted } from './format/sorting.ts';
 
 export type UserColumn = 'name' | 'email' | 'type' | 'place' | 'keys' | 'seen';
@@ -12,21 +12,30 @@ const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = 
   name: ({ name }) => name,
   email: ({ email }) => email,
   type: ({ userType }) => userTypeLabels[userType],
-  place: membershipOf,
+  place: formatMembership,
   keys: ({ apiKeys }) => apiKeys,
   seen: ({ lastSignInAt }) => (lastSignInAt === null ? null : Date.parse(lastSignInAt)),
 };
 
 /** The users whose name or email address contains the search text, in the chosen order. */
 export function usersInView(users: readonly UserView[], { search, sort }: UserListView): UserView[] {
-  const wanted = folded(search.trim());
-  const found = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(wanted));
-  return sorted(found, sortValues[sort.column], sort.isDescending);
+  const query = folded(search.trim());
+  const matches = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(query));
+  return sorted(matches, sortValues[sort.column], sort.isDescending);
 }
 
 export const userCsvHead = ['Name', 'Email', 'Type', 'Belongs to', 'API keys', 'Last sign-in', 'Disabled', 'Created'] as const;
 
 export function userCsvRow(user: UserView): string[] {
   const { name, email, userType, apiKeys, lastSignInAt, disabledAt, createdAt } = user;
-  return [name, email, userTypeLabels[userType], membershipOf(user), String(apiKeys), lastSignInAt ?? 'Never', disabledAt ?? '', createdAt];
+  return [
+    name,
+    email,
+    userTypeLabels[userType],
+    formatMembership(user),
+    String(apiKeys),
+    lastSignInAt ?? 'Never',
+    disabledAt ?? '',
+    createdAt,
+  ];
 }

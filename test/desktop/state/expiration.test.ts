@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import {
-  choiceOf,
-  dayOf,
+  dateForChoice,
   type ExpirationDraft,
   expirationChoices,
   resolve,
   timeZonesAfter,
+  toExpirationChoice,
 } from '../../../desktop/renderer/screens/api-keys/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
@@ -67,7 +67,7 @@ describe('the expiration form', () => {
   });
 
   it('shows the date for each choice', () => {
-    expect(expirationChoices.map((choice) => dayOf(choice, now, 'Europe/Berlin'))).to.deep.equal([
+    expect(expirationChoices.map((choice) => dateForChoice(choice, now, 'Europe/Berlin'))).to.deep.equal([
       'until revoked',
       '21 Nov 2027',
       '21 Nov 2028',
@@ -88,6 +88,6 @@ describe('the expiration that a key was created with', () => {
     ['2027-01-31T22:59:59.999Z', 'custom'],
   ];
   for (const [expiresAt, choice] of choices) {
-    it(`is ${choice} if it expires at ${expiresAt}`, () => expect(choiceOf(key(expiresAt))).to.equal(choice));
+    it(`is ${choice} if it expires at ${expiresAt}`, () => expect(toExpirationChoice(key(expiresAt))).to.equal(choice));
   }
 });

@@ -7,9 +7,9 @@ import {
   isNameTaken,
   type KeyFilter,
   keyCsvRow,
-  keysEndingSoon,
-  ownersOf,
-  pageOf,
+  keysExpiringSoon,
+  listOwners,
+  paginate,
 } from '../../../desktop/renderer/screens/api-keys/key-list.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
@@ -74,7 +74,7 @@ describe('the other key filters', () => {
   ];
   const expected: readonly (readonly [KeyFilter, string[]])[] = [
     ['expired', ['expired']],
-    ['endless', ['used']],
+    ['no-expiration', ['used']],
     ['never-used', ['ends']],
   ];
   for (const [filter, found] of expected) {
@@ -88,14 +88,14 @@ describe('the other key filters', () => {
       key({ name: 'mine', owner: { isYou: true, name: 'Ada' } }),
       key({ name: 'of another Ada', owner: { isYou: false, name: 'Ada' } }),
     ];
-    expect([...ownersOf(owned).values()]).to.deep.equal(['You', 'Ada']);
+    expect([...listOwners(owned).values()]).to.deep.equal(['You', 'Ada']);
     expect(names(filterKeys(owned, '', 'all', now, 'You'))).to.deep.equal(['mine']);
     expect(names(filterKeys(owned, '', 'all', now, 'Ada'))).to.deep.equal(['of another Ada']);
   });
 
   it('tells two owners with the same name apart by their email', () => {
     const owned = ['ada@blue.example', 'ada@red.example'].map((email) => key({ name: email, owner: { isYou: false, name: 'Ada', email } }));
-    expect([...ownersOf(owned).values()]).to.deep.equal(['Ada (ada@blue.example)', 'Ada (ada@red.example)']);
+    expect([...listOwners(owned).values()]).to.deep.equal(['Ada (ada@blue.example)', 'Ada (ada@red.example)']);
     expect(names(filterKeys(owned, '', 'all', now, 'ada@red.example'))).to.deep.equal(['ada@red.example']);
   });
 });
@@ -104,7 +104,7 @@ describe('the banner about keys that expire soon', () => {
   it('shows the next one first', () => {
     const later = key({ name: 'later', expiresAt: '2026-12-10T00:00:00.000Z' });
     const sooner = key({ name: 'sooner', expiresAt: '2026-11-25T00:00:00.000Z' });
-    expect(names(keysEndingSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
+    expect(names(keysExpiringSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
   });
 });
 
@@ -138,26 +138,26 @@ describe('a page of a list', () => {
   const all = Array.from({ length: 25 }, (_, index) => index + 1);
 
   it('counts rows from one', () => {
-    const { items, ...page } = pageOf(all, 1, 10);
+    const { items, ...page } = paginate(all, 1, 10);
     expect(page).to.deep.equal({ index: 1, count: 3, first: 11, last: 20 });
     expect(items).to.deep.equal([11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
   });
 
   it('is the last one if the list has become shorter', () => {
-    const { items, ...page } = pageOf(all, 7, 10);
+    const { items, ...page } = paginate(all, 7, 10);
     expect(page).to.deep.equal({ index: 2, count: 3, first: 21, last: 25 });
     expect(items).to.deep.equal([21, 22, 23, 24, 25]);
   });
 
   it('is the first one for a negative index', () => {
-    expect(pageOf(all, -1, 10).index).to.equal(0);
+    expect(paginate(all, -1, 10).index).to.equal(0);
   });
 
   it('is a single empty page for an empty list', () => {
-    expect(pageOf([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
+    expect(paginate([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
   });
 
   it('is full if the rows fill it exactly', () => {
-    expect(pageOf(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
+    expect(paginate(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
   });
 });

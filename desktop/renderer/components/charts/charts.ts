@@ -5,22 +5,22 @@ type ChartColumn = DayCounts & { total: number; segments: Segment[] };
 export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };
 
 /** The minimum height of a count above zero, so that one call among thousands is visible. */
-const leastHeight = 1.5;
+const minHeight = 1.5;
 
 /** Columns of stacked counts, from 0 at the base to 100 for the highest day. */
 export function stack(days: readonly DayCounts[]): Chart {
   const totals = days.map(({ counts }) => sum(counts));
-  const most = Math.max(...totals, 1);
-  const columns = days.map((day, index) => ({ ...day, total: totals[index] ?? 0, segments: segmentsOf(day.counts, most) }));
+  const max = Math.max(...totals, 1);
+  const columns = days.map((day, index) => ({ ...day, total: totals[index] ?? 0, segments: toSegments(day.counts, max) }));
   const highest = columns.reduce<ChartColumn | null>((best, column) => (column.total > (best?.total ?? 0) ? column : best), null);
   return { columns, total: sum(totals), highest };
 }
 
-function segmentsOf(counts: readonly number[], most: number): Segment[] {
+function toSegments(counts: readonly number[], max: number): Segment[] {
   let from = 0;
   return counts.flatMap((count, series) => {
     if (count === 0) return [];
-    const segment = { series, from, height: Math.max(leastHeight, (count / most) * 100) };
+    const segment = { series, from, height: Math.max(minHeight, (count / max) * 100) };
     from += segment.height;
     return [segment];
   });

@@ -19,19 +19,19 @@ export const chosenDay = { day: '' };
 
 /** The calls of all campaigns together. */
 export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
-  return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: addUp(campaigns.map(({ states }) => states)) })) };
+  return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
 }
 
 /** Each campaign's calls, counted by group for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */
 export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
   const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
   const byId = Map.groupBy(counted, ({ id }) => id);
-  return (campaignId) => countByGroup(addUp((byId.get(campaignId) ?? []).map(({ states }) => states)));
+  return (campaignId) => countByGroup(sumByState((byId.get(campaignId) ?? []).map(({ states }) => states)));
 }
 
 type States = CallsSummaryView['days'][number]['states'];
 
-function addUp(all: readonly States[]): States {
+function sumByState(all: readonly States[]): States {
   const total: States = {};
   for (const states of all) for (const state of callStates) if (states[state]) total[state] = (total[state] ?? 0) + states[state];
   return total;

@@ -11,7 +11,7 @@ import { TextField } from './text-field.tsx';
 import { useAction } from './use-action.ts';
 
 /** @property label asks for the text */
-export type Proof = { label: ComponentChildren; text: string };
+export type Confirmation = { label: ComponentChildren; text: string };
 
 type ConfirmDangerProps<Preview> = {
   title: string;
@@ -23,7 +23,7 @@ type ConfirmDangerProps<Preview> = {
   /** Null if there may be too many to count. */
   queuedCallsOf: (preview: Preview) => number | null;
   /** What the user must type before a large action; null if nothing. */
-  proofOf?: (preview: Preview) => Proof | null;
+  proofOf?: (preview: Preview) => Confirmation | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
@@ -43,11 +43,12 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const loaded = preview.state.value;
   const close = unlessBusy(onClose);
 
-  if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found')) return <Gone onGone={onGone} />;
+  if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found'))
+    return <AlreadyRemoved onGone={onGone} />;
   const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
   // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
   const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
-  const isReady = (loaded.value !== null || loaded.failure !== null) && isProven(proof, typed);
+  const isReady = (loaded.value !== null || loaded.failure !== null) && isConfirmed(proof, typed);
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
       <Loadable resource={preview} what="details">
@@ -60,7 +61,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
           onChoose={setCancel}
         />
       )}
-      {proof && <ProofField proof={proof} value={typed} onInput={setTyped} />}
+      {proof && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={failure && describeFailure(failure)} />
       <DangerActions
         {...{ verb, verbing, isBusy, isReady }}
@@ -113,15 +114,23 @@ export function CancelCalls({ what, isChosen, onChoose }: CancelCallsProps) {
   );
 }
 
-export function isProven(proof: Proof | null, typed: string): boolean {
+export function isConfirmed(proof: Confirmation | null, typed: string): boolean {
   return proof === null || typed.trim().toLowerCase() === proof.text.toLowerCase();
 }
 
-export function ProofField({ proof: { label }, value, onInput }: { proof: Proof; value: string; onInput: (typed: string) => void }) {
+export function ConfirmationField({
+  proof: { label },
+  value,
+  onInput,
+}: {
+  proof: Confirmation;
+  value: string;
+  onInput: (typed: string) => void;
+}) {
   return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
 }
 
-function Gone({ onGone }: { onGone: () => void }) {
+function AlreadyRemoved({ onGone }: { onGone: () => void }) {
   return (
     <Dialog title="Already gone" lead="Someone else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
       <div class="actions">

@@ -7,7 +7,7 @@ export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): b
   const row = from.closest('tr');
   if (!row) return false;
   const rows = [...table.querySelectorAll<HTMLElement>('tr')];
-  const partsOf = (of: HTMLElement) => [
+  const focusableParts = (of: HTMLElement) => [
     ...(of.tabIndex >= -1 && of.id !== '' ? [of] : []),
     ...[...of.querySelectorAll<HTMLElement>(focusable)].filter(hasSomethingToShow),
   ];
@@ -17,10 +17,10 @@ export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): b
   if (step !== undefined) to = rows[rows.indexOf(row) + step];
   else if (key === 'Home') to = rows[1];
   else if (key === 'End') to = rows.at(-1);
-  else if (sidestep !== undefined) to = partsOf(row)[Math.max(0, partsOf(row).indexOf(from) + sidestep)];
+  else if (sidestep !== undefined) to = focusableParts(row)[Math.max(0, focusableParts(row).indexOf(from) + sidestep)];
   else return false;
   // The header row can't get the focus itself.
-  (to?.id === '' && to instanceof HTMLTableRowElement ? partsOf(to)[0] : to)?.focus();
+  (to?.id === '' && to instanceof HTMLTableRowElement ? focusableParts(to)[0] : to)?.focus();
   return true;
 }
 
@@ -44,7 +44,7 @@ export function focusRow(id: string | null): void {
 }
 
 /** The row after this one, or before it at the end, which gets the focus when this row disappears. */
-export function neighbourOf(id: string): string | null {
+export function adjacentRowId(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;
   return neighbour?.id.slice(rowPrefix.length) ?? null;

@@ -4,7 +4,7 @@ import { actionLabel } from '../../state/format/labels.ts';
 export type ActivityEvent = ActivityView['events'][number];
 
 /** The actor's name as shown to the viewer. */
-export function actorOf({ actor }: ActivityEvent, viewerId: string): string {
+export function actorName({ actor }: ActivityEvent, viewerId: string): string {
   if (!actor) return 'The operator';
   return actor.id === viewerId ? 'You' : actor.name;
 }
@@ -33,5 +33,5 @@ export const eventCsvHead = ['When', 'Who', 'Action', 'What', 'From'] as const;
 
 export function eventCsvRow(event: ActivityEvent, viewerId: string): string[] {
   const { at, action, subject, address } = event;
-  return [at, actorOf(event, viewerId), actionLabel(action), isAboutItself(action) ? '' : subject.name, addressLabel(address)];
+  return [at, actorName(event, viewerId), actionLabel(action), isAboutItself(action) ? '' : subject.name, addressLabel(address)];
 }

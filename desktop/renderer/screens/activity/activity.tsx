@@ -15,7 +15,7 @@ import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import type { Pages } from '../../state/pages.ts';
-import { type ActivityEvent, actorOf, addressLabel, eventCsvHead, eventCsvRow, isAboutItself, mergeActivity } from './activity-list.ts';
+import { type ActivityEvent, actorName, addressLabel, eventCsvHead, eventCsvRow, isAboutItself, mergeActivity } from './activity-list.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
 
@@ -40,7 +40,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     name: 'who',
     label: 'Who',
     width: 'text',
-    cell: (event) => (event.actor?.id === viewerId ? <span class="tag you">You</span> : <Clip>{actorOf(event, viewerId)}</Clip>),
+    cell: (event) => (event.actor?.id === viewerId ? <span class="tag you">You</span> : <Clip>{actorName(event, viewerId)}</Clip>),
   },
   { name: 'from', label: 'From', width: 'moment', cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip> },
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
@@ -152,7 +152,7 @@ function Choice({ label, all, value, options, onChange }: ChoiceProps) {
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         <option value="">{all}</option>
         {options
-          .toSorted(([, one], [, other]) => one.localeCompare(other))
+          .toSorted(([, a], [, b]) => a.localeCompare(b))
           .map(([id, name]) => (
             <option key={id} value={id}>
               {name}

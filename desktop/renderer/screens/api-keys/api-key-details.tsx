@@ -5,13 +5,13 @@ import { DayChart } from '../../components/charts/day-chart.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
-import { Day, endOf, Moment } from '../../components/time.tsx';
+import { Day, Moment, toExpiry } from '../../components/time.tsx';
 import { ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import { ExpiryBadge, OwnerTag, RefusedBadge } from './api-key-table.tsx';
-import { Reach } from './key-reach.tsx';
+import { AccessScope } from './key-access.tsx';
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
@@ -38,7 +38,7 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
       }
       onClose={onClose}
     >
-      <Facts facts={factsOf(apiKey, resource.state.value.value)} />
+      <Facts facts={buildFacts(apiKey, resource.state.value.value)} />
       <div class="actions at-start">
         <button type="button" onClick={onReplace}>
           Replace…
@@ -60,7 +60,7 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
   );
 }
 
-function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly [string, ComponentChildren])[] {
+function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly [string, ComponentChildren])[] {
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
     ...(owner
@@ -74,7 +74,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
           ],
         ] as const)
       : []),
-    ...(view ? ([['Access', <Reach key="reach" reach={view.reach} isSentence />]] as const) : []),
+    ...(view ? ([['Access', <AccessScope key="reach" reach={view.reach} isSentence />]] as const) : []),
     [
       'Created',
       <span key="created">
@@ -97,7 +97,7 @@ function factsOf(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly 
 /** The last moment in the zone in which it was chosen, and in the machine's own if that differs. */
 function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView }) {
   if (expiresAt === null) return <>No expiration</>;
-  const end = endOf(expiresAt, expiryTimeZone);
+  const end = toExpiry(expiresAt, expiryTimeZone);
   const here = end.setZone(ownZone.value);
   return (
     <>
@@ -109,7 +109,7 @@ function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView 
 
 /** The keys with one name next to each other: once only the newest is in use, the others can go. */
 function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
-  const byAge = keys.toSorted((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
+  const byAge = keys.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return (
     <section>
       <h3>Keys with this name</h3>

@@ -4,14 +4,14 @@ import { Empty } from '../../components/loadable.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import type { Selection } from '../../components/table/table-model.ts';
-import { endOf } from '../../components/time.tsx';
+import { toExpiry } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDay } from '../../state/format/format-time.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
 import type { Resource } from '../../state/resource.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
-import { keysEndingSoon, ownersOf, pageOf } from './key-list.ts';
+import { keysExpiringSoon, listOwners, paginate } from './key-list.ts';
 import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
 import { OlderKeys } from './older-keys.tsx';
@@ -33,8 +33,8 @@ type ApiKeyListProps = {
 /** A page of the matching keys. */
 export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
-  const found = keysInView(view.apiKeys, settings, now.value);
-  const page = pageOf(found, settings.page, size);
+  const matches = keysInView(view.apiKeys, settings, now.value);
+  const page = paginate(matches, settings.page, size);
 
   // The search, filter or page may be hiding the highlighted key.
   const before = useRef<Highlight | null>(null);
@@ -48,7 +48,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
     focusRow(highlighted.id);
   }, [highlighted, view.apiKeys, size]);
 
-  if (found.length === 0) {
+  if (matches.length === 0) {
     return (
       <Empty title="No matching API keys">
         <p>Search and filters apply only to the keys in this list.</p>
@@ -61,7 +61,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
   return (
     <ApiKeyTable
       apiKeys={page.items}
-      owners={ownersOf(view.apiKeys)}
+      owners={listOwners(view.apiKeys)}
       highlighted={highlighted?.id ?? null}
       openId={openId}
       sort={sort}
@@ -85,7 +85,7 @@ export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadPro
   const { size } = settings;
   return (
     <>
-      <EndingSoon
+      <ExpiringSoonBanner
         keys={view.apiKeys}
         isShown={settings.filter === 'expiring'}
         onShow={() => onChange({ ...initialKeyListView, filter: 'expiring', size })}
@@ -96,11 +96,11 @@ export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadPro
   );
 }
 
-function EndingSoon({ keys, isShown, onShow }: { keys: readonly ApiKeyView[]; isShown: boolean; onShow: () => void }) {
-  const soon = keysEndingSoon(keys, now.value);
+function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyView[]; isShown: boolean; onShow: () => void }) {
+  const soon = keysExpiringSoon(keys, now.value);
   const [first] = soon;
   if (!first || first.expiresAt === null || isShown) return null;
-  const day = formatDay(endOf(first.expiresAt, first.expiryTimeZone));
+  const day = formatDay(toExpiry(first.expiresAt, first.expiryTimeZone));
   return (
     <div class="banner">
       <p>

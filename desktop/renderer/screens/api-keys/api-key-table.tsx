@@ -2,7 +2,7 @@ import type { ApiKeyView } from '#contract/console.ts';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../components/table/table-model.ts';
-import { Day, EndDay, endOf } from '../../components/time.tsx';
+import { Day, EndDay, toExpiry } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { formatRelative } from '../../state/format/format-time.ts';
 import type { Sort } from '../../state/format/sorting.ts';
@@ -113,7 +113,7 @@ export function ExpiryBadge({ apiKey }: { apiKey: ApiKeyView }) {
   if (apiKey.expiresAt === null) return null;
   if (hasExpired(apiKey, now.value)) return <span class="badge bad">Expired</span>;
   if (!endsSoon(apiKey, now.value)) return null;
-  return <span class="badge warn">{formatRelative(endOf(apiKey.expiresAt, null), now.value)}</span>;
+  return <span class="badge warn">{formatRelative(toExpiry(apiKey.expiresAt, null), now.value)}</span>;
 }
 
 export function OwnerTag({ owner }: { owner: NonNullable<ApiKeyView['owner']> }) {

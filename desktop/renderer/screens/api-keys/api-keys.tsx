@@ -4,12 +4,12 @@ import { Icon } from '../../components/icons.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { ExportButton } from '../../components/table/export-button.tsx';
-import { focusRow, neighbourOf } from '../../components/table/table-focus.ts';
+import { adjacentRowId, focusRow } from '../../components/table/table-focus.ts';
 import { useView } from '../../components/use-view.ts';
 import { announce } from '../../state/announcement.ts';
 import { now } from '../../state/clock.ts';
 import { pluralize } from '../../state/format/format.ts';
-import { openDialog, type ScreenProps, wantedKey } from '../../state/navigation.ts';
+import { openDialog, requestedKey, type ScreenProps } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
 import { ApiKeyDetails } from './api-key-details.tsx';
 import { ApiKeyHead, ApiKeyList } from './api-key-list.tsx';
@@ -18,7 +18,7 @@ import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
 import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
-import { hasExpired, keyCsvHead, keyCsvRow, namesakesOf } from './key-list.ts';
+import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './key-list.ts';
 import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
 import { KeyPager } from './key-pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
@@ -54,12 +54,12 @@ export function ApiKeys({ session, title }: ScreenProps) {
     setSaving(null);
     // Replacing continues in the details of the old key, which show both.
     if (replaced) setOpenId(replaced.id);
-    else wantedKey.value = { id: key.id };
+    else requestedKey.value = { id: key.id };
     setReplaced(null);
     announce(unsaved ? `${key.name} was created, but its value wasn’t saved. Revoke it.` : `${key.name} is ready to use.`);
   }
   function revoked(key: ApiKeyView): void {
-    const nextId = neighbourOf(key.id);
+    const nextId = adjacentRowId(key.id);
     setRevoking((now) => (now?.id === key.id ? null : now));
     setOpenId(null);
     announce(hasExpired(key, now.peek()) ? `${key.name} was revoked.` : `${key.name} was revoked and no longer works.`);
@@ -110,7 +110,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           openKey && (
             <ApiKeyDetails
               apiKey={openKey}
-              namesakes={namesakesOf(listed?.apiKeys ?? [], openKey)}
+              namesakes={keysWithSameName(listed?.apiKeys ?? [], openKey)}
               onReplace={() => {
                 setReplaced(openKey);
                 open('create-key');
@@ -146,7 +146,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
                 view={view}
                 settings={settings}
                 onChange={narrow}
-                highlighted={wantedKey.value}
+                highlighted={requestedKey.value}
                 openId={openId}
                 selection={{ ids: selected, onChange: setSelected }}
                 onOpen={({ id }) => setOpenId(id)}
@@ -170,7 +170,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
         <WhichKey
           onFound={(key) => {
             close();
-            wantedKey.value = { id: key.id };
+            requestedKey.value = { id: key.id };
           }}
           onRevoke={(key) => {
             close();

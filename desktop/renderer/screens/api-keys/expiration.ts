@@ -46,7 +46,7 @@ function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Re
 }
 
 /** The date that a choice results in, for its button. */
-export function dayOf(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
+export function dateForChoice(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
   if (choice === 'none') return 'until revoked';
   if (choice === 'custom') return 'choose a date';
   const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
@@ -61,11 +61,12 @@ export function timeZonesAfter(ownZone: string): string[] {
 /**
  * The choice that a key was created with, as far as its days reveal it. A custom one gets no date, since the old one no longer makes sense.
  */
-export function choiceOf(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
+export function toExpirationChoice(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
   if (apiKey.expiresAt === null) return 'none';
   const zone = apiKey.expiryTimeZone ?? 'utc';
   const created = DateTime.fromISO(apiKey.createdAt, { zone });
   const end = DateTime.fromISO(apiKey.expiresAt).toMillis();
-  const isOf = (choice: keyof typeof years) => expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
-  return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(isOf) ?? 'custom';
+  const matchesExpiry = (choice: keyof typeof years) =>
+    expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
+  return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(matchesExpiry) ?? 'custom';
 }

@@ -20,13 +20,13 @@ export const initialKeyListView: KeyListView = {
 
 /** The matching keys in the order that the user chose. */
 export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
-  const found = filterKeys(keys, search, filter, now, owner);
+  const matches = filterKeys(keys, search, filter, now, owner);
   // In the core's order, which is stable even for keys with the same time.
-  if (sort.column === 'created') return sort.isDescending ? found : found.toReversed();
-  return sorted(found, keySortValues[sort.column], sort.isDescending);
+  if (sort.column === 'created') return sort.isDescending ? matches : matches.toReversed();
+  return sorted(matches, keySortValues[sort.column], sort.isDescending);
 }
 
 /** Filters the keys screen by owner. @param tenancyKey identifies the screen */
-export function showKeysOf(tenancyKey: string, owner: string): void {
+export function showKeysByOwner(tenancyKey: string, owner: string): void {
   remember(`${tenancyKey}/view/api-keys`, () => signal(initialKeyListView)).value = { ...initialKeyListView, owner };
 }

@@ -4,14 +4,14 @@ import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
 import type { SortValue } from '../../state/format/sorting.ts';
 
-export const keyFilters = ['all', 'expiring', 'expired', 'endless', 'never-used', 'unused'] as const;
+export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused'] as const;
 export type KeyFilter = (typeof keyFilters)[number];
 
 export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   all: 'All',
   expiring: 'Expiring within 30 days',
   expired: 'Expired',
-  endless: 'Never expires',
+  'no-expiration': 'Never expires',
   'never-used': 'Never used',
   unused: 'Unused for 90 days',
 };
@@ -25,27 +25,27 @@ export function ownerIdOf({ owner }: ApiKeyView): string {
 /** The viewer, whatever their name. */
 export const viewerAsOwner = 'You';
 
-/** The owners of the keys, the viewer first, by what identifies them. Two of one name are told apart by their email. */
-export function ownersOf(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
-  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerOf(key)]));
+/** The owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
+export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
+  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerName(key)]));
   const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
   const labels = [...names].map(([id, name]): [string, string] => [id, isShared(name) && id !== viewerAsOwner ? `${name} (${id})` : name]);
   const isViewer = (id: string) => Number(id === viewerAsOwner);
-  return new Map(labels.toSorted(([one, name], [other, otherName]) => isViewer(other) - isViewer(one) || name.localeCompare(otherName)));
+  return new Map(labels.toSorted(([a, nameA], [b, nameB]) => isViewer(b) - isViewer(a) || nameA.localeCompare(nameB)));
 }
 
 /** The owner's name. */
-export function ownerOf({ owner }: ApiKeyView): string {
+export function ownerName({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : owner.name;
 }
 
 /** The keys whose name contains the search text and that match the filter, in their order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
-  const wanted = folded(search.trim());
+  const query = folded(search.trim());
   const matches = filters[filter](now);
   return keys.filter(
-    (key) => (wanted === '' || folded(key.name).includes(wanted)) && (owner === '' || ownerIdOf(key) === owner) && matches(key),
+    (key) => (query === '' || folded(key.name).includes(query)) && (owner === '' || ownerIdOf(key) === owner) && matches(key),
   );
 }
 
@@ -54,7 +54,7 @@ const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) =
   all: () => () => true,
   expiring: (now) => (key) => endsSoon(key, now),
   expired: (now) => (key) => hasExpired(key, now),
-  endless: () => (key) => key.expiresAt === null,
+  'no-expiration': () => (key) => key.expiresAt === null,
   'never-used': () => (key) => key.lastUsedAt === null,
   unused: (now) => {
     const since = now.minus({ days: 90 }).toMillis();
@@ -74,20 +74,18 @@ export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
 }
 
 /** The keys that expire within 30 days, the next one first. */
-export function keysEndingSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
-  return keys
-    .filter((key) => endsSoon(key, now))
-    .toSorted((one, other) => Date.parse(one.expiresAt ?? '') - Date.parse(other.expiresAt ?? ''));
+export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
+  return keys.filter((key) => endsSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }
 
 /** Whether the list already has a key with this name, ignoring case and accents. */
 export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
-  const wanted = folded(name.trim());
-  return wanted !== '' && keys.some((key) => folded(key.name.trim()) === wanted);
+  const foldedName = folded(name.trim());
+  return foldedName !== '' && keys.some((key) => folded(key.name.trim()) === foldedName);
 }
 
 /** The other keys with the same name. */
-export function namesakesOf(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
+export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
   return keys.filter((key) => key.id !== id && key.name === name);
 }
 
@@ -95,7 +93,7 @@ export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';
 
 export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => SortValue>> = {
   name: (key) => key.name,
-  owner: ownerOf,
+  owner: ownerName,
   created: (key) => Date.parse(key.createdAt),
   used: (key) => (key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt)),
   expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
@@ -117,7 +115,7 @@ export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
   return [
     key.id,
     key.name,
-    ownerOf(key),
+    ownerName(key),
     key.owner?.email ?? '',
     key.createdAt,
     key.lastUsedAt ?? 'Never',
@@ -130,9 +128,9 @@ export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
 export type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
 
 /** One page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
-export function pageOf<Item>(all: readonly Item[], wanted: number, size: number): Page<Item> {
+export function paginate<Item>(all: readonly Item[], requested: number, size: number): Page<Item> {
   const count = Math.max(1, Math.ceil(all.length / size));
-  const index = Math.min(Math.max(0, wanted), count - 1);
+  const index = Math.min(Math.max(0, requested), count - 1);
   const items = all.slice(index * size, (index + 1) * size);
   return { items, index, count, first: items.length === 0 ? 0 : index * size + 1, last: index * size + items.length };
 }

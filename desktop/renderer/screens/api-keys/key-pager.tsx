@@ -3,15 +3,15 @@ import { Icon } from '../../components/icons.tsx';
 import { now } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { scrollToTop } from '../../state/navigation.ts';
-import { pageOf } from './key-list.ts';
+import { paginate } from './key-list.ts';
 import { keysInView } from './key-list-view.ts';
 import type { KeyToolbarProps } from './key-toolbar.tsx';
 
 /** Shows the position of the page, its number of rows, and the buttons to other pages. */
 export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
   const { size } = settings;
-  const found = keysInView(keys, settings, now.value);
-  const page = pageOf(found, settings.page, size);
+  const matches = keysInView(keys, settings, now.value);
+  const page = paginate(matches, settings.page, size);
   const go = (index: number) => {
     onChange({ page: index });
     scrollToTop();
@@ -19,7 +19,7 @@ export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
   return (
     <>
       <span role="status">
-        {found.length === 0 ? 'No keys' : `${formatNumber(page.first)}–${formatNumber(page.last)} of ${pluralize(found.length, 'key')}`}
+        {matches.length === 0 ? 'No keys' : `${formatNumber(page.first)}–${formatNumber(page.last)} of ${pluralize(matches.length, 'key')}`}
       </span>
       <span class="end">
         <label>

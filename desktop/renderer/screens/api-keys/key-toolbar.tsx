@@ -1,14 +1,14 @@
 import type { ApiKeyView } from '#contract/console.ts';
 import { now } from '../../state/clock.ts';
 import { formatNumber } from '../../state/format/format.ts';
-import { filterKeys, keyFilterLabels, keyFilters, ownersOf } from './key-list.ts';
+import { filterKeys, keyFilterLabels, keyFilters, listOwners } from './key-list.ts';
 import type { KeyListView } from './key-list-view.ts';
 
 export type KeyToolbarProps = { keys: readonly ApiKeyView[]; settings: KeyListView; onChange: (changes: Partial<KeyListView>) => void };
 
 /** Search, owner and filters. */
 export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange }: KeyToolbarProps) {
-  const owners = ownersOf(keys);
+  const owners = listOwners(keys);
   return (
     <search class="toolbar">
       <label class="grow">

@@ -6,7 +6,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { Time } from '../../components/time.tsx';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { Expiry, OwnerTag } from './api-key-table.tsx';
-import { KeyReach } from './key-reach.tsx';
+import { KeyAccess } from './key-access.tsx';
 
 type WhichKeyProps = {
   isListed: (id: string) => boolean;
@@ -77,7 +77,7 @@ function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key
       <p>
         Last used: {apiKey.lastUsedAt === null ? 'Never' : <Time at={apiKey.lastUsedAt} />} · <Expiry apiKey={apiKey} />
       </p>
-      <KeyReach id={apiKey.id} />
+      <KeyAccess id={apiKey.id} />
       <button type="button" onClick={() => onRevoke(apiKey)}>
         Revoke…
       </button>

@@ -18,7 +18,7 @@ export function CallDetails({ campaignId, call, onClose }: { campaignId: string;
   const resource = useFreshResource(`call/${contactId}`, () => window.callkey.getCall({ campaignId, contactId }));
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
-      <Facts facts={factsOf(call)} />
+      <Facts facts={buildFacts(call)} />
       <Loadable resource={resource} what="details">
         {(view) => (
           <>
@@ -31,7 +31,7 @@ export function CallDetails({ campaignId, call, onClose }: { campaignId: string;
   );
 }
 
-function factsOf(call: CallView): Fact[] {
+function buildFacts(call: CallView): Fact[] {
   const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, apiKey } = call;
   const duration = callDurationMs(call);
   return [

@@ -57,9 +57,9 @@ export function Calls({ title }: ScreenProps) {
       </Page>
     );
   }
-  const wanted = chosenCampaign.value;
+  const campaignId = chosenCampaign.value;
   const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
-  const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === wanted);
+  const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === campaignId);
   const show = (campaign: Campaign) => (
     <CampaignCalls
       key={campaign.id}
@@ -73,20 +73,20 @@ export function Calls({ title }: ScreenProps) {
   );
   if (chosen) return show(chosen);
   const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
-  if (wanted === '' || view.nextCursor === null) return all;
-  return <CampaignOfId key={wanted} title={title} id={wanted} show={show} otherwise={all} />;
+  if (campaignId === '' || view.nextCursor === null) return all;
+  return <CampaignOfId key={campaignId} title={title} id={campaignId} show={show} otherwise={all} />;
 }
 
 type CampaignOfIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
 
 /** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
 function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
-  const found = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
-  const view = found.state.value.value;
+  const resource = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
+  const view = resource.state.value.value;
   if (!view) {
     return (
       <Page title={title}>
-        <Loadable resource={found} what="the campaign">
+        <Loadable resource={resource} what="the campaign">
           {() => null}
         </Loadable>
       </Page>
@@ -109,8 +109,8 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   const campaignId = campaign.id;
   const { state, apiKey, from, to, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const wanted = { campaignId, state, apiKey, search, from, to, timeZone: ownZone.value };
-  const resource = useCalls(wanted, pages);
+  const query = { campaignId, state, apiKey, search, from, to, timeZone: ownZone.value };
+  const resource = useCalls(query, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const [openId, setOpenId] = useState<string | null>(null);
   const calls = resource.state.value.value?.calls ?? [];
@@ -127,7 +127,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
       actions={
         <>
           <CampaignSelect campaigns={campaigns} chosen={campaign} onChange={onChoose} />
-          {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...wanted, cursor })} />}
+          {calls.length > 0 && <ExportAllButton name="calls" head={callCsvHead} load={(cursor) => loadRows({ ...query, cursor })} />}
         </>
       }
       head={

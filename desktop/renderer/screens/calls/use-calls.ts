@@ -8,34 +8,34 @@ const pollMs = 2_000;
 const narrowMs = 10_000;
 const idleMs = 15_000;
 
-type Wanted = CallFilter & { campaignId: string };
+type CallsQuery = CallFilter & { campaignId: string };
 
 /** The newest matching calls, kept up to date while they're visible. */
-export function useCalls(wanted: Wanted, pages: number): Resource<CallsView> {
-  const key = JSON.stringify([wanted, pages]);
+export function useCalls(query: CallsQuery, pages: number): Resource<CallsView> {
+  const key = JSON.stringify([query, pages]);
   const newest = useRef(key);
   newest.current = key;
-  const resource = useResource(() => loadPages(wanted, pages, () => newest.current === key), key);
-  const isNarrow = wanted.state !== null || wanted.apiKey !== '' || wanted.search !== '';
+  const resource = useResource(() => loadPages(query, pages, () => newest.current === key), key);
+  const isNarrow = query.state !== null || query.apiKey !== '' || query.search !== '';
   usePolling(resource, (isNarrow ? narrowMs : pollMs) * pages);
   return resource;
 }
 
 /** Loads the newest pages one after the other as a single list, until it's no longer needed. */
-async function loadPages(wanted: Wanted, pages: number, isWanted: () => boolean): Promise<Result<CallsView>> {
+async function loadPages(query: CallsQuery, pages: number, isCurrent: () => boolean): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
   let searchedBackTo: string | undefined;
   let totals: Pick<CallsView, 'total' | 'totalIsMore'> = {};
   for (let page = 0; page < pages; page++) {
-    const result: Result<CallsView> = await window.callkey.listCalls({ ...wanted, cursor });
+    const result: Result<CallsView> = await window.callkey.listCalls({ ...query, cursor });
     if (!result.ok) return result;
     calls.push(...result.value.calls);
     const { total, totalIsMore } = result.value;
     totals = { total, totalIsMore };
     cursor = result.value.nextCursor;
     searchedBackTo = result.value.searchedBackTo;
-    if (cursor === null || !isWanted()) break;
+    if (cursor === null || !isCurrent()) break;
   }
   return { ok: true, value: { calls, nextCursor: cursor, ...totals, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
 }

@@ -35,7 +35,7 @@ export function Directory({ session, title }: ScreenProps) {
   const [renaming, setRenaming] = useState<DirectoryEntry | null>(null);
   const [openId, setOpenId] = useState<string | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
-  const found = isWhole ? entriesInView(entries, search) : entries;
+  const matches = isWhole ? entriesInView(entries, search) : entries;
   const openEntry = entries.find(({ id }) => id === openId);
   const { one, many, few } = kindLabels[kind];
   const closeDetails = useCallback(() => {
@@ -111,7 +111,7 @@ export function Directory({ session, title }: ScreenProps) {
         foot={
           <>
             <span role="status">
-              {pluralize(found.length, few)}
+              {pluralize(matches.length, few)}
               {!isWhole && ' so far'}
             </span>
             <MoreButton resource={resource} pages={pages} label={`Show more ${few}s`} />
@@ -120,12 +120,12 @@ export function Directory({ session, title }: ScreenProps) {
       >
         <Loadable resource={resource} what={many.toLowerCase()} isInPage>
           {() =>
-            found.length === 0 ? (
+            matches.length === 0 ? (
               <Empty title={search.trim() === '' ? `No ${few}s yet` : `No matching ${few}s`}>
                 {search.trim() === '' && <p>{whyCreate[kind]}</p>}
               </Empty>
             ) : (
-              <EntryTable kind={kind} entries={found} openId={openId} onOpen={({ id }) => setOpenId(id)} />
+              <EntryTable kind={kind} entries={matches} openId={openId} onOpen={({ id }) => setOpenId(id)} />
             )
           }
         </Loadable>

@@ -3,8 +3,8 @@ import type { RememberedServer } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { announce } from '../../state/announcement.ts';
-import { hostOf } from '../../state/place.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
+import { serverHost } from '../../state/workspace.ts';
 
 /** The servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {
@@ -16,7 +16,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
   async function forget({ address }: RememberedServer): Promise<void> {
     const isOver = await forgetServer(address);
     announce(
-      `Forgot ${hostOf(address)}.${isOver ? '' : ' It didn’t respond, so your session there stays active until a day passes without use.'}`,
+      `Forgot ${serverHost(address)}.${isOver ? '' : ' It didn’t respond, so your session there stays active until a day passes without use.'}`,
     );
     // The sign-in form must not bring it back.
     if (!session.peek() && address === server.peek()) addServer();
@@ -58,7 +58,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
 type ServerProps = { server: RememberedServer; isOpen: boolean; onSwitch: () => void; onForget: () => void };
 
 function Server({ server: { address, email, isSignedIn }, isOpen, onSwitch, onForget }: ServerProps) {
-  const host = hostOf(address);
+  const host = serverHost(address);
   const state = isOpen ? 'Current' : isSignedIn ? 'Signed in' : 'Signed out';
   return (
     <li>

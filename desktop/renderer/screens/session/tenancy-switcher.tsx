@@ -9,16 +9,16 @@ import { describeFailure } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { handleSessionFailure, setSession } from '../../state/session.ts';
 
-type Found = TenanciesView['tenancies'][number];
+type Match = TenanciesView['tenancies'][number];
 const typingMs = 120;
 
 /** Finds accounts and partners as the user types, and selects one. */
 export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [search, setSearch] = useState('');
-  const { found, failure: searchFailure } = useTenancies(search);
+  const { matches, failure: searchFailure } = useTenancies(search);
   const [selectFailure, setFailure] = useState<Failure | null>(null);
   const failure = selectFailure ?? searchFailure;
-  const options = useMemo(() => found?.map(optionOf) ?? null, [found]);
+  const options = useMemo(() => matches?.map(toOption) ?? null, [matches]);
 
   async function select(choice: TenancyChoice, name: string): Promise<void> {
     const result = await handleSessionFailure(window.callkey.selectTenancy(choice));
@@ -38,15 +38,15 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
         onSearch={setSearch}
         options={options}
         onChoose={({ id }) => {
-          const tenancy = found?.find((each) => keyOf(each) === id);
+          const tenancy = matches?.find((each) => toOptionId(each) === id);
           if (tenancy) void select({ kind: tenancy.kind, id: tenancy.id }, tenancy.name);
         }}
       />
       <FormError text={failure && describeFailure(failure)} />
       <p class="visually-hidden" role="status">
-        {found ? pluralize(found.length, 'match', 'matches') : 'Searching'}
+        {matches ? pluralize(matches.length, 'match', 'matches') : 'Searching'}
       </p>
-      {found?.length === 0 && (
+      {matches?.length === 0 && (
         <p class="hint">
           {search.trim() === ''
             ? 'There are no accounts yet. Create them in Directory.'
@@ -67,20 +67,20 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   );
 }
 
-function keyOf({ kind, id }: Found): string {
+function toOptionId({ kind, id }: Match): string {
   return `${kind}:${id}`;
 }
 
-function optionOf(tenancy: Found): Option {
+function toOption(tenancy: Match): Option {
   const { kind, name, partnerName } = tenancy;
-  return { id: keyOf(tenancy), name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName ?? ''}` };
+  return { id: toOptionId(tenancy), name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName ?? ''}` };
 }
 
 /** The results for the current search. Responses to earlier searches are dropped. */
-function useTenancies(search: string): { found: Found[] | null; failure: Failure | null } {
-  const [state, setState] = useState<{ search: string | null; found: Found[] | null; failure: Failure | null }>({
+function useTenancies(search: string): { matches: Match[] | null; failure: Failure | null } {
+  const [state, setState] = useState<{ search: string | null; matches: Match[] | null; failure: Failure | null }>({
     search: null,
-    found: null,
+    matches: null,
     failure: null,
   });
   useEffect(() => {
@@ -88,12 +88,12 @@ function useTenancies(search: string): { found: Found[] | null; failure: Failure
     const timer = setTimeout(async () => {
       const result = await handleSessionFailure(window.callkey.searchTenancies(search.trim()));
       if (!isCurrent) return;
-      setState({ search, found: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
+      setState({ search, matches: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
     }, typingMs);
     return () => {
       isCurrent = false;
       clearTimeout(timer);
     };
   }, [search]);
-  return state.search === search ? state : { found: null, failure: null };
+  return state.search === search ? state : { matches: null, failure: null };
 }

@@ -21,10 +21,10 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const resource = useFreshResource('api-keys', reloadKeys);
   const keys = resource.state.value.value?.apiKeys;
   const options = useMemo(() => {
-    const wanted = folded(search.trim());
-    const matches = ({ name }: { name: string }) => folded(name).includes(wanted);
-    const found = wanted === '' ? [] : (keys ?? []).filter(matches).slice(0, shownKeys);
-    const keyOptions = found.map(({ id, name, owner }) => ({
+    const query = folded(search.trim());
+    const matches = ({ name }: { name: string }) => folded(name).includes(query);
+    const matchingKeys = query === '' ? [] : (keys ?? []).filter(matches).slice(0, shownKeys);
+    const keyOptions = matchingKeys.map(({ id, name, owner }) => ({
       id: `${keyPrefix}${id}`,
       name,
       caption: owner ? `API key · ${owner.name}` : 'API key',

@@ -7,8 +7,8 @@ import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx
 import { Page } from '../../components/page.tsx';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../../state/navigation.ts';
-import { windowTitle } from '../../state/place.ts';
 import { refreshKey, server, signOut, tenancyKey } from '../../state/session.ts';
+import { windowTitle } from '../../state/workspace.ts';
 import { Activity } from '../activity/activity.tsx';
 import { ApiKeys } from '../api-keys/api-keys.tsx';
 import { Calls } from '../calls/calls.tsx';

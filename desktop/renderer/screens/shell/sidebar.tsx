@@ -2,10 +2,10 @@ import type { SessionView } from '#contract/console.ts';
 import { type ScreenName, screensFor } from '../../../screens.ts';
 import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';
-import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
+import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog, showScreen } from '../../state/navigation.ts';
-import { hostOf, partnerOf, placeOf } from '../../state/place.ts';
 import { server, signOut } from '../../state/session.ts';
+import { partnerOf, serverHost, workspaceName } from '../../state/workspace.ts';
 
 type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
 
@@ -53,9 +53,9 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
 function Place({ session }: { session: SessionView }) {
   const names = (
     <span>
-      <span class="name clip">{placeOf(session)}</span>
+      <span class="name clip">{workspaceName(session)}</span>
       {partnerOf(session) !== '' && <span class="caption clip">{partnerOf(session)}</span>}
-      <span class="caption clip">{hostOf(server.value)}</span>
+      <span class="caption clip">{serverHost(server.value)}</span>
     </span>
   );
   if (session.viewer.userType !== 'staff') {
@@ -76,7 +76,7 @@ function Place({ session }: { session: SessionView }) {
 }
 
 function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
-  const place = membershipOf(viewer);
+  const place = formatMembership(viewer);
   return (
     <div class="who">
       <p>

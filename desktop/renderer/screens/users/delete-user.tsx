@@ -8,7 +8,7 @@ import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { sorted } from '../../state/format/sorting.ts';
 
 /** Beyond this many keys, the user must confirm by typing the email address. */
-const askedFrom = 10;
+const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
 
@@ -30,7 +30,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       describe={(view) => <DeletionPreview view={view} />}
       queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
       proofOf={(view) =>
-        view.user.apiKeys > askedFrom
+        view.user.apiKeys > confirmAbove
           ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the email address`, text: user.email }
           : null
       }

@@ -2,7 +2,7 @@ import type { UserView } from '#contract/console.ts';
 import { Details, Facts } from '../../components/details.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatNumber } from '../../state/format/format.ts';
-import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
+import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 
 type UserDetailsProps = {
   user: UserView;
@@ -18,7 +18,7 @@ type UserDetailsProps = {
 
 /** Everything about a user, and the actions for them. */
 export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
-  const place = membershipOf(user);
+  const place = formatMembership(user);
   return (
     <Details
       title={user.name}

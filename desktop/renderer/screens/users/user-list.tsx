@@ -5,12 +5,12 @@ import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Day } from '../../components/time.tsx';
 import { formatNumber } from '../../state/format/format.ts';
-import { membershipOf, userTypeLabels } from '../../state/format/labels.ts';
+import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
 import type { UserColumn, UserListView } from '../../state/user-list.ts';
 
 type UserListProps = {
-  found: readonly UserView[];
+  users: readonly UserView[];
   settings: UserListView;
   session: SessionView;
   onChange: (changes: Partial<UserListView>) => void;
@@ -38,14 +38,14 @@ export function UserSearch({ search, onChange }: UserSearchProps) {
 }
 
 /** The matching users. */
-export function UserList({ found, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
+export function UserList({ users, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
-  if (found.length === 0) return <Empty title="No matching users" />;
+  if (users.length === 0) return <Empty title="No matching users" />;
   return (
     <DataTable
       label="Users"
       columns={columnsFor(viewerId)}
-      rows={found}
+      rows={users}
       idOf={({ id }) => id}
       nameOf={({ name }) => name}
       openId={openId}
@@ -82,7 +82,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
   },
   { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'day', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
-  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{membershipOf(user)}</Clip> },
+  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{formatMembership(user)}</Clip> },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
   {
     name: 'seen',

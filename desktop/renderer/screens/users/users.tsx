@@ -17,7 +17,7 @@ import type { Pages } from '../../state/pages.ts';
 import { tenancyKey } from '../../state/session.ts';
 import { initialView, userCsvHead, userCsvRow, usersInView } from '../../state/user-list.ts';
 import { viewerAsOwner } from '../api-keys/key-list.ts';
-import { showKeysOf } from '../api-keys/key-list-view.ts';
+import { showKeysByOwner } from '../api-keys/key-list-view.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
@@ -51,7 +51,7 @@ export function Users({ session, title }: ScreenProps) {
   const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
   const users = resource.state.value.value?.users ?? [];
   // If the core has more users than are loaded, it has already searched them.
-  const found = usersInView(users, isWhole ? settings : { ...settings, search: '' });
+  const matches = usersInView(users, isWhole ? settings : { ...settings, search: '' });
   const isEmpty = users.length === 0 && settings.search === '';
   const openUser = users.find(({ id }) => id === openId);
   const closeDetails = useCallback(() => {
@@ -65,7 +65,7 @@ export function Users({ session, title }: ScreenProps) {
         title={title}
         actions={
           <>
-            {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => found.map(userCsvRow)} />}
+            {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => matches.map(userCsvRow)} />}
             <button type="button" class="primary" onClick={() => setCreating(true)}>
               <Icon name="plus" /> Create user
             </button>
@@ -80,7 +80,7 @@ export function Users({ session, title }: ScreenProps) {
               onShowKeys={
                 canUseKeys(session)
                   ? () => {
-                      showKeysOf(tenancyKey.value, openUser.id === session.viewer.id ? viewerAsOwner : openUser.email);
+                      showKeysByOwner(tenancyKey.value, openUser.id === session.viewer.id ? viewerAsOwner : openUser.email);
                       showScreen('api-keys');
                     }
                   : null
@@ -98,7 +98,7 @@ export function Users({ session, title }: ScreenProps) {
           !isEmpty && (
             <>
               <span role="status">
-                {pluralize(found.length, 'user')}
+                {pluralize(matches.length, 'user')}
                 {resource.state.value.value?.nextCursor && ' so far'}
               </span>
               <MoreButton resource={resource} pages={pages} label="Show more users" />
@@ -114,7 +114,7 @@ export function Users({ session, title }: ScreenProps) {
               </Empty>
             ) : (
               <UserList
-                found={found}
+                users={matches}
                 settings={settings}
                 session={session}
                 onChange={change}

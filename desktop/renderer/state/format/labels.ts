@@ -10,7 +10,7 @@ export const userTypeLabels: Readonly<Record<UserType, string>> = {
 };
 
 /** A user's account and partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
-export function membershipOf({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
+export function formatMembership({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
   return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
 }
 
@@ -63,7 +63,7 @@ export function actionLabel(action: string): string {
 }
 
 /** The campaigns that a key created by the viewer now would have access to; null if the viewer can't create one. */
-export function keyAccessOf({ viewer, tenancy }: SessionView): string | null {
+export function describeKeyAccess({ viewer, tenancy }: SessionView): string | null {
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;

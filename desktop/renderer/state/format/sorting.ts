@@ -8,10 +8,10 @@ const texts = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 /** The rows in the order of a column; equal rows keep their order. */
 export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortValue, isDescending: boolean): Row[] {
   const sign = isDescending ? -1 : 1;
-  return rows.toSorted((one, other) => {
-    const [a, b] = [sortValue(one), sortValue(other)];
-    if (a === null || b === null) return Number(a === null) - Number(b === null);
-    return sign * (typeof a === 'number' && typeof b === 'number' ? a - b : texts.compare(String(a), String(b)));
+  return rows.toSorted((rowA, rowB) => {
+    const [first, second] = [sortValue(rowA), sortValue(rowB)];
+    if (first === null || second === null) return Number(first === null) - Number(second === null);
+    return sign * (typeof first === 'number' && typeof second === 'number' ? first - second : texts.compare(String(first), String(second)));
   });
 }
 

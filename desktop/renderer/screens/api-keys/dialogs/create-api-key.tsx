@@ -10,10 +10,10 @@ import { announce } from '../../../state/announcement.ts';
 import { now, ownZone, readClock } from '../../../state/clock.ts';
 import { describeFailure, fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
-import { keyAccessOf } from '../../../state/format/labels.ts';
-import { choiceOf, type ExpirationDraft, resolve } from '../expiration.ts';
+import { describeKeyAccess } from '../../../state/format/labels.ts';
+import { type ExpirationDraft, resolve, toExpirationChoice } from '../expiration.ts';
+import { KeyAccess } from '../key-access.tsx';
 import { isNameTaken } from '../key-list.ts';
-import { KeyReach } from '../key-reach.tsx';
 import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
@@ -31,7 +31,7 @@ type CreateApiKeyProps = {
 export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
   const [name, setName] = useState(replaced?.name ?? '');
   const [draft, setDraft] = useState<ExpirationDraft>(() => ({
-    choice: replaced ? choiceOf(replaced) : '',
+    choice: replaced ? toExpirationChoice(replaced) : '',
     date: '',
     timeZone: readOwnZone(),
   }));
@@ -60,7 +60,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       return;
     }
     const { expiration } = resolved;
-    void run(() => window.callkey.createApiKey({ name, expiration, timeZone: draft.timeZone }), onCreated, orphaned);
+    void run(() => window.callkey.createApiKey({ name, expiration, timeZone: draft.timeZone }), onCreated, onCreatedAfterClose);
   }
   const close = unlessBusy(onClose);
 
@@ -78,7 +78,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       onDismiss={close}
     >
       {/* Their access differs if someone else created the old key. */}
-      {replaced && <KeyReach id={replaced.id} subject="The old key" />}
+      {replaced && <KeyAccess id={replaced.id} subject="The old key" />}
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
           label="Name"
@@ -133,7 +133,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 }
 
 /** The form is gone, so the value can't be shown. */
-function orphaned({ apiKey }: CreatedApiKeyView): void {
+function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
 }
@@ -143,7 +143,7 @@ function nameProblem(line: string): string | null {
 }
 
 function Guidance({ session }: { session: SessionView }) {
-  const reach = keyAccessOf(session);
+  const reach = describeKeyAccess(session);
   return (
     <p class="hint">
       {reach !== null && (

@@ -3,7 +3,7 @@ import { customRange } from '#contract/expiry.ts';
 import { Field } from '../../../components/forms/field.tsx';
 import { now, ownZone } from '../../../state/clock.ts';
 import {
-  dayOf,
+  dateForChoice,
   describeRange,
   type ExpirationChoice,
   type ExpirationDraft,
@@ -74,7 +74,7 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
             />
             <span id={`${id}-${each}`}>{expirationLabels[each]}</span>
             <span id={`${id}-${each}-day`} class="caption">
-              {dayOf(each, now.value, timeZone)}
+              {dateForChoice(each, now.value, timeZone)}
             </span>
           </div>
         ))}

@@ -5,8 +5,8 @@ import { useResource } from '../../../components/loadable.tsx';
 import { Moment, Time } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
 import { Expiry } from '../api-key-table.tsx';
+import { KeyAccess } from '../key-access.tsx';
 import { hasExpired } from '../key-list.ts';
-import { KeyReach } from '../key-reach.tsx';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
@@ -46,7 +46,7 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
               ['ID', <code key="id">{apiKey.id}</code>],
             ]}
           />
-          <KeyReach id={apiKey.id} />
+          <KeyAccess id={apiKey.id} />
         </>
       )}
       queuedCallsOf={(view) => view.queuedCalls}

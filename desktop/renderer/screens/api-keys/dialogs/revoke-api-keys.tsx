@@ -1,7 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
-import { CancelCalls, DangerActions, isProven, type Proof, ProofField } from '../../../components/forms/confirm-danger.tsx';
+import {
+  CancelCalls,
+  type Confirmation,
+  ConfirmationField,
+  DangerActions,
+  isConfirmed,
+} from '../../../components/forms/confirm-danger.tsx';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
@@ -11,7 +17,7 @@ import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 
 /** Beyond this many keys, the user must type their number. */
-const askedFrom = 10;
+const confirmAbove = 10;
 
 type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
 
@@ -22,10 +28,10 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
   const { isBusy, failure, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   const count = formatNumber(apiKeys.length);
-  const proof: Proof | null =
-    apiKeys.length > askedFrom ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
+  const proof: Confirmation | null =
+    apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
   const isTooMany = apiKeys.length > limits.revokedApiKeys;
-  const isReady = isProven(proof, typed) && !isTooMany;
+  const isReady = isConfirmed(proof, typed) && !isTooMany;
 
   return (
     <Dialog
@@ -37,7 +43,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
     >
       <KeyTable apiKeys={apiKeys} />
       <CancelCalls what="their calls" isChosen={cancelQueuedCalls} onChoose={setCancel} />
-      {proof && !isTooMany && <ProofField proof={proof} value={typed} onInput={setTyped} />}
+      {proof && !isTooMany && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
       <DangerActions
         verb={`Revoke ${count} keys`}

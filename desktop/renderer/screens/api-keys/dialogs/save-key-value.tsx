@@ -2,9 +2,9 @@ import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/conso
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { OneTimeSecret, SecretDialog } from '../../../components/forms/secret.tsx';
 import { useFreshResource } from '../../../components/loadable.tsx';
-import { endOf } from '../../../components/time.tsx';
+import { toExpiry } from '../../../components/time.tsx';
 import { formatInstant } from '../../../state/format/format-time.ts';
-import { keyAccessOf } from '../../../state/format/labels.ts';
+import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { server } from '../../../state/session.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
 import { exampleCall, keyLine } from '../snippets.ts';
@@ -55,8 +55,8 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
         <p class="hint">Paste it into a terminal, then paste the key when prompted.</p>
       </div>
       <p class="hint">
-        This key has access to {keyAccessOf(session)} and works until{' '}
-        {expiresAt === null ? 'it is revoked' : formatInstant(endOf(expiresAt, expiryTimeZone))}.
+        This key has access to {describeKeyAccess(session)} and works until{' '}
+        {expiresAt === null ? 'it is revoked' : formatInstant(toExpiry(expiresAt, expiryTimeZone))}.
       </p>
     </SecretDialog>
   );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { SessionView } from '#contract/console.ts';
-import { windowTitle } from '../../../desktop/renderer/state/place.ts';
+import { windowTitle } from '../../../desktop/renderer/state/workspace.ts';
 
 const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['tenancy'] = null): SessionView => ({
   viewer: {

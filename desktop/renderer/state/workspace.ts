@@ -1,14 +1,14 @@
 import type { SessionView } from '#contract/console.ts';
 
 /** The name of what the viewer is working in: the selected tenancy, or the viewer's own account or partner. */
-export function placeOf({ viewer, tenancy }: SessionView): string {
+export function workspaceName({ viewer, tenancy }: SessionView): string {
   if (viewer.userType === 'staff') return tenancy?.name ?? 'None selected';
   return viewer.account?.name ?? viewer.partner?.name ?? '';
 }
 
 /** Names the place, and the partner of an account that staff have selected: two accounts may share a name. */
 export function fullPlaceOf(session: SessionView): string {
-  return [placeOf(session), partnerOf(session)].filter((name) => name !== '').join(', ');
+  return [workspaceName(session), partnerOf(session)].filter((name) => name !== '').join(', ');
 }
 
 /** The partner of the selected account; empty where there is none to name. */
@@ -17,11 +17,11 @@ export function partnerOf({ tenancy }: SessionView): string {
 }
 
 /** A server's address without its scheme: "calls.example.com". */
-export function hostOf(server: string): string {
+export function serverHost(server: string): string {
   return server.replace(/^https?:\/\//, '').replace(/\/+$/, '');
 }
 
 /** The window title: "API keys · Blue Clinic · calls.example.com". */
 export function windowTitle(screen: string, session: SessionView, server: string): string {
-  return [screen, fullPlaceOf(session), hostOf(server)].filter((part) => part !== '').join(' · ');
+  return [screen, fullPlaceOf(session), serverHost(server)].filter((part) => part !== '').join(' · ');
 }

@@ -3,21 +3,21 @@ import { useResource } from '../../components/loadable.tsx';
 import { ownZone } from '../../state/clock.ts';
 
 /** What a key has access to, on a line of its own. Empty until that is known. */
-export function KeyReach({ id, subject = 'It' }: { id: string; subject?: string }) {
+export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;
   return (
     view && (
       <p>
-        {subject} has access to <Reach reach={view.reach} />.
+        {subject} has access to <AccessScope reach={view.reach} />.
       </p>
     )
   );
 }
 
-type ReachProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
+type AccessScopeProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
 
-export function Reach({ reach: { kind, name }, isSentence = false }: ReachProps) {
+export function AccessScope({ reach: { kind, name }, isSentence = false }: AccessScopeProps) {
   return (
     <>
       {isSentence ? 'All' : 'all'} campaigns in {kind === 'partner' && 'all accounts under '}
