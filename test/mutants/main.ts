@@ -2,21 +2,19 @@
 //   npm run mutants                              everything
 //   npm run mutants -- core/domain cli           these folders
 //   npm run mutants -- core/domain/sign-in/throttle.ts   one file, with the tests of its folder
-// Fails where a mutant survives that test/surviving-mutants.json does not list. Writes the row of each whole folder into test/README.md.
-import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+// Fails if a mutant survives that test/surviving-mutants.json doesn't list. Writes the row of each whole folder into test/README.md.
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Stryker } from '@stryker-mutator/core';
 import { freshDatabase } from '../support/databases.ts';
-import { type Folder, folders, sourcesOf, testsOf } from './folders.ts';
-import { compared, type Known, type Mutant, mutantsOf } from './survivors.ts';
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)));
+// They read files of the project.
+const { folders } = await import('./folders.ts');
+const { mutantsOf, surprises, writeRow } = await import('./survivors.ts');
 const say = (line: string) => process.stdout.write(`${line}\n`);
-
-const readme = 'test/README.md';
-const known: Known = JSON.parse(readFileSync('test/surviving-mutants.json', 'utf8'));
 
 // Stryker kills its processes: what they leave is in one folder, which this one deletes.
 const directory = mkdtempSync(join(inMemory() ?? tmpdir(), 'callkey-mutants-'));
@@ -25,7 +23,7 @@ Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
 // Made once, before anything is broken: each run only copies it.
 process.env['TEST_TEMPLATES'] = JSON.stringify({ 'without rows sqlite': { database: await freshDatabase('sqlite') } });
 
-/** A folder in memory, where there is one with room: SQLite waits for a disk at each commit. Containers often have 64 MB there. */
+/** A folder in memory, if there is one with room: SQLite waits for a disk at each commit. Containers often have 64 MB there. */
 function inMemory(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');
@@ -35,13 +33,11 @@ function inMemory(): string | undefined {
   }
 }
 
-async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[]> {
-  // Now: somebody may edit them while it runs.
-  const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
-  const stryker = new Stryker({
+function strykerFor(files: readonly string[], spec: readonly string[]): Stryker {
+  return new Stryker({
     mutate: [...files],
     testRunner: 'reloading',
-    mochaOptions: { 'no-config': true, require: ['test/support/mutants.ts'], spec: testsOf(folder) },
+    mochaOptions: { 'no-config': true, require: ['test/support/mutants.ts'], spec: [...spec] },
     plugins: ['./test/mutants/plugins.ts'],
     ignorers: ['sql'],
     coverageAnalysis: 'perTest',
@@ -56,38 +52,21 @@ async function mutate(folder: Folder, files: readonly string[]): Promise<Mutant[
     tsconfigFile: 'none',
     reporters: ['progress-append-only'],
   });
-  return mutantsOf(await stryker.runMutationTest(), (file) => texts.get(file) ?? '');
 }
 
-/** Replaces a folder's row in the table of test/README.md. */
-function writeRow(folder: Folder, mutants: readonly Mutant[], minutes: number): void {
-  const died = mutants.filter(({ hasSurvived }) => !hasSurvived).length;
-  const percent = ((100 * died) / mutants.length).toFixed(1);
-  const machine = `${cpus()[0]?.model.trim()}, ${availableParallelism()} processors`;
-  const date = new Date().toISOString().slice(0, 10);
-  const row = `| \`${folder.name}\` | ${mutants.length} | ${died} | ${percent} % | ${minutes} min | ${machine}, ${date} |`;
-  const text = readFileSync(readme, 'utf8');
-  writeFileSync(
-    readme,
-    text.replace(new RegExp(`^\\| \`${folder.name}\` \\|.*$`, 'm'), () => row),
-  );
-  say(`\n${row}`);
-}
-
-const wanted = process.argv.slice(2).map((path) => path.replace(/\/$/, ''));
-const isWanted = (path: string) => wanted.length === 0 || wanted.includes(path);
-let runs = 0;
-for (const folder of folders) {
-  const all = sourcesOf(folder);
-  const files = isWanted(folder.name) ? all : all.filter(isWanted);
-  if (files.length === 0) continue;
-  runs++;
+const paths = process.argv.slice(2).map((path) => path.replace(/\/$/, ''));
+const isChosen = (path: string) => paths.length === 0 || paths.includes(path);
+const chosen = folders.map((folder) => ({ ...folder, files: isChosen(folder.name) ? folder.sources : folder.sources.filter(isChosen) }));
+if (chosen.every(({ files }) => files.length === 0))
+  throw new Error(`Nothing in ${paths.join(', ')} is mutated. Choose from: ${folders.map(({ name }) => name).join(', ')}`);
+for (const { name, sources, files, tests } of chosen.filter(({ files }) => files.length > 0)) {
+  // Now: someone may edit them while it runs.
+  const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
   const startedAt = performance.now();
-  const mutants = await mutate(folder, files);
-  if (files.length === all.length) writeRow(folder, mutants, Math.ceil((performance.now() - startedAt) / 60_000));
-  const { unknown, dead } = compared(mutants, files, known);
-  for (const { file, line, change } of unknown) say(`survived: ${file}:${line} ${JSON.stringify(change)}`);
-  for (const one of dead) say(`listed, but dies now: ${one}`);
-  if (unknown.length > 0) process.exitCode = 1;
+  const mutants = mutantsOf(await strykerFor(files, tests).runMutationTest(), texts);
+  if (files.length === sources.length) say(`\n${writeRow(name, mutants, (performance.now() - startedAt) / 60_000)}`);
+  const { survived, died } = surprises(mutants, files);
+  for (const one of survived) say(`survived: ${one}`);
+  for (const one of died) say(`listed, but dies now: ${one}`);
+  if (survived.length > 0) process.exitCode = 1;
 }
-if (runs === 0) throw new Error(`Nothing of ${wanted.join(', ')} is mutated. Give some of: ${folders.map(({ name }) => name).join(', ')}`);

@@ -1,27 +1,28 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
 import { relative } from 'node:path';
 import type { Stryker } from '@stryker-mutator/core';
 
+type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number];
+/** `change` names a mutant by the line that it's in and by what it replaces, which stay when other lines move. */
+type Mutant = { file: string; line: number; change: string; hasSurvived: boolean };
+
 /** By file: mutants that no test notices, and why that is all right. */
-export type Known = Readonly<Record<string, readonly { why: string; mutants: readonly string[] }[]>>;
+const known: Readonly<Record<string, readonly { why: string; mutants: readonly string[] }[]>> = JSON.parse(
+  readFileSync('test/surviving-mutants.json', 'utf8'),
+);
+const readme = 'test/README.md';
 
-/** `change` names a mutant by the line that it is in and by what it replaces, which stay when other lines move. */
-export type Mutant = { file: string; line: number; change: string; hasSurvived: boolean };
-
-/** @param textOf the text of a file, as it was mutated */
-export function mutantsOf(results: Awaited<ReturnType<Stryker['runMutationTest']>>, textOf: (file: string) => string): Mutant[] {
+/** @param texts of the files, as they were mutated */
+export function mutantsOf(results: readonly Result[], texts: ReadonlyMap<string, string>): Mutant[] {
   const counted = results.filter(({ status }) => ['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status));
-  return counted.map((result) => {
-    const file = relative('.', result.fileName);
-    const { start, end } = result.location;
-    const lines = textOf(file)
-      .split('\n')
-      .slice(start.line - 1, end.line);
-    const first = lines[0] ?? '';
-    const replaced = lines
-      .map((line, index) => line.slice(index === 0 ? start.column - 1 : 0, index === lines.length - 1 ? end.column - 1 : undefined))
-      .join('\n');
-    const change = `${short(first)} │ ${short(replaced)} → ${short(result.replacement ?? '')}`;
-    return { file, line: start.line, change, hasSurvived: result.status === 'Survived' || result.status === 'NoCoverage' };
+  return counted.map(({ fileName, location: { start, end }, replacement, status }) => {
+    const file = relative('.', fileName);
+    const lines = (texts.get(file) ?? '').split('\n').slice(start.line - 1, end.line);
+    const [first = '', last = ''] = [lines[0], lines.at(-1)];
+    const replaced = lines.join('\n').slice(start.column - 1, end.column - 1 - last.length || undefined);
+    const change = `${short(first)} │ ${short(replaced)} → ${short(replacement ?? '')}`;
+    return { file, line: start.line, change, hasSurvived: status === 'Survived' || status === 'NoCoverage' };
   });
 }
 
@@ -30,16 +31,26 @@ function short(code: string): string {
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }
 
-/** What survives and has no reason in the list, and what has one and dies now. Of files that were mutated as a whole. */
-export function compared(mutants: readonly Mutant[], files: readonly string[], known: Known): { unknown: Mutant[]; dead: string[] } {
+/** What survives and has no reason in the list, and what has one and dies now, in files that were mutated as a whole. */
+export function surprises(mutants: readonly Mutant[], files: readonly string[]): { survived: string[]; died: string[] } {
   const survivors = mutants.filter(({ hasSurvived }) => hasSurvived);
   const listed = (file: string) => (known[file] ?? []).flatMap(({ mutants: changes }) => changes);
+  const lives = (file: string, change: string) => survivors.some((one) => one.file === file && one.change === change);
   return {
-    unknown: survivors.filter(({ file, change }) => !listed(file).includes(change)),
-    dead: files.flatMap((file) =>
-      listed(file)
-        .filter((change) => !survivors.some((survivor) => survivor.file === file && survivor.change === change))
-        .map((change) => `${file}: ${change}`),
+    survived: survivors.flatMap(({ file, line, change }) =>
+      listed(file).includes(change) ? [] : `${file}:${line} ${JSON.stringify(change)}`,
     ),
+    died: files.flatMap((file) => listed(file).flatMap((change) => (lives(file, change) ? [] : `${file}: ${change}`))),
   };
+}
+
+/** Replaces a folder's row in the table of test/README.md. @returns it */
+export function writeRow(name: string, mutants: readonly Mutant[], minutes: number): string {
+  const died = mutants.filter(({ hasSurvived }) => !hasSurvived).length;
+  const where = `${cpus()[0]?.model.trim()}, ${availableParallelism()} processors, ${new Date().toISOString().slice(0, 10)}`;
+  const share = ((100 * died) / mutants.length).toFixed(1);
+  const row = `| \`${name}\` | ${mutants.length} | ${died} | ${share} % | ${Math.ceil(minutes)} min | ${where} |`;
+  const text = readFileSync(readme, 'utf8').replace(new RegExp(`^\\| \`${name}\` \\|.*$`, 'm'), () => row);
+  writeFileSync(readme, text);
+  return row;
 }
