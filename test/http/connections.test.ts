@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
@@ -30,6 +30,20 @@ async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?
     },
   );
   return { listener, started, cuts };
+}
+
+/** What a client sends first over TLS. */
+async function clientHello(): Promise<Buffer> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const client = connectTls(port, '127.0.0.1').on('error', () => undefined);
+  const [socket]: Socket[] = await once(server, 'connection');
+  const [hello]: Buffer[] = await once(socket ?? expect.fail(), 'data');
+  client.destroy();
+  server.close();
+  return hello ?? expect.fail();
 }
 
 /** A client that reads. */
@@ -306,6 +320,27 @@ describe('a connection', () => {
     socket.write(get('/') + post('/', 'x', upgrade).repeat(1_000));
     await until(() => seen.isClosed);
     expect(opened.started).to.have.length(1);
+  });
+
+  it('waits for its TLS handshake until earlier ones of its network have finished or taken too long', async function () {
+    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
+    ({ listener } = opened);
+    const { port } = new URL(listener.url);
+    const firstMessage = await clientHello();
+    let answers = 0;
+    const halfOpen = Array.from({ length: 5 }, () => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(firstMessage));
+      socket.once('data', () => answers++).on('error', () => undefined);
+      return socket;
+    });
+    const other = await client(listener, '127.0.0.2');
+    const before = answers;
+    const { socket } = await client(listener);
+    socket.write(get('/'));
+    await until(() => opened.started.length === 1);
+    expect([before <= 2, answers, new Set(opened.cuts), other.seen.isClosed]).to.deep.equal([true, 5, new Set(['idle 127.0.0.1']), false]);
+    for (const one of halfOpen) one.destroy();
   });
 
   it('is cut off if the most bytes of all wait on it, and there are too many', async () => {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { networksOf } from '../../domain/sign-in/networks.ts';
 import { peerOf } from '../../http/middleware/client-address.ts';
+import { limitHandshakes } from './handshakes.ts';
 import { type TurnObserver, takeTurns } from './turns.ts';
 
 /**
@@ -23,6 +24,9 @@ export const connectionLimits = {
    */
   ofNetwork: 1_000,
   inAll: 10_000,
+  /** TLS handshakes of a network in progress. The others wait, and one that has taken `stuckHandshake` ms makes room for them. */
+  handshakes: 32,
+  stuckHandshake: 2_000,
   /** In bytes: how much may wait behind requests in progress. */
   waiting: 32 * 1024 * 1024,
   /** In ms. If no byte of a response could be sent for this long, its client isn't reading: lost packets are sent again within seconds. */
@@ -70,6 +74,8 @@ export function boundConnections(
   const connections = new WeakMap<Socket, Connection>();
   /** Connections by the client's address and port, because a TLS server doesn't say which connection it has secured. */
   const unsecured = new Map<string, Connection>();
+  const handshakes =
+    server instanceof TlsServer ? limitHandshakes(server, { atOnce: limits.handshakes, stuck: limits.stuckHandshake }) : null;
   let isEnding = false;
 
   function crowdsFor(address: string): readonly Crowd[] {
@@ -103,10 +109,12 @@ export function boundConnections(
     }
     connections.set(socket, connection);
     socket.once('close', () => leave(connection));
-    if (!(server instanceof TlsServer)) return;
+    if (!handshakes) return;
     const name = portOf(socket);
     unsecured.set(name, connection);
     socket.once('close', () => unsecured.delete(name));
+    const [narrowest] = connection.crowds;
+    handshakes.begin(socket, narrowest === everyone ? null : (narrowest?.name ?? null));
   }
 
   function secure(socket: Socket): void {
@@ -114,6 +122,7 @@ export function boundConnections(
     if (!connection) return void socket.destroy();
     connection.inner = socket;
     connections.set(socket, connection);
+    handshakes?.finish(connection.outer);
   }
 
   function leave(connection: Connection): void {
@@ -122,6 +131,13 @@ export function boundConnections(
       silent.delete(connection);
       if (networks.get(name)?.all.size === 0) networks.delete(name);
     }
+  }
+
+  function cutStuck(): void {
+    handshakes?.cutStuck((socket) => {
+      const connection = connections.get(socket);
+      if (connection) cut(connection, 'idle');
+    });
   }
 
   function cutUnread(): void {
@@ -154,7 +170,10 @@ export function boundConnections(
   };
   takeTurns(server, observerOf, limits.waiting);
 
-  const looking = setInterval(cutUnread, limits.lookEvery).unref();
+  const looking = setInterval(() => {
+    cutUnread();
+    cutStuck();
+  }, limits.lookEvery).unref();
   server.once('close', () => clearInterval(looking));
 
   const abort = (among: Iterable<Connection>) => {

@@ -1,0 +1,63 @@
+import type { Socket } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
+
+export type Handshakes = {
+  /** Starts the handshake of a new connection, or lets it wait until one of its network has finished. */
+  begin(socket: Socket, network: string | null): void;
+  finish(socket: Socket): void;
+  /** Gives up those that have taken too long while others wait. */
+  cutStuck(cut: (socket: Socket) => void): void;
+};
+
+type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
+
+/**
+ * Limits how many TLS handshakes of one network are in progress. Each takes the core a millisecond, and the client nothing, so hundreds at once
+ * would stop everyone else's requests for a second.
+ *
+ * @param limits.stuck in ms
+ */
+export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
+  const networks = new Map<string, Network>();
+  const networkOf = new WeakMap<Socket, Network>();
+  // This is what starts a handshake. Until then, what a client sends waits, unread but for its first bytes.
+  const secure = server.listeners('connection');
+  server.removeAllListeners('connection');
+
+  function start(socket: Socket, network: Network | null): void {
+    network?.underWay.set(socket, performance.now());
+    for (const listener of secure) Reflect.apply(listener, server, [socket]);
+  }
+
+  function finish(socket: Socket): void {
+    const network = networkOf.get(socket);
+    if (!network?.underWay.delete(socket)) return;
+    const [next] = network.waiting;
+    if (!next) return;
+    network.waiting.delete(next);
+    start(next, network);
+  }
+
+  return {
+    finish,
+    begin(socket, name) {
+      if (name === null) return start(socket, null);
+      const network = networks.get(name) ?? { underWay: new Map(), waiting: new Set() };
+      networks.set(name, network);
+      networkOf.set(socket, network);
+      socket.once('close', () => {
+        network.waiting.delete(socket);
+        finish(socket);
+        if (network.underWay.size === 0 && networks.get(name) === network) networks.delete(name);
+      });
+      if (network.underWay.size < limits.atOnce) return start(socket, network);
+      network.waiting.add(socket);
+      socket.on('error', () => socket.destroy());
+    },
+    cutStuck(cut) {
+      const latest = performance.now() - limits.stuck;
+      for (const { underWay, waiting } of networks.values())
+        if (waiting.size > 0) for (const [socket, since] of underWay) if (since < latest) cut(socket);
+    },
+  };
+}
