@@ -12,12 +12,14 @@ function controlled({
   maxInFlight = 1,
   confirm = async () => undefined,
   shareOf = () => 'one',
+  bytesOf = () => 0,
   changes = false,
 }: {
   size?: number;
   maxInFlight?: number;
   confirm?: () => Promise<void>;
   shareOf?: (asked: Asked) => string;
+  bytesOf?: (asked: Asked) => number;
   changes?: boolean;
 } = {}) {
   const runs: { inputs: number[]; send: () => void; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
@@ -28,6 +30,7 @@ function controlled({
     size,
     maxInFlight,
     shareOf,
+    bytesOf,
     isFaultOfOne: () => false,
     observe: () => undefined,
   });
@@ -254,6 +257,19 @@ describe('a batch', () => {
     for (const n of [100, 101, 100]) void ask(n);
     for (let index = 0; index < 4; index++) await finish(index);
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
+  });
+
+  it('has at most a megabyte, unless a single request has more, and gives every requester places all the same', async () => {
+    const sizes = [600_000, 500_000, 5_000_000, 0, 10];
+    const { ask, runs, finish } = controlled({
+      size: 10,
+      shareOf: ({ n }) => (n < 4 ? 'flood' : 'quiet'),
+      bytesOf: ({ n }) => sizes[n] ?? 0,
+    });
+    for (const n of sizes.keys()) void ask(n);
+    await turns();
+    for (let index = 0; index < 4; index++) await finish(index);
+    expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0, 4], [1], [2], [3]]);
   });
 
   it('makes room for a request of another requester if one has filled the queue', async () => {

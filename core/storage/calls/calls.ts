@@ -55,7 +55,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
   const findActive = batched({ ...batching, shareOf: networkOfCaller, run: activeKeys(database), observe: observer('look up') });
-  const insert = batched({ ...batching, ...inserter(database), isUndone, observe: observer('place') });
+  const insert = batched({ ...batching, ...inserter(database), bytesOf: bytesOfVariables, isUndone, observe: observer('place') });
   const cancel = {
     request_id: batched({ ...batching, ...canceller(database, 'request_id'), isUndone, observe: observer('cancel') }),
     contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), isUndone, observe: observer('cancel') }),
@@ -248,6 +248,12 @@ function requestRow({ digest, campaignId, at }: KeyedRequest): Value[] {
 function callRow(call: NewCall): Value[] {
   const variables = call.variables && variablesText(call.variables);
   return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
+}
+
+/** All else in a call is short. */
+function bytesOfVariables({ call: { variables } }: Placing): number {
+  if (variables === null) return 0;
+  return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
 }
 
 /** Sorted by name, so that equal variables are equal text. */

@@ -12,6 +12,8 @@ type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void;
 const mostWaiting = 2_000;
 /** Requests in a batch: the larger, the less each costs, but the more wait for one statement. */
 const mostAtOnce = 128;
+/** Bytes of what callers sent in a batch: 128 of the largest calls would keep everyone else from writing for as long as thousands of small ones. */
+const mostBytes = 1024 * 1024;
 /** In ms: how late a request hears that its time is over. */
 const watchEvery = 250;
 
@@ -28,6 +30,7 @@ const watchEvery = 250;
  * @param options.size requests in one batch, or half of those that wait if they are more: the database then works on one half while this
  * process answers the other
  * @param options.maxInFlight batches at once
+ * @param options.bytesOf how much a request adds to its statement, if it may be much
  * @param options.isFaultOfOne whether a single request may cause an error: then each request of the batch runs again by itself
  * @param options.isUndone whether an error of a change says that nothing was changed; left out, where nothing changes anything
  */
@@ -37,13 +40,19 @@ export function batched<Input extends Timed, Output>(options: {
   size: number;
   maxInFlight: number;
   shareOf: (input: Input) => string;
+  bytesOf?: (input: Input) => number;
   isFaultOfOne: (error: unknown) => boolean;
   isUndone?: (error: unknown) => boolean;
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
   type Request = Pending<Input, Output>;
   type Batch = { requests: readonly Request[]; isSent: boolean; isRefused: boolean };
-  const waiting = sharedQueue<Request>(mostWaiting, ({ input }) => options.shareOf(input));
+  const { shareOf, bytesOf = () => 0 } = options;
+  const waiting = sharedQueue<Request>(
+    mostWaiting,
+    ({ input }) => shareOf(input),
+    ({ input }) => bytesOf(input),
+  );
   const running = new Set<Batch>();
   let inFlight = 0;
   let isScheduled = false;
@@ -99,7 +108,7 @@ export function batched<Input extends Timed, Output>(options: {
     waiting.keep(inTime(deadlines.statement));
     const count = waiting.length();
     if (count === 0) return;
-    const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce)));
+    const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce), mostBytes));
     inFlight++;
     // The rest goes into the next batch.
     schedule();

@@ -2,8 +2,12 @@ export type SharedQueue<Item> = {
   length(): number;
   /** @returns the item for which there is no room, if any: this one, or the newest of whoever has most in the queue */
   add(item: Item): Item | undefined;
-  /** Takes up to so many: the first of each share, then the second of each, and so on. */
-  take(count: number): Item[];
+  /**
+   * Takes up to so many: the first of each share, then the second of each, and so on.
+   *
+   * @param bytes ends it before an item that would bring the sum to more, unless that is the first
+   */
+  take(count: number, bytes?: number): Item[];
   /** Drops what is not wanted. */
   keep(isWanted: (item: Item) => boolean): void;
 };
@@ -12,7 +16,11 @@ export type SharedQueue<Item> = {
  * A queue that is shared by key or address: a flood waits behind itself, and not others behind the flood. If it is full, room is made at the
  * expense of whoever has most in it.
  */
-export function sharedQueue<Item>(room: number, shareOf: (item: Item) => string): SharedQueue<Item> {
+export function sharedQueue<Item>(
+  room: number,
+  shareOf: (item: Item) => string,
+  bytesOf: (item: Item) => number = () => 0,
+): SharedQueue<Item> {
   let waiting: Item[] = [];
   /** How many each share has; only while the queue is full, since to keep count would cost each request more than the queue itself. */
   let counts: Map<string, number> | undefined;
@@ -29,6 +37,17 @@ export function sharedQueue<Item>(room: number, shareOf: (item: Item) => string)
     return waiting.splice(newest, 1)[0];
   }
 
+  /** How many of the first items may be taken together. */
+  function fitting(items: readonly Item[], count: number, bytes: number): number {
+    const most = Math.min(count, items.length);
+    let sum = 0;
+    for (const [index, item] of items.slice(0, most).entries()) {
+      sum += bytesOf(item);
+      if (sum > bytes && index > 0) return index;
+    }
+    return most;
+  }
+
   return {
     length: () => waiting.length,
     add(item) {
@@ -42,10 +61,10 @@ export function sharedQueue<Item>(room: number, shareOf: (item: Item) => string)
       waiting.push(item);
       return dropped;
     },
-    take(count) {
+    take(count, bytes = Number.POSITIVE_INFINITY) {
       counts = undefined;
-      if (waiting.length > count) waiting = inTurns(waiting, shareOf);
-      return waiting.splice(0, count);
+      if (fitting(waiting, count, bytes) < waiting.length) waiting = inTurns(waiting, shareOf);
+      return waiting.splice(0, fitting(waiting, count, bytes));
     },
     keep(isWanted) {
       counts = undefined;
