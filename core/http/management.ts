@@ -19,6 +19,14 @@ export function createManagementApp(deps: {
   host: string;
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
+  let reading: Promise<string> | undefined;
+  /** Shared by all who ask while it's under way: a reading asks the database, and 50 of them at once slowed requests down. */
+  const readMetrics = () => {
+    reading ??= deps.registry.metrics().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
   const app = new Koa();
   app.silent = true;
   app.on('error', (err) => deps.log.error({ err }, 'management request failed'));
@@ -48,7 +56,7 @@ export function createManagementApp(deps: {
         return;
       }
       case '/metrics':
-        ctx.body = await deps.registry.metrics();
+        ctx.body = await readMetrics();
         ctx.type = deps.registry.contentType;
         return;
       case '/openapi.json':

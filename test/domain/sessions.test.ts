@@ -40,7 +40,8 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
     },
     sweep: async (bounds) => void swept.push(bounds),
   };
-  return { ports: fakePorts({ stores: { sessions, tenancies } }), session, events, touched, selected, swept, now };
+  const throttle = { blockedUntil: async () => null, take: async () => true };
+  return { ports: fakePorts({ stores: { sessions, tenancies }, throttle }), session, events, touched, selected, swept, now };
 }
 
 describe('a session', () => {

@@ -1,5 +1,11 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { createManagementApp } from '../../core/http/management.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -8,8 +14,40 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const deploy = new URL('../../core/deploy/', import.meta.url);
+
+describe('scrapes that come at the same time', () => {
+  it('share one reading, and the next one reads again', async () => {
+    const registry = new Registry();
+    const readings: ((text: string) => void)[] = [];
+    registry.metrics = () => new Promise((resolve) => readings.push(resolve));
+    const deps = { version: '', registry, isReady: async () => true, isClockAhead: () => false, log: pino({ level: 'silent' }) };
+    let requests = 0;
+    const app = createManagementApp({ ...deps, host: '127.0.0.1' }).callback();
+    const server = createServer((request, response) => {
+      requests++;
+      void app(request, response);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const scrape = async () => (await ask('GET', `http://127.0.0.1:${port}/metrics`)).text;
+    try {
+      const scrapes = Array.from({ length: 50 }, scrape);
+      await until(() => requests === 50);
+      readings.shift()?.('first');
+      expect(new Set(await Promise.all(scrapes))).to.deep.equal(new Set(['first']));
+      const next = scrape();
+      await until(() => readings.length > 0);
+      readings.shift()?.('second');
+      expect([await next, readings.length]).to.deep.equal(['second', 0]);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+});
 
 describe('the metrics', () => {
   onEachDatabase((kind) => {

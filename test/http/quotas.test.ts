@@ -84,3 +84,32 @@ describe("a user's changes", () => {
     expect(statuses).to.include(201);
   });
 });
+
+describe("a staff user's changes of tenancy", () => {
+  onEachDatabase((kind) => {
+    let harness: CoreHarness;
+    const clock = fakeClock();
+    before(async () => {
+      harness = await openCore({ kind, clock });
+    });
+    after(() => harness.close());
+
+    it('are limited per minute, since each leaves an audit event', async () => {
+      const { core, tenants, direct } = harness;
+      const cookies = [await signIn(core.url, 'stan@example.com'), await signIn(core.url, 'stan@example.com')];
+      const select = (n: number) =>
+        ask('PUT', `${core.url}/console/session/tenancy`, {
+          cookie: cookies[n % 2] ?? '',
+          body: { kind: 'account', id: tenants.account.id },
+        });
+      const statuses: number[] = [];
+      for (let n = 0; n < 62; n++) statuses.push((await select(n)).status);
+      expect(statuses).to.deep.equal([...Array(60).fill(200), 429, 429]);
+      const { headers } = await select(0);
+      expect(Number(headers['retry-after'])).to.be.within(1, 60);
+      expect(await direct.storage.database.read('audit_events').where({ action: 'tenancy.selected' })).to.have.length(60);
+      clock.advance({ minutes: 1, milliseconds: 1 });
+      expect((await select(0)).status).to.equal(200);
+    });
+  });
+});

@@ -31,7 +31,7 @@ export const sessionRoutes = {
     summary: 'Select an account or partner, or clear the selection (staff only)',
     body: selectTenancySchema,
     answer: sessionSchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden', 'not-found', 'too-many-requests'],
   }),
   changePassword: route('POST', '/console/password', {
     by: 'session',

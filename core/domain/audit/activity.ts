@@ -5,12 +5,12 @@ import { scopeOf } from '../directory/scope.ts';
 import type { ActivityFilter, Actor, ListedEvent, Viewer } from '../model.ts';
 import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
-import { countExport } from '../sign-in/throttle.ts';
+import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 
 /** Records that the console says it has saved a list as a file. */
 export async function recordExport(ports: Ports, viewer: Viewer, actor: Actor, { list, rows }: RecordExport): Promise<void> {
-  await countExport(ports, viewer.id);
+  await countRecorded(ports, 'export', viewer.id);
   await recordListExport(ports, viewer, actor, list, `${list} (${rows} rows)`);
 }
 

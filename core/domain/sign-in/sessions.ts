@@ -5,7 +5,7 @@ import type { Actor, Credentials, Digest, Session, Tenancy, User, Viewer } from 
 import type { Ports, SessionBounds } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { type Company, vouchedBy } from './devices.ts';
-import { checkPassword } from './throttle.ts';
+import { checkPassword, countRecorded } from './throttle.ts';
 
 /**
  * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how outdated `lastSeenAt` may be. `touchEvery` must be much shorter than
@@ -83,6 +83,7 @@ export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, view
   const tenancy = choice && (await findTenancy(ports, choice));
   const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
+  await countRecorded(ports, 'tenancy', viewer.id);
   const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
   const known = await ports.stores.sessions.selectTenancy(id, tenancy, event);
   if (!known) throw new Problem('unauthorized', unauthorizedDetail);

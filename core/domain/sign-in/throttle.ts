@@ -68,18 +68,24 @@ export async function checkPassword(
   return credentials;
 }
 
-/** Other counters, by user. Each of these requests leaves a permanent row. */
-const exports = { most: 10, window: Duration.fromObject({ minutes: 1 }) };
+/** Limits per minute and user. Each of these requests leaves a permanent audit event. */
+const recorded = {
+  export: { most: 10, what: 'exports' },
+  /** No one looks at more than one per second. */
+  tenancy: { most: 60, what: 'changes of account or partner' },
+};
+const recordedWindow = Duration.fromObject({ minutes: 1 });
 
-/** Counts a list that a user has exported. @throws Problem `too-many-requests` */
-export async function countExport({ throttle, clock }: Ports, userId: string): Promise<void> {
-  const counters = [{ key: `export:${userId}`, most: exports.most, window: exports.window.toMillis() }];
+/** Counts an export or a selected tenancy. @throws Problem `too-many-requests` */
+export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
+  const { most, what } = recorded[kind];
+  const counters = [{ key: `${kind}:${userId}`, most, window: recordedWindow.toMillis() }];
   const now = clock.millis();
   // This is checked first, so that a blocked loop doesn't write anything.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
-  throw new Problem('too-many-requests', `At most ${exports.most} exports per minute are allowed. Try again later.`, { retryAfter });
+  throw new Problem('too-many-requests', `At most ${most} ${what} per minute are allowed. Try again later.`, { retryAfter });
 }
 
 /** A right password undoes the count of its own attempt, and clears the wrong ones for the same account from the same address or device. */

@@ -6,7 +6,7 @@ import type { Turn } from '../../domain/calls/call-list.ts';
 import type { DayRange } from '../../domain/calls/days.ts';
 import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
-import { countExport } from '../../domain/sign-in/throttle.ts';
+import { countRecorded } from '../../domain/sign-in/throttle.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 import { actorOf, renewSession, viewerOf } from '../middleware/session.ts';
 
@@ -33,7 +33,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Pro
   }
   // This comes before the status is sent, so that a refusal isn't a file.
   const first = await readPart(ctx, wanted, null);
-  await countExport(deps.ports, viewerOf(ctx).id);
+  await countRecorded(deps.ports, 'export', viewerOf(ctx).id);
   await recordListExport(deps.ports, viewerOf(ctx), actorOf(deps, ctx), wanted.list, nameOf(wanted));
   ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
 }
