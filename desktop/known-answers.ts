@@ -4,10 +4,10 @@ import type { CoreRequest } from './core-channels.ts';
 type Headers = Readonly<Record<string, string>>;
 type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;
 
-/** Enough for the screens that a user goes back to. A list of 500 keys is 150 KB. */
+/** Enough for the screens that a user returns to. A list of 500 keys has 150 KB. */
 const most = 30;
 
-/** Sends the ETag of the last answer along with a request, and returns that answer again if the core says that it hasn't changed. */
+/** Sends the last response's ETag with a request, and returns that response again if the core says that it hasn't changed. */
 export function withKnownAnswers(exchange: Exchange): Exchange {
   const known = new Map<string, Answer>();
   return async (request, headers) => {

@@ -19,14 +19,14 @@ const bin = (name: string) => join('node_modules', '.bin', name);
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
-// What follows an option, as in `--grep test`, is its value.
+// The value of an option, as in `--grep test`, isn't a path.
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
 
-/** How long each file has taken here, in seconds: what takes longest must not begin last. */
+/** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
-/** What has not run here yet counts as one second for each kilobyte; a part of a file comes first. */
+/** A file that hasn't run here yet counts as one second per kilobyte. A part of a file comes first. */
 const secondsOf = (file: string, part?: string) => {
   if (isSkipped(file)) return 0;
   return seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
@@ -35,7 +35,7 @@ const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 const keyOf = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
-/** One process of mocha, and how many seconds it will take. */
+/** One mocha process, and how many seconds it is expected to take. */
 type Run = { files: string[]; part?: string; expected: number };
 
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
@@ -43,7 +43,7 @@ const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
 );
 const runs = runsOf(files.sort()).sort((one, other) => other.expected - one.expected);
 
-/** Short files share a process with their neighbours: its start takes a second of a processor. */
+/** Short files share a process with their neighbors, because starting one takes a second of processor time. */
 function runsOf(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
@@ -61,7 +61,7 @@ function runsOf(sorted: readonly string[]): Run[] {
   return made;
 }
 
-/** Each waits half of its time or more: for a disk, a clock, another process. Electron waits less. */
+/** Each process spends at least half of its time waiting for a disk, a clock or another process. Electron waits less. */
 const atOnce = availableParallelism() + (hasElectron ? 2 : 3);
 
 type Counts = { passed: number; failed: number; failures: string[]; skipped: string[]; seconds: Record<string, number> };
@@ -91,17 +91,17 @@ async function check(name: string, command: string, given: string[]): Promise<bo
   return ok;
 }
 
-/** The types of what has not changed since the last run are not looked at again. */
+/** Skips files that haven't changed since the last run. */
 const incremental = (project: string) => [
   '--incremental',
   '--tsBuildInfoFile',
   join('node_modules', '.cache', `callkey-types-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`),
 ];
 
-/** Beside the tests, one after the other. */
+/** At the same time as the tests, one check after the other. */
 async function checkSources(): Promise<boolean[]> {
   const results = [await check('lint', bin('biome'), ['check', '--error-on-warnings', '.'])];
-  // The page, and what the tests do in it, know the DOM; nothing else does.
+  // Only the page and the tests that run inside it know the DOM.
   for (const project of ['.', 'desktop/renderer', 'test/desktop'])
     results.push(await check(`types of ${project}`, bin('tsc'), ['-p', project, '--singleThreaded', ...incremental(project)]));
   return results;
@@ -109,7 +109,7 @@ async function checkSources(): Promise<boolean[]> {
 
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
-/** Runs files in a process of their own, and shows in one piece what it has written. */
+/** Runs files in a separate process, and prints its output in one piece. */
 async function run({ files: given, part }: Run): Promise<void> {
   const [first = '', ...others] = given;
   const name = others.length > 0 ? `${first} and ${others.length} after it` : keyOf(first, part);
@@ -125,19 +125,19 @@ async function run({ files: given, part }: Run): Promise<void> {
     WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
   const counts = readCounts(countsFile);
-  // What mocha failed without counting it, such as a file that does not load, counts as one.
+  // A failure that mocha doesn't count, such as a file that can't be loaded, counts as one.
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
   if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[keyOf(file, part)] = Math.round(took);
   say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
-// These end by themselves when they are interrupted, and then this does.
+// These end by themselves when they're interrupted, and then this process does as well.
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
 const sources = checkSources();
-// For all files: two builds at once would write over each other, and over what a third has started.
+// Once for all files: two builds at the same time would overwrite each other, and what another test has started.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
 const needsConsole = hasElectron && files.some((file) => file.includes(join('test', 'desktop')));
 const prepared = sharedPostgres().then(async (postgres) => {
@@ -170,7 +170,7 @@ const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).lengt
 const skipped = results.flatMap((result) => result.skipped);
 say('');
 for (const title of skipped) say(`skipped: ${title}`);
-// Said again at the end: a CI log often shows only the end.
+// Repeated at the end, because a CI log often shows only its end.
 for (const { name, failed, failures } of results)
   for (const failure of failures.length > 0 ? failures : failed > 0 ? ['the run of its tests'] : []) say(`failed: ${failure} (${name})`);
 say(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);

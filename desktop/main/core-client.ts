@@ -64,7 +64,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   };
 }
 
-/** @throws if it's larger than an answer may be */
+/** @throws if it exceeds the size limit of a response */
 async function decoded(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }

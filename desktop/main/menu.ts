@@ -99,7 +99,7 @@ function helpMenu(isMac: boolean): Item {
   };
 }
 
-/** Shows the editing commands that apply where the user right-clicked. Electron has no default context menu. */
+/** Shows the applicable editing commands on right-click. Electron has no default context menu. */
 export function showEditMenu({ editFlags, isEditable, selectionText }: Electron.ContextMenuParams): void {
   const { canCut, canCopy, canPaste, canSelectAll } = editFlags;
   const copy: Item = { role: 'copy', enabled: canCopy };

@@ -1,4 +1,4 @@
-/** In the order in which they are reached. */
+/** In the order in which they're reached. */
 export const stages = ['main script', 'Electron ready', 'window', 'page parsed', 'window visible', 'sign-in form'] as const;
-/** Instants in epoch milliseconds. */
+/** Times in epoch milliseconds. */
 export type Marks = Record<(typeof stages)[number], number>;

@@ -1,8 +1,8 @@
-// Electron loads this before the console (first-paint.ts): writes when each stage was reached, and ends the app.
+// Electron loads this before the console (first-paint.ts). Prints when each stage was reached, and quits the app.
 import { app } from 'electron';
 import type { Marks } from './first-paint-marks.ts';
 
-/** The second frame after the form is there shows it. */
+/** The second frame after the form was rendered shows it. */
 const whenDrawn = `new Promise((resolve) => {
   const look = () => {
     if (document.querySelector('input[type="password"]')) requestAnimationFrame(() => requestAnimationFrame(() => resolve(Date.now())));

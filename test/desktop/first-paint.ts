@@ -15,7 +15,7 @@ const goalMs = 1_000;
 const probe = fileURLToPath(new URL('first-paint-probe.ts', import.meta.url));
 const [starts = '10'] = process.argv.slice(2);
 
-/** @returns milliseconds from the start of the process to each stage */
+/** @returns the milliseconds from the start of the process to each stage */
 async function start(userData: string, env: Record<string, string>): Promise<Marks> {
   const from = Date.now();
   const child = spawn(electronFile, consoleArgs(userData, ['--require', probe]), { env, stdio: ['ignore', 'pipe', 'ignore'] });

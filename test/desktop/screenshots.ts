@@ -1,5 +1,5 @@
-// Takes pictures of the real console, light and dark. With a folder: every screen in every state, at 100 % and 200 %. Without: the few
-// that for-administrators.md shows.
+// Takes pictures of the real console in light and dark mode. With a folder: every screen in every state, at 100 % and 200 %. Without: only
+// the few that for-administrators.md shows.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -58,12 +58,12 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('heading', { name: screen, exact: true }).waitFor();
       await grid().waitFor();
     };
-    /** Where everything in the list stands. */
+    /** The positions of everything in the list. */
     const places = () =>
       page()
         .locator('h1, search, thead, tbody tr')
         .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
-    /** Whether nothing lies over the element's edges. */
+    /** Whether nothing covers the element's edges. */
     const isInSight = (element: Locator) =>
       element.evaluate((each) => {
         const { left, right, top, bottom } = each.getBoundingClientRect();
@@ -72,7 +72,7 @@ for (const [where, describeHome, openHome] of homes) {
       });
 
     for (const screen of ['API keys', 'Calls', 'Users', 'Activity', 'Directory']) {
-      it(`leave ${screen} as it was when a refresh fails`, async () => {
+      it(`show ${screen} unchanged if a refresh fails`, async () => {
         const other = screen === 'Users' ? 'Directory' : 'Users';
         await goTo(screen);
         const before = await places();
@@ -102,7 +102,7 @@ for (const [where, describeHome, openHome] of homes) {
       }
     });
 
-    it('keep the focused row in sight, from the first to the last and back', async () => {
+    it('keep the focused row visible, from the first to the last and back', async () => {
       for (const width of [1280, 480]) {
         await resize(width);
         await goTo('API keys');
@@ -116,7 +116,7 @@ for (const [where, describeHome, openHome] of homes) {
       }
     });
 
-    it('widen nothing for one long name', async () => {
+    it("don't get wider because of one long name", async () => {
       await goTo('Calls');
       for (const campaign of [longName, 'Appointment reminders']) {
         await page().getByLabel('Campaign', { exact: true }).selectOption(campaign);
@@ -132,7 +132,7 @@ for (const [where, describeHome, openHome] of homes) {
       expect(x + width).to.be.lessThan(1280);
     });
 
-    it('show name, owner, creation, last use and expiration of every key at every width, with details open or not', async () => {
+    it("show every key's name, owner, creation, last use and expiration at every width, with or without open details", async () => {
       await goTo('API keys');
       for (const isOpen of [false, true]) {
         if (isOpen) await page().getByRole('row', { name: 'Key 27' }).click();
@@ -147,7 +147,7 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Close details').click();
     });
 
-    it('name creator, email, creation, expiration and ID before a key is revoked', async () => {
+    it('show the creator, email, creation, expiration and ID before a key is revoked', async () => {
       await goTo('API keys');
       await page().getByRole('row', { name: 'Key 26' }).getByRole('button').click();
       const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
@@ -158,7 +158,7 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Cancel').click();
     });
 
-    it('show the name of a call’s key in full', async () => {
+    it('show the full name of a call’s key', async () => {
       await goTo('Calls');
       await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
       const name = page().getByRole('grid', { name: 'Calls' }).getByText('Reminder service');
@@ -166,7 +166,7 @@ for (const [where, describeHome, openHome] of homes) {
       expect(await name.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
     });
 
-    it('forget the selection of what a filter hides', async () => {
+    it('deselect rows that a filter hides', async () => {
       await goTo('API keys');
       for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
       await page().getByLabel('Search by name').fill('Key 27');
@@ -176,7 +176,7 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Clear').click();
     });
 
-    it('put no announcement over the buttons of a dialog', async () => {
+    it('show no announcement over the buttons of a dialog', async () => {
       await resize(480);
       await button('Create API Key').click();
       await page().getByLabel('Name', { exact: true }).fill('Saved');

@@ -322,7 +322,7 @@ describe('a connection', () => {
     expect(opened.started).to.have.length(1);
   });
 
-  it('waits for its TLS handshake until earlier ones of its network have finished or taken too long', async function () {
+  it('waits for its TLS handshake until earlier ones from its network have finished or timed out', async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
     ({ listener } = opened);
@@ -343,7 +343,7 @@ describe('a connection', () => {
     for (const one of halfOpen) one.destroy();
   });
 
-  it('is cut off if the most bytes of all wait on it, and there are too many', async () => {
+  it('is cut off if it holds the most unread bytes when there are too many in total', async () => {
     const opened = await open({ limits: { waiting: 200_000 } });
     ({ listener } = opened);
     const waits = async (bytes: number) => {

@@ -22,7 +22,7 @@ describe('a response to the console', () => {
     return { encoding: headers['content-encoding'], vary: headers['vary'], bytes: Buffer.from(await body.arrayBuffer()) };
   };
 
-  it('is compressed as the client accepts it, and the same in each encoding', async () => {
+  it('is compressed as the client accepts it, with the same content in each encoding', async () => {
     const [plain, gzip, brotli] = [await listIn('identity'), await listIn('gzip'), await listIn('gzip, deflate, br')];
     expect([plain, gzip, brotli].map(({ encoding, vary }) => ({ encoding, vary }))).to.deep.equal([
       { encoding: undefined, vary: 'Accept-Encoding' },
@@ -34,7 +34,7 @@ describe('a response to the console', () => {
     expect(brotli.bytes.length).to.be.below(plain.bytes.length / 3);
   });
 
-  it('is never compressed if it has a key value', async () => {
+  it('is never compressed if it contains a key value', async () => {
     const body = { name: '📞'.repeat(200), expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
     const created = await ask('POST', list, { cookie, body, headers: { 'Accept-Encoding': 'br, gzip' } });
     expect(created.json).to.have.property('keyValue');
@@ -49,7 +49,7 @@ describe('a response to the console', () => {
     });
   });
 
-  it("is 304 without a body while the list hasn't changed, and for no other session", async () => {
+  it('is a 304 without a body while the list is unchanged, but only for the same session', async () => {
     const { etag } = (await ask('GET', list, { cookie })).headers;
     // Browsers add no-cache to a request with If-None-Match.
     const again = (given = cookie) =>

@@ -1,4 +1,4 @@
-/** What begins a line. The longer ones first: `left join` isn't a join of its own. */
+/** The keywords that start a line. Longer ones come first: `left join` must not be split before `join`. */
 const clauses = [
   ...['with recursive', 'with', 'insert into', 'update', 'delete from', 'select distinct', 'select', 'from', 'where', 'group by'],
   ...['having', 'order by', 'limit', 'left join', 'inner join', 'cross join', 'join', 'values', 'set', 'on conflict', 'do update set'],
@@ -12,7 +12,7 @@ const manyValues = /(\?|\$\d+)(, (\?|\$\d+)){20,}/g;
 
 type Block = { kind: 'statement' | 'query' | 'list' | 'arguments' | 'case' | 'short case'; indent: number; clause: string };
 
-/** One statement as people read it: a line for each clause and condition, and a step to the right for each subquery. */
+/** Formats a statement for people to read: one line per clause and condition, indented per subquery. */
 export function formatSql(sql: string): string {
   const parts = sql.trim().replace(/\s+/g, ' ').replace(/\( /g, '(').replace(/ \)/g, ')').replace(manyValues, '$1, …').match(tokens) ?? [];
   const lines: string[] = [];

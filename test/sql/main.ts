@@ -1,4 +1,4 @@
-// Writes core/storage/sql: the final text of every statement, for each database. Run it after a change of a query.
+// Writes core/storage/sql: the final text of every statement for each database. Run it after changing a query.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cleanUp } from '../support/clean-up.ts';

@@ -5,7 +5,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 import { formatSql } from './format.ts';
 import { type Runs, runsOf, setUpOnce } from './statements.ts';
 
-/** What each file has in it. */
+/** What each file contains. */
 const files = {
   calls: ['calls', 'dialing', 'callList'],
   keys: ['apiKeys', 'keyUse'],
@@ -15,10 +15,10 @@ const files = {
   housekeeping: ['retention', 'contacts', 'clock'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse')[]>;
 
-/** Begins and ends of transactions, and what connections are set up with. */
+/** The start and end of transactions, and the set-up of connections. */
 const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |SELECT pg_backend_pid|select version)/i.test(sql);
 
-/** Runs each method of each store. @returns the text of each file, by its path */
+/** Runs each method of each store. @returns the text of each file by its path */
 export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>> {
   const statements = new Map<string, Set<string>>();
   const running: string[] = [];
@@ -26,7 +26,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
     const [name] = running;
     if (name !== undefined && !isUnlisted(sql)) statements.set(name, (statements.get(name) ?? new Set()).add(formatSql(sql)));
   });
-  /** @returns a function that notes what it runs under this name */
+  /** @returns a function that records its statements under this name */
   function noted<Given extends unknown[], Result>(name: string, run: (...given: Given) => Promise<Result>) {
     return async (...given: Given): Promise<Result> => {
       running.push(name);
@@ -35,7 +35,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   }
 
   const { ports, storage, close } = await openDirect(await freshDatabase(kind));
-  // One connection: on more, the order of statements that run together would vary.
+  // Only one connection, because the order of concurrent statements would vary on several.
   for (const { client } of storage.database.pools.values()) client.pool.max = 1;
   const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
   try {
@@ -59,7 +59,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   );
 }
 
-/** Hears every statement that is sent to a database, however it's made. @returns a function that ends that */
+/** Listens to every statement sent to a database, however it's made. @returns a function that stops listening */
 function listen(onStatement: (sql: string) => void): () => void {
   const { prototype } = sqlite3.Statement;
   const { all, run } = prototype;

@@ -7,7 +7,7 @@ import { testRandomness } from '../support/clock.ts';
 import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';
 
 type Stored = Stores & { throttle: ThrottleStore; imports: ImportStore };
-/** How to run each method of each store: one without an entry here isn't complete. */
+/** How to run each method of each store. The record is incomplete if a method has no entry here. */
 export type Runs = {
   readonly [Store in keyof Stored]: { readonly [Method in keyof Stored[Store]]: (run: Stored[Store][Method]) => Promise<unknown> };
 };
@@ -23,12 +23,12 @@ const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, sea
 const secrets = { hash: 'a hash', expiresAt: null };
 const nothing = { kind: 'nothing' } as const;
 
-/** Runs something with one value after another: at once, the order of the statements would vary. */
+/** Runs something with one value after another, because the order of concurrent statements would vary. */
 async function each<Value>(values: readonly Value[], run: (value: Value) => Promise<unknown>): Promise<void> {
   for (const value of values) await run(value);
 }
 
-/** On a database without partners: on any other, it changes nothing. */
+/** For a database without partners. On any other, it changes nothing. */
 export async function setUpOnce(setUp: Stores['directory']['setUp'], ports: Ports): Promise<unknown> {
   const subject = { kind: 'partner', id: '1', name: 'First' } as const;
   const event = auditEvent(ports, operator, 'partner.added', subject, null);
@@ -145,7 +145,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       async place(place) {
         const { request, call } = await placed();
         await place(request, callOf());
-        // Together, of which one repeats a call: the statement inserts the other only, and which it is has to be looked up.
+        // Both together, one of them a repeated call: the statement inserts only the other, so it must be looked up which one that is.
         await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, callOf())]);
       },
       async cancel(cancel) {

@@ -4,11 +4,11 @@ import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
 const stores = /\/core\/storage\/(calls|keys|directory|audit)\/[^/]+\.ts$/;
-/** What makes a statement, or a part of one. */
+/** Matches code that makes a statement or a part of one. */
 const makesSql =
   /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|\.(where|select|insert|update|orderBy|limit|join)|\.delete\(\)|\b(trx|read|write)\([a-z']|query[<(]/;
 
-/** Runs something. @returns what of the stores makes SQL and was not reached: its file and line, and the code */
+/** Runs something. @returns the SQL-making code of the stores that it didn't reach, with its file and line */
 export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]> {
   const session = new Session();
   session.connect();
@@ -27,7 +27,7 @@ export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]
 function unreachedIn({ url, functions }: Profiler.ScriptCoverage): string[] {
   const text = readFileSync(fileURLToPath(url), 'utf8');
   const isReached = new Uint8Array(text.length).fill(1);
-  // The file itself ran when it was loaded, perhaps before.
+  // The file itself ran when it was loaded, possibly before this.
   const ranges = functions.flatMap((one) => one.ranges).filter(({ endOffset, startOffset }) => endOffset - startOffset < text.length);
   const outerFirst = ranges.toSorted((one, other) => other.endOffset - other.startOffset - (one.endOffset - one.startOffset));
   for (const { startOffset, endOffset, count } of outerFirst) isReached.fill(count > 0 ? 1 : 0, startOffset, endOffset);

@@ -101,20 +101,20 @@ describe('a user with thousands of API keys', () => {
       await core.close();
     });
 
-    it("doesn't keep other users from being deleted if its own deletion fails", async () => {
+    it("doesn't keep other users from being deleted if deleting it fails", async () => {
       await remove();
       await deleteUser(direct.ports, operator, tenants.users.teammate, false);
       const deleted = { deleted_at: clock.millis(), disabled_at: clock.millis() };
       const { write, read } = direct.storage.database;
       await write('users').where({ id: tenants.users.sibling.id }).update(deleted);
-      // This one's row can't be deleted.
+      // The row of this user can't be deleted.
       const id = { id: 'stuck', user_id: tenants.users.account.id, tenancy_kind: null, tenancy_id: null };
       await write('sessions').insert({ ...id, started_at: 1, last_seen_at: 1 });
       expect(await finish().catch(({ code }) => code)).to.match(/^SQLITE_CONSTRAINT|^23503/);
       expect(await read('users').whereNotNull('deleted_at').pluck('id')).to.deep.equal([tenants.users.account.id]);
     });
 
-    it('moves to another partner immediately with all keys, and lists show the newest ones there', async () => {
+    it("moves to another partner immediately with all keys, and the partner's lists show the newest ones", async () => {
       await move('otherAccount');
       for (const n of [1, many]) {
         expect([await authorize(n), await authorize(n, tenants.otherCampaign)]).to.deep.equal(['campaign-refused', 'authorized']);
@@ -127,7 +127,7 @@ describe('a user with thousands of API keys', () => {
       expect((await keysOf('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
     });
 
-    it('has all keys recorded with the new partner in steps, and then the counts are right', async () => {
+    it('has its keys moved to the new partner in steps, after which the counts are correct', async () => {
       await move('otherAccount');
       expect(await finishMoves()).to.equal(many - 1_000);
       expect(await recordedWith('partner')).to.equal(1);
@@ -139,7 +139,7 @@ describe('a user with thousands of API keys', () => {
 
     it('has its keys follow the last of several moves', async () => {
       await move('otherAccount');
-      // As the first step of another core leaves them.
+      // As another core leaves them after its first step.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);
       const { write } = direct.storage.database;
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });

@@ -14,11 +14,11 @@ describe('core/storage/sql', () => {
     });
   });
 
-  it('has the final text of every statement: npm run sql writes it', () => {
+  it('contains the final text of every statement (to update it, run npm run sql)', () => {
     for (const [file, text] of recorded) expect(readFileSync(file, 'utf8').split('\n'), file).to.deep.equal(text.split('\n'));
   });
 
-  it('is made by all of the code that makes statements', () => {
+  it('covers all code that creates statements', () => {
     expect(unreached, 'in test/sql/statements.ts, run what reaches these').to.deep.equal([]);
   });
 });

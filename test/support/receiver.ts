@@ -16,7 +16,7 @@ export async function startReceiver(
   const received: Received[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (request, response) => {
-    // A core that is killed may send no more than a part.
+    // A core that is killed may have sent only a part.
     const body = await buffer(request).catch(() => null);
     if (!body?.length) return;
     const one = { handoff: handoffSchema.parse(JSON.parse(body.toString())), headers: request.headers, body };

@@ -22,12 +22,12 @@ export function useResource<Value>(load: (before: Value | null) => Promise<Resul
 }
 
 const freshMs = 15_000;
-/** A list that is younger does not load again when the user comes back to the window. */
+/** A list younger than this doesn't reload when the user returns to the window. */
 const youngMs = 5_000;
 
 /**
- * Loads what a screen shows, and again when the user comes back to the window and every 15 seconds while it is visible. What it showed last
- * stays when the user comes back to the screen, even while the core is away.
+ * Loads what a screen shows, and reloads it when the user returns to the window and every 15 seconds while it's visible. The last value
+ * stays when the user returns to the screen, even if the core is unreachable.
  */
 export function useFreshResource<Value>(
   name: string,
@@ -59,7 +59,7 @@ type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading…": "your API keys". */
   what: string;
-  /** The foot of the page says that a refresh has failed. */
+  /** Set if the foot of the page reports failed refreshes instead. */
   isInPage?: boolean;
   children: (value: Value) => ComponentChildren;
 };
@@ -117,7 +117,7 @@ function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; wh
   );
 }
 
-/** Says that a refresh has failed, and that what shows is from before. */
+/** Says that a refresh has failed, and that the data shown is old. */
 export function Stale<Value>({ resource }: { resource: Resource<Value> }) {
   const { failure, isLoading } = resource.state.value;
   if (!failure) return null;

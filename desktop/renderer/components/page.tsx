@@ -7,20 +7,20 @@ import { Stale } from './loadable.tsx';
 
 type PageProps<Value> = {
   title: string;
-  /** At the right of the title. */
+  /** To the right of the title. */
   actions?: ComponentChildren;
-  /** Between title and list, such as search and filters. It stays in sight while the list scrolls. */
+  /** Between the title and the list, such as search and filters. Stays visible while the list scrolls. */
   head?: ComponentChildren;
-  /** A panel about one row, beside the list. It moves no row. */
+  /** A panel about one row, next to the list. Opening it moves no row. */
   details?: ComponentChildren;
-  /** What the list shows: the foot says how old that is. */
+  /** What the list shows; the foot of the page says how old it is. */
   resource?: Resource<Value>;
-  /** Under the list, always in sight; false while there is nothing to say. */
+  /** Below the list, always visible; false if there is nothing to show. */
   foot?: ComponentChildren;
   children: ComponentChildren;
 };
 
-/** A screen: only the list scrolls, so that nothing above, below or beside it moves a row. */
+/** A screen where only the list scrolls, so that nothing above, below or next to it moves a row. */
 export function Page<Value>({ title, actions, head, details, resource, foot, children }: PageProps<Value>) {
   const loaded = resource?.state.value;
   const isStale = loaded !== undefined && loaded.value !== null && loaded.failure !== null;
@@ -47,7 +47,7 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
 
 const ageStepMs = 5_000;
 
-/** How old a list is, or why it could not be loaded again, and a button that loads it again. */
+/** Shows how old a list is, or why it couldn't be reloaded, with a button to reload it. */
 function Freshness<Value>({ resource }: { resource: Resource<Value> }) {
   const { loadedAt, isLoading, failure } = resource.state.value;
   const [, redraw] = useState(0);

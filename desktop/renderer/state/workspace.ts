@@ -6,12 +6,12 @@ export function workspaceName({ viewer, tenancy }: SessionView): string {
   return viewer.account?.name ?? viewer.partner?.name ?? '';
 }
 
-/** Names the place, and the partner of an account that staff have selected: two accounts may share a name. */
+/** Names the selected tenancy, and the partner of a selected account, because two accounts may share a name. */
 export function fullPlaceOf(session: SessionView): string {
   return [workspaceName(session), partnerOf(session)].filter((name) => name !== '').join(', ');
 }
 
-/** The partner of the selected account; empty where there is none to name. */
+/** The partner of the selected account; empty if there is none. */
 export function partnerOf({ tenancy }: SessionView): string {
   return tenancy?.partnerName ?? '';
 }

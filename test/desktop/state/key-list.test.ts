@@ -93,7 +93,7 @@ describe('the other key filters', () => {
     expect(names(filterKeys(owned, '', 'all', now, 'Ada'))).to.deep.equal(['of another Ada']);
   });
 
-  it('tells two owners with the same name apart by their email', () => {
+  it('distinguish two owners with the same name by email address', () => {
     const owned = ['ada@blue.example', 'ada@red.example'].map((email) => key({ name: email, owner: { isYou: false, name: 'Ada', email } }));
     expect([...listOwners(owned).values()]).to.deep.equal(['Ada (ada@blue.example)', 'Ada (ada@red.example)']);
     expect(names(filterKeys(owned, '', 'all', now, 'ada@red.example'))).to.deep.equal(['ada@red.example']);

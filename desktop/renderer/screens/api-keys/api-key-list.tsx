@@ -80,7 +80,7 @@ type ApiKeyHeadProps = {
   onChange: (changes: Partial<KeyListView>) => void;
 };
 
-/** Search and filters, what needs attention, and the way to the keys that aren't listed. */
+/** Search and filters, the expiration banner, and a link to older keys. */
 export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadProps) {
   const { size } = settings;
   return (

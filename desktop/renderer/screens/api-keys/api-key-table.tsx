@@ -10,7 +10,7 @@ import { endsSoon, hasExpired, type KeyColumn, ownerIdOf } from './key-list.ts';
 
 type ApiKeyTableProps = {
   apiKeys: readonly ApiKeyView[];
-  /** The owners' names by what identifies them. */
+  /** The owners' names by owner ID. */
   owners: ReadonlyMap<string, string>;
   highlighted: string | null;
   openId: string | null;
@@ -25,7 +25,7 @@ type KeyTableColumn = Column<ApiKeyView, KeyColumn>;
 
 type Owners = ReadonlyMap<string, string>;
 
-/** Where the page has no room for a column of owners, the owner is under the name. */
+/** If the page is too narrow for the owner column, the owner is shown under the name. */
 const nameColumn = (owners: Owners): KeyTableColumn => ({
   name: 'name',
   label: 'Name',

@@ -16,7 +16,7 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   unused: 'Unused for 90 days',
 };
 
-/** Identifies the owner in a filter; empty where the viewer sees no owners. Earlier cores send no email. */
+/** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */
 export function ownerIdOf({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
@@ -49,7 +49,7 @@ export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: 
   );
 }
 
-/** Compare milliseconds: 500 dates of luxon hold up each keystroke in the search. */
+/** Compares milliseconds, because 500 luxon dates slow down every keystroke in the search. */
 const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
   all: () => () => true,
   expiring: (now) => (key) => endsSoon(key, now),

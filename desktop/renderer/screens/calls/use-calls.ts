@@ -41,8 +41,8 @@ async function loadPages(query: CallsQuery, pages: number, isCurrent: () => bool
 }
 
 /**
- * Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls. While
- * nothing changes, it waits twice as long each time, up to 15 seconds.
+ * Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls.
+ * While nothing changes, it doubles the wait each time, up to 15 seconds.
  */
 function usePolling(resource: Resource<CallsView>, everyMs: number): void {
   useEffect(() => {
