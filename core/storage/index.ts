@@ -22,16 +22,16 @@ import { apiKeyStore } from './keys/api-keys.ts';
 import { keyUseOf } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 
-/** A pool of connections, for the metrics. */
+/** A connection pool, for the metrics. */
 type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
 
-/** Called for metrics, log and dialer. */
+/** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
   onBatch: ObserveBatch;
   /** A call was placed and may be due. */
   onPlaced: () => void;
   onBackgroundError: (error: unknown) => void;
-  /** A write would not be durable now. */
+  /** A write wouldn't be durable now. */
   onUnready: (error: unknown) => void;
 };
 
@@ -50,7 +50,7 @@ export type Storage = {
   imports: ImportStore;
   pools: readonly Pool[];
   figures(): Promise<DatabaseFigures>;
-  /** For how many ms a key's last use has not been written. */
+  /** For how many ms a key's last use hasn't been written. */
   lastUsedLag(): number;
   /** @throws Problem `conflict` if the database is newer than this program */
   migrate(signal?: AbortSignal): Promise<Migrated>;
@@ -61,7 +61,7 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-/** @param ifMissing for a SQLite file that does not exist */
+/** @param ifMissing for a SQLite file that doesn't exist */
 export function openStorage(
   location: DatabaseLocation,
   clock: Clock,
@@ -140,7 +140,7 @@ export function openStorage(
   };
 }
 
-/** What the console's lists are read from. */
+/** The database for the console's lists. */
 function storesOf(lists: Database) {
   return {
     apiKeys: reportingOutages(apiKeyStore(lists)),

@@ -6,7 +6,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
-/** A row is changed at a time: other writers of a SQLite file wait for some milliseconds. */
+/** Rows are changed one at a time, so other writers of a SQLite file wait for only a few milliseconds. */
 const chainedAtOnce = 200;
 const prunedAtOnce = 500;
 
@@ -16,7 +16,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
       if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;
       const extendSome = (limit: number) =>
         write.transaction(async (trx) => {
-          // The row's lock: two that chain the same events would break the chain.
+          // This locks the row, because two processes that chain the same events would break the chain.
           const newest = await trx('audit_chain').forUpdate().first('seq', 'hash');
           let { seq, hash } = required(newest ?? null, 'the chain');
           const rows: AuditEventRow[] = await trx('audit_events').whereNull('seq').orderBy('id').limit(limit);
@@ -73,11 +73,11 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
 
 function chainedEvent(row: AuditEventRow): ChainedEvent {
   const { seq = null, hash, at } = row;
-  // None where somebody has removed it. No event follows from that.
+  // It's empty if someone has removed it. No event follows from that.
   return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: fieldsOf(row) };
 }
 
-/** All columns that an event has said from the first release on. Never in another order: every hash would differ. */
+/** All columns of an event since the first release. Their order must never change, because every hash would change with it. */
 function fieldsOf(row: AuditEventRow): ChainedEvent['fields'] {
   const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address } = row;
   return [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];

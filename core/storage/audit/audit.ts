@@ -6,7 +6,7 @@ import { instant, required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
-/** In the transaction of the change: neither is there without the other. */
+/** Runs in the transaction of the change, so that neither can exist without the other. */
 export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
   return recordAudits(trx, [event]);
 }
@@ -71,7 +71,7 @@ export function activityStore({ read, write }: Database): ActivityStore {
     },
 
     async listOfApiKey(visibility, id, limit) {
-      // The kind as text: the condition of a partial index matches no parameter.
+      // The kind is written as text, because the condition of a partial index doesn't match parameters.
       const events = read('audit_events').where({ subject_id: id }).whereRaw(`subject_kind = 'api-key'`);
       const rows: AuditEventRow[] = await narrowToActivity(events, visibility).orderBy('id', 'desc').limit(limit);
       return rows.map(eventOf);
@@ -102,8 +102,8 @@ function matching(events: Knex.QueryBuilder, { at, actor, action, subject }: Act
 }
 
 /**
- * The values of a column among the visible events. One step of an index leads from each value to the next: a scope may have ten million events, and
- * few people and actions.
+ * The values of a column among the visible events. Each step in an index leads from one value to the next, because a scope may have ten
+ * million events, but only a few users and actions.
  */
 async function distinct(read: Knex, visibility: ActivityVisibility, column: 'actor_id' | 'action'): Promise<(string | null)[]> {
   const visible = () => narrowToActivity(read('audit_events'), visibility);

@@ -107,9 +107,9 @@ function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & {
 }
 
 /**
- * Ended calls as they were counted, and the open ones themselves: those are in the index of what is due. One statement, since a call may end
- * between two. The concatenation keeps PostgreSQL from reading the campaign's ten million calls in another index as well (measured without
- * statistics of the table).
+ * Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This is one statement, because a
+ * call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million calls in another index
+ * (measured without statistics for the table).
  */
 function summaryOf(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
@@ -120,8 +120,8 @@ function summaryOf(tables: readonly string[]): string {
 }
 
 /**
- * The same for some campaigns. The database adds the quarters up to days: sent one by one, those of twenty campaigns are
- * hundreds of thousands of rows. The order of the joins makes each day of each campaign one stretch of the primary key.
+ * Does the same for several campaigns. The database adds up quarter-hours to days, because those of twenty campaigns are hundreds of
+ * thousands of rows. The order of the joins makes each day of each campaign one range of the primary key.
  */
 function summaryOfAll(tables: readonly string[], campaigns: number, days: number): string {
   const bounds = Array(days).fill('(CAST(? AS bigint), CAST(? AS bigint))').join(', ');
@@ -137,7 +137,7 @@ function summaryOfAll(tables: readonly string[], campaigns: number, days: number
   return `WITH days (from_at, until_at) AS (VALUES ${bounds}), scope AS (${scope}) ${[...ended, open].join(' UNION ALL ')}`;
 }
 
-/** Two at once do no harm: each sums up only the rows that it has deleted itself. */
+/** Two at the same time are harmless, because each adds up only the rows that it has deleted itself. */
 const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING campaign_id, quarter_at, state, calls)
   INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, quarter_at, state, sum(calls) FROM moved GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
@@ -156,7 +156,7 @@ function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): C
   return [...conditions, either(...found)];
 }
 
-/** Identifiers narrow the search to one stretch of the primary key; the instant decides. */
+/** IDs narrow the search to one range of the primary key; the time itself decides. */
 function placedIn({ from, before, ids }: InstantRange): Condition {
   const bounds: [string, Value][] = [
     ['contact_id >= ?', ids.from],
@@ -167,7 +167,7 @@ function placedIn({ from, before, ids }: InstantRange): Condition {
   return both(...bounds.flatMap(([sql, value]) => (value === null ? [] : [{ sql, values: [value] }])));
 }
 
-/** As an array on PostgreSQL: from a subquery its planner makes a join, and reads the calls of all campaigns in the range. */
+/** On PostgreSQL, this is an array. With a subquery, the planner makes a join and reads the calls of all campaigns in the range. */
 function within(kind: Dialect, scope: CallScope): Condition {
   const { sql, values } = campaignsIn(scope);
   const isOne = scope.kind === 'campaigns' && scope.ids.length === 1;
@@ -190,16 +190,17 @@ function campaignsIn(scope: CallScope): Condition {
   }
 }
 
-/** Calls that one statement looks through: SQLite and PostgreSQL do it in 10 to 30 ms. */
+/** The number of calls that one statement searches. SQLite and PostgreSQL need 10 to 30 ms for this. */
 const stretchOfAll = 5_000;
-/** Of each campaign, at least. */
+/** The minimum for each campaign. */
 const stretchOfOne = 200;
 
 /**
- * The next calls after the cursor that match, and where the stretch ends in which they are: so each statement is short, however many calls there
- * are. Of each campaign a stretch has some calls at most, and of one of them as many; so its calls are the newest ones of all campaigns.
+ * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, however many
+ * calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its calls are
+ * the newest of all campaigns.
  *
- * @param limit calls that are wanted: enough for a stretch where all in the range match
+ * @param limit the number of requested calls, which is enough for a stretch if all calls in the range match
  */
 async function stretchOf(database: Database, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number) {
   const conditions = matchingCalls(database.kind, filter);
@@ -221,7 +222,7 @@ async function sparseLength(database: Database, scope: CallScope): Promise<numbe
   return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.campaigns ?? 1))));
 }
 
-/** The oldest call of the stretch; null if it has the oldest ones of all campaigns in it. */
+/** The oldest call of the stretch; null if it contains the oldest ones of all campaigns. */
 async function endOfStretch(database: Database, scope: CallScope, ahead: Condition, length: number): Promise<StretchEnd> {
   const campaigns = campaignsIn(scope);
   const [row] = await database.query<{ contact_id: string | null }>(
@@ -240,7 +241,7 @@ async function endOfStretch(database: Database, scope: CallScope, ahead: Conditi
   return { contactId, placedAt: instant(required(oldest?.placed_at ?? null, 'placed_at')) };
 }
 
-/** With the names of their keys, as far as the viewer sees them, and of their campaigns. */
+/** Adds the names of their keys, if the viewer can see them, and of their campaigns. */
 async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly ListedRow[]): Promise<ListedCall[]> {
   const keys = await visibleKeys(read, visibility, [...new Set(rows.map((row) => row.api_key_id))]);
   const campaignIds = [...new Set(rows.map((row) => row.campaign_id))];
@@ -249,7 +250,7 @@ async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly L
   return rows.map((row) => listedCall(row, keys.get(row.api_key_id), names.get(row.campaign_id) ?? ''));
 }
 
-/** The visible ones among these keys, active and revoked. */
+/** The visible keys among these, active and revoked. */
 async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
   const active = narrowFoundToVisible(keysById(read, 'api_keys', ids).join('users as u', 'u.id', 'k.creator_id'), visibility).select(

@@ -11,12 +11,18 @@ import {
   transitionsOf,
 } from '../../domain/calls/call-states.ts';
 
-/** The stages of domain/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. @param calls the table */
+/**
+ * The stages of domain/calls/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. @param
+ * calls the table
+ */
 export function stageSql(calls: string): string {
   return `CASE ${calls}.state WHEN '${stateOf('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
 }
 
-/** SQL: the call is at one of these stages. As text and not with parameters, since the conditions of partial indexes match text only. */
+/**
+ * SQL: the call is at one of these stages. The values are written as text, because the conditions of partial indexes don't match
+ * parameters.
+ */
 export function isAt(...stages: readonly Stage[]): string {
   const before = stages.filter((one) => !isHandoff(one)).map((one) => `state = '${one}'`);
   const dialing = stages.filter(isHandoff);
@@ -25,11 +31,11 @@ export function isAt(...stages: readonly Stage[]): string {
 }
 
 export const isQueued = isAt('queued');
-/** SQL: the call can still be cancelled, and lapses. */
+/** SQL: the call can still be cancelled, and can lapse. */
 export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffs);
 
-/** SQL: the stage to which an event moves a call, or null if it does not. */
+/** SQL: the stage to which an event moves a call, or null if the event doesn't apply. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsOf(event).flatMap(({ from, to }) => from.map((one) => `WHEN '${one}' THEN '${to}'`));
   return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;

@@ -11,7 +11,7 @@ import type { KeyUse } from '../keys/key-use.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { readBack } from './read-back.ts';
 
-/** Hears how many requests shared a statement. */
+/** Receives the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
 const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
@@ -27,20 +27,20 @@ const callColumns = {
 } as const;
 
 type Placing = KeyedRequest & { call: NewCall };
-/** The call that a request means, by one of its two names. */
+/** The call that a request means, by one of its two identifiers. */
 type Naming = KeyedRequest & { name: string };
 
 /** The table's key. The index by contact alone has only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
-/** Retries when the row changed between statement and look-up. */
+/** Retries if the row changed between the statement and the lookup. */
 const attempts = 5;
 
 type Explanation = { allowed: true; call: Row | null } | { allowed: false; refusal: Refusal };
 
 /**
- * Each operation is one statement for a whole batch, which itself checks every rule. A look-up then explains why the statement did not
- * change a row, and only chooses the refusal or the earlier answer.
+ * Each operation is one statement for a whole batch, and checks every rule itself. If the statement didn't change a row, a lookup finds out
+ * why. The lookup only chooses the refusal or the earlier response.
  */
 export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const shareOf = ({ digest }: { digest: string }) => digest;
@@ -85,7 +85,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (explanation.call) return asRepeat(call, explanation.call);
         if (isTooLate) return { kind: 'too-late' };
-        // Nothing forbids the call now: the key, its creator or the campaign changed in between.
+        // Now nothing forbids the call, because the key, its creator or the campaign changed in between.
       }
       throw unsettled();
     },
@@ -131,7 +131,7 @@ function inserter(database: Database) {
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING`,
   );
-  // On the writing connection, for which the rows are there before another can see them: `readBack` looks after that.
+  // This uses the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
   const findInserted = database.prepare(
     { campaign_id: 'text', contact_id: 'text' },
     (rows) => `SELECT r.contact_id FROM ${rows} CROSS JOIN calls
@@ -142,7 +142,7 @@ function inserter(database: Database) {
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
       const rows = inOneOrder(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
-      // Without RETURNING, which costs a tenth of the statement: nearly always all rows are inserted.
+      // RETURNING would cost a tenth of the statement, and nearly always all rows are inserted.
       const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
@@ -173,7 +173,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       const named = inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]);
       const rows = await statement(named, beforeCommit);
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
-      // A row does not tell which request cancelled the call: if several asked for it, each gets an explanation of its own.
+      // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
       const asked = Map.groupBy(batch, targetOf);
       return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
     },
@@ -184,12 +184,12 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** The keys of a flood are made up, so it is shared by where it comes from. */
+/** The keys of a flood are invented, so the share depends on where requests come from. */
 function networkOfCaller({ address }: { address: string }): string {
   return address.includes(':') ? (networksOf(address)[0] ?? '') : address;
 }
 
-/** Some of the batch were placed, and it is not known which. */
+/** Some of the batch were placed, but it isn't known which. */
 function asUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
@@ -209,7 +209,7 @@ function activeKeys(database: Database) {
   };
 }
 
-/** Whether the key of each request is active and has access to the campaign, and the call that the request names there. */
+/** Whether each request's key is active and has access to the campaign, and the call that the request names there. */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, [by]: 'text' },
@@ -230,7 +230,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** In the same order in every process: batches on the same calls then wait for each other instead of deadlocking. */
+/** Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
 function inOneOrder<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
   return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
 }
@@ -250,21 +250,21 @@ function callRow(call: NewCall): Value[] {
   return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
 }
 
-/** All else in a call is short. */
+/** Everything else in a call is short. */
 function bytesOfVariables({ call: { variables } }: Placing): number {
   if (variables === null) return 0;
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
 }
 
-/** Sorted by name, so that equal variables are equal text. */
+/** Sorted by name, so that the same variables always give the same text. */
 function variablesText(variables: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.entries(variables).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** An equal body under the same request id is a repeat, another body a conflict. */
+/** With the same request ID, the same body is a repeat, and a different body is a conflict. */
 function asRepeat(call: NewCall, found: Row): Placement {
   const values = callRow(call);
-  // Earlier releases stored no variables as an empty list.
+  // Earlier releases stored missing variables as an empty list.
   const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };

@@ -9,7 +9,10 @@ import { emptyLog } from './erased.ts';
 import { cancelFound } from './queued-calls.ts';
 import { erasedColumns } from './retention.ts';
 
-/** Calls that one statement looks at: no index finds them by number, and a look at millions takes longer than a statement may. */
+/**
+ * The number of calls that one statement reads. No index finds them by phone number, and reading millions takes longer than a statement
+ * may.
+ */
 const lookedAtOnce = 20_000;
 
 type FoundRow = CallRow & { campaign_name: string; account_name: string };
@@ -47,7 +50,7 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
   };
 }
 
-/** In the table's key. */
+/** In the order of the table's key. */
 type Position = readonly [campaignId: string, contactId: string];
 
 async function positionAfter(database: Database, after: Position, rows: number): Promise<Position | undefined> {

@@ -11,9 +11,9 @@ import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql }
 import { callKey } from './calls.ts';
 import { endSomeForgotten, lapseSome, lapsesAt, makeSomeDue, unfinishedStates, unlocked } from './overdue-calls.ts';
 
-/** Claims look at so many accounts. The next claim begins with the accounts after them. */
+/** A claim looks at this many accounts. The next claim starts with the accounts after them. */
 const accountsAtOnce = 100;
-/** Calls that one sweep changes in a transaction. */
+/** The number of calls that a sweep changes in one transaction. */
 const sweptAtOnce = 500;
 
 export function dialingStore(database: Database): DialingStore {
@@ -22,7 +22,7 @@ export function dialingStore(database: Database): DialingStore {
 
   return {
     async claim(limit, provider, now, leaseUntil) {
-      // On a reader first: an idle dialer must not take the writer's lock every second.
+      // This runs on a reader first, because an idle dialer must not take the writer's lock every second.
       const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsAtOnce));
       const last = accounts.at(-1);
       if (last === undefined) return [];
@@ -36,7 +36,7 @@ export function dialingStore(database: Database): DialingStore {
     },
 
     async settle(call, settlement) {
-      // The attempt rules out a dialer whose lease is over; the stage keeps an outcome that the provider has reported meanwhile.
+      // The attempt excludes a dialer whose lease has expired. The stage keeps an outcome that the provider has reported in the meantime.
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(columnsOf(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
@@ -50,7 +50,7 @@ export function dialingStore(database: Database): DialingStore {
     async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }, now) {
       const open = handedOff(write, contactId)
         .whereRaw(isAt(...stagesBefore('outcome')))
-        // A call that was erased stays erased: the detail may name the person.
+        // If the call's data was erased, it stays erased, because the detail may name the person.
         .whereNotNull('phone');
       const changed = await open.update({
         ...columnsAt(state),
@@ -95,14 +95,14 @@ export function dialingStore(database: Database): DialingStore {
   };
 }
 
-/** A call that was handed off, by its contact alone. The hand-off is in the condition of the index for that. */
+/** A call that was handed off, by its contact ID alone. The condition on the hand-off matches the index for this. */
 function handedOff(on: Knex, contactId: string) {
   return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
 }
 
 /**
  * The next accounts that have due calls: those after a given one, then from the start. The recursion skips from account to account in the
- * index, since one account may have a million due calls.
+ * index, because one account may have a million due calls.
  */
 async function accountsWithDue(database: Database, after: string, now: number, limit: number): Promise<string[]> {
   const found = new Set<string>();
@@ -136,7 +136,7 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: number, each
       .where('account_id', account)
       .whereNotNull('due_at')
       .where('due_at', '<=', now)
-      // Without those that have lapsed, and are so many that their state still says queued.
+      // Excludes calls that have lapsed, if there were too many to update their state.
       .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
       .orderBy('due_at')
       .limit(each);
@@ -168,7 +168,7 @@ async function claimPicked(
       state: stateOf('open'),
       attempt: trx.raw('attempt + 1'),
       due_at: leaseUntil,
-      // A provider that has the call, or may have it, keeps it.
+      // The provider that has the call, or may have it, stays.
       provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
       first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
       handoff: trx.raw(handoff),

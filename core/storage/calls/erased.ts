@@ -5,8 +5,8 @@ import type { Database } from '../engine/database.ts';
 import { markBroken } from '../engine/sqlite/sqlite-connection.ts';
 
 /**
- * Empties SQLite's log, which still has what was erased. Gives up soon where others read: it keeps all writers waiting, and the next erasure
- * tries again.
+ * Empties SQLite's write-ahead log, which still contains what was erased. Gives up soon if others are reading, because it makes all writers
+ * wait. The next erasure tries again.
  */
 export async function emptyLog({ kind, write }: Database): Promise<void> {
   if (kind !== 'sqlite') return;
@@ -15,7 +15,7 @@ export async function emptyLog({ kind, write }: Database): Promise<void> {
   try {
     await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
   } catch (error) {
-    // It may have the short timeout still.
+    // The connection may still have the short timeout.
     markBroken(connection, error);
   } finally {
     write.client.releaseConnection(connection);

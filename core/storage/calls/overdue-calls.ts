@@ -7,17 +7,17 @@ import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-sta
 import { callKey } from './calls.ts';
 
 const life = dialingLimits.life.toMillis();
-/** SQL: when a call that has not been dialed lapses. */
+/** SQL: when a call that hasn't been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
-/** The states of calls that have not ended. */
+/** The states of calls that haven't ended. */
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
-/** Lapses calls whose `notAfter` has passed. They end at that instant, however late this runs, since retention counts from it. */
+/** Lapses calls whose `notAfter` has passed. They end at that time, however late this runs, because retention counts from it. */
 export async function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
   const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
   let lapsed = 0;
-  // Stage by stage: each has an index of its own, and no index has both.
+  // Each stage has its own index, and no index covers both.
   for (const stage of stagesBefore('lapse')) {
     const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
     if (lapsed < limit) lapsed += await updateSome(on, late, limit - lapsed, columns);
@@ -25,7 +25,7 @@ export async function lapseSome(on: Knex, now: number, limit: number): Promise<n
   return lapsed;
 }
 
-/** For cores without a dialer: with one, each call ends within hours after it was due. */
+/** For cores without a dialer. With one, each call ends within hours of being due. */
 export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
@@ -38,7 +38,7 @@ export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<
   });
 }
 
-/** A queued call waits for `notBefore` at the latest, an open one for the end of its lease, any other for its outcome. */
+/** A queued call waits until `notBefore` at the latest, an open one until its lease ends, and any other for its outcome. */
 export function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
   const latest = now + clockSkew.toMillis();
   const tooFar = on('calls')
@@ -53,7 +53,7 @@ export function makeSomeDue(on: Knex, now: number, limit: number): Promise<numbe
   return updateSome(on, tooFar, limit, { due_at: dueAt });
 }
 
-/** Changes some of the calls that are found, and skips those that another process has locked. */
+/** Changes some of the matching calls, and skips those that another process has locked. */
 async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
   const some = unlocked(on, found.limit(limit)).select(callKey);
   return on('calls')
@@ -65,6 +65,6 @@ async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, col
 
 /** Skips rows that another process has locked. SQLite locks the whole file instead. */
 export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  // Not `config.client`, which is a class here.
+  // `config.client` can't be used, because here it's a class.
   return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
 }

@@ -6,21 +6,22 @@ import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
 /*
- * What keys have queued is found by reading the whole queue: an index by key would cost each placed call more than all else that a thousand
- * keys change (core/docs/decisions/one-index-of-the-queue.md). The index of the queue names the key, so only rows of these keys are looked at.
+ * A key's queued calls are found by reading the whole queue. An index by key would cost each placed call more than everything else that a
+ * thousand keys change (core/docs/decisions/one-index-of-the-queue.md). The index of the queue contains the key, so only the rows of these
+ * keys are read.
  */
 
-/** Columns of the index, in its order. */
+/** The columns of the index, in order. */
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
 type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
 
-/** SQL. After an ANALYZE, SQLite would read the table instead, which has all calls that there ever were. */
+/** SQL. After an ANALYZE, SQLite would read the table instead, which contains every call ever placed. */
 const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
-/** Keys by their ids; all of one creator, revoked or not; or all whose queued calls a revoke has still to cancel. */
+/** Keys by their IDs, all keys of one creator, revoked or not, or all keys whose queued calls a revoke still has to cancel. */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 
-/** SQL that is true of calls of these keys. By one row each where there may be a million keys. */
+/** SQL: a call belongs to one of these keys. Uses one lookup per row if there may be a million keys. */
 function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
@@ -29,7 +30,7 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
   return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
 }
 
-/** How many calls of each of these keys can be cancelled; without those keys that have none. */
+/** The number of calls that can be cancelled, for each of these keys that has any. */
 export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
@@ -43,7 +44,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   return counts;
 }
 
-/** Those of the keys of which a dialer is handing a call off. If the provider doesn't take it, it can be cancelled after all. */
+/** The keys among these for which a dialer is handing off a call. If the provider doesn't take it, it can still be cancelled. */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: number): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await database.query<{ api_key_id: string }>(
@@ -54,16 +55,16 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
   return new Set(rows.map((row) => row.api_key_id));
 }
 
-/** One statement for 300,000 calls would lock SQLite for seconds, and run into PostgreSQL's time limit. */
+/** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelledAtOnce = 1_000;
-/** In ms. A process that waits for SQLite's lock polls it: without a pause, a run of steps can keep it out until it gives up. */
+/** In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep it out until it gives up. */
 const pause = 5;
 
 /**
  * Cancels in short transactions, so that others can write in between.
  *
- * @param size calls in one of them
- * @returns how many it cancelled
+ * @param size calls in one transaction
+ * @returns the number of cancelled calls
  */
 export async function cancelQueued(
   database: Database,
@@ -73,11 +74,11 @@ export async function cancelQueued(
   size = cancelledAtOnce,
 ): Promise<number> {
   let cancelled = 0;
-  // Locked calls come last: waiting for them with a thousand other locks would cause deadlocks. SQLite locks no calls.
+  // Locked calls come last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let some: number; ; cancelled += some) {
       some = await cancelOnce(database, keys, { at, locked, size }, signal);
-      // Again until there are none: calls may have moved in the queue, to where it was read before.
+      // This repeats until there are none, because calls may have moved to a part of the queue that was already read.
       if (some === 0) break;
     }
   }
@@ -86,7 +87,7 @@ export async function cancelQueued(
 
 type Options = { at: number; locked: 'skip' | 'wait'; size: number };
 
-/** Reads the queue once, from its start to its end. @returns how many it cancelled */
+/** Reads the queue once, from start to end. @returns the number of cancelled calls */
 async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
   let cancelled = 0;
   for (let after: Value[] = ['', 0, 0, '']; ; ) {
@@ -110,7 +111,7 @@ function findQueued(database: Database, keys: KeysWithCalls, after: readonly Val
   );
 }
 
-/** Those that can still be cancelled. */
+/** The calls that can still be cancelled. */
 export function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],

@@ -5,11 +5,11 @@ import type { Database } from '../engine/database.ts';
 type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
 
 /**
- * Reads one row of a batch through another connection before the batch is answered. SQLite delays commits, without an error, while another
- * writing statement of the same connection is active: 50 of 50 acknowledged calls were lost so. PostgreSQL reports its commits, and needs no
- * reading back.
+ * Reads one row of a batch through another connection before any request of the batch gets its response. SQLite delays commits without an
+ * error while another writing statement of the same connection is active: 50 of 50 acknowledged calls were lost that way. PostgreSQL
+ * reports its commits correctly, and doesn't need this.
  *
- * @throws Problem `unavailable` if the row is certainly not in the database. The writer, which alone saw it, is then closed
+ * @throws Problem `unavailable` if the row is definitely not in the database. The writing connection, which alone saw it, is then closed
  */
 export function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
   if (database.kind === 'postgres') return undefined;
@@ -25,7 +25,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     if ((await find([row])).length > 0) return;
     const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
     await database.discardWriter(error);
-    // Closing may have committed it after all. Whoever gets the lock knows that this is over.
+    // Closing the connection may have committed the row after all. Once another connection has the lock, this is settled.
     await database.write.transaction(async () => undefined);
     if ((await find([row])).length > 0) return;
     throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {

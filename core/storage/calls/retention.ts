@@ -14,7 +14,7 @@ const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly s
   { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
 ];
 
-/** The detail is free text of the provider, which may have names and numbers. */
+/** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
 export function retentionStore(database: Database): RetentionStore {

@@ -1,10 +1,10 @@
 import { folded } from '#contract/text/text.ts';
 import type { Dialect, Value } from '../engine/database.ts';
 
-/** A condition in SQL, with its values. */
+/** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
 
-/** Latin, Greek and Cyrillic, with the letters that are made of one of theirs and an accent, and the wide ones of East Asia. */
+/** Latin, Greek and Cyrillic letters, those that combine one of them with an accent, and East Asian full-width letters. */
 const alphabets = [
   [0x41, 0x24f],
   [0x370, 0x52f],
@@ -12,7 +12,7 @@ const alphabets = [
   [0xff21, 0xff5a],
 ] as const;
 
-/** The letters that a folded one stands for: e for e, E, é, È, ê and so on. */
+/** The letters that a folded letter stands for: for e, these are e, E, é, È, ê and so on. */
 const variants = new Map<string, string>();
 for (const [first, last] of alphabets) {
   for (let code = first; code <= last; code++) {
@@ -22,14 +22,17 @@ for (const [first, last] of alphabets) {
   }
 }
 
-/** Beyond so many characters any letter passes: SQLite's patterns may have 50,000 bytes, and some letters have ninety variants. */
+/**
+ * After this many characters, any letter matches, because SQLite's patterns can have at most 50,000 bytes and some letters have ninety
+ * variants.
+ */
 const maxCompared = 60;
 
 /**
- * Matches a column that has the text in it, without regard to case and accents. With character classes, since neither database folds accents
- * without an extension, and SQLite folds the case of ASCII letters only.
+ * Matches a column that contains the text, ignoring case and accents. It uses character classes, because neither database can ignore
+ * accents without an extension, and SQLite ignores the case of ASCII letters only.
  *
- * @param where the text has to be: the whole column, its beginning, the beginning of one of its words, or anywhere in it
+ * @param where the text must be: the whole column, its beginning, the beginning of a word in it, or anywhere
  */
 export function matching(dialect: Dialect, column: string, text: string, where: 'whole' | 'start' | 'word' | 'anywhere'): Condition {
   const letters = [...folded(text)].map((letter, index) => (index < maxCompared ? literal(dialect, letter) : anyLetter[dialect])).join('');
@@ -50,7 +53,7 @@ function literal(dialect: Dialect, letter: string): string {
   return /[\p{L}\p{N}\s]/u.test(letter) ? letter : `\\${letter}`;
 }
 
-/** One of them. */
+/** Any of them. */
 export function either(...conditions: readonly Condition[]): Condition {
   return { sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`, values: conditions.flatMap(({ values }) => values) };
 }

@@ -53,7 +53,7 @@ export function importStore({ read, write }: Database): ImportStore {
   };
 }
 
-/** Each attempt waits for SQLite's lock by itself, which a busy core may take again and again. */
+/** Each attempt waits separately for SQLite's lock, which a busy core may take again and again. */
 const attempts = 12;
 
 async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
@@ -116,7 +116,7 @@ function passwordColumns(password: NewPassword | null) {
   return password ? { password_hash: password.hash, password_expires_at: password.expiresAt?.toMillis() ?? null } : {};
 }
 
-/** The import checked the file before: something was created since. */
+/** The import has already checked the file, so something was created since then. */
 function rejectTaken(error: unknown): never {
   throw isUniqueViolation(error) ? changedMeanwhile() : error;
 }

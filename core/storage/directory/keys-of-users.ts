@@ -6,24 +6,27 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { newestKeysOf, revokeNewestKeys } from '../keys/revocation.ts';
 
-/** Keys that are changed in the user's own transaction. By default, a user has no more active ones. */
+/** The number of keys changed in the user's own transaction. By default, a user can't have more active keys. */
 export const keysAtOnce = 1_000;
-/** Fewer while others write to SQLite from another process, which polls for its lock: a step takes some 10 ms. */
+/**
+ * The number of keys per step. It's smaller than that, because another process that writes to SQLite polls for its lock. A step takes about
+ * 10 ms.
+ */
 const keysInStep = 200;
 
-/** A user who has not been deleted. */
+/** A user who hasn't been deleted. */
 export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
 }
 
-/** Revokes some of a deleted user's keys, and deletes the row of the user with the last ones. @returns the ids of the keys */
+/** Revokes some of a deleted user's keys, and deletes the user's row with the last ones. @returns the IDs of the keys */
 export async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
   const revoked = await revokeNewestKeys(trx, id, most, options);
   if (revoked.length < most) await trx('users').where({ id }).delete();
   return revoked;
 }
 
-/** @throws the error of the first deletion that failed, after it has tried the others */
+/** @throws the error of the first deletion that failed, after trying the others */
 export async function finishDeletions({ read, write }: Database, signal: AbortSignal): Promise<number> {
   const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
   let revoked = 0;
@@ -39,7 +42,7 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
 }
 
 async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
-  // Another core may be at it, too: they take turns.
+  // Another core may be doing the same, so they take turns.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
@@ -47,15 +50,16 @@ async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Pr
 }
 
 /**
- * Changes a user. If they move to another partner, the partner that is recorded with their keys follows: with the newest keys in the same
- * transaction, and with the rest in steps, since a million rows at once would keep everyone else from writing to SQLite for a minute.
+ * Changes a user. If the user moves to another partner, the partner that's recorded with their keys follows: for the newest keys in the
+ * same transaction, and for the others in steps, because changing a million rows at once would keep everyone else from writing to SQLite
+ * for a minute.
  *
- * The move still takes effect immediately: each request reads a key's access from its creator (authorization.ts), and a lookup by ID reads from
- * the creator who may see the key. Only lists use the recorded partner. The new partner's list shows the newest keys, which have it already;
- * the old partner's list skips the user's keys while `moving_keys` is set.
+ * The move still takes effect immediately: each request reads a key's access from its creator (authorization.ts), and a lookup by ID reads
+ * from the creator who may see the key. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
+ * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
  * @param moveId unique, so that a step of an earlier move notices this one
- * @returns false if there is no such user
+ * @returns false if the user doesn't exist
  */
 export async function updateUser(
   trx: Knex.Transaction,
@@ -78,7 +82,10 @@ export async function updateUser(
 
 type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;
 
-/** @returns how many keys @throws the error of the first move that failed, after it has tried the others */
+/**
+ * @returns the number of keys
+ * @throws the error of the first move that failed, after trying the others
+ */
 export async function finishMoves(database: Database, signal: AbortSignal): Promise<number> {
   const users: Moving[] = await database.read('users').whereNotNull('moving_keys').select('id', 'partner_id', 'moving_keys');
   let moved = 0;
@@ -88,7 +95,7 @@ export async function finishMoves(database: Database, signal: AbortSignal): Prom
   return moved;
 }
 
-/** From the newest key to the oldest. Those that an earlier run has moved are only read. */
+/** Goes from the newest key to the oldest. Keys that an earlier run has moved are only read. */
 async function finishMove({ read, write }: Database, user: Moving, signal: AbortSignal): Promise<number> {
   const { id, partner_id: partnerId, moving_keys } = user;
   let last: KeyPosition | undefined;
@@ -118,14 +125,14 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
 type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
 type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
 
-/** Keys of a user who became staff stay with the partner they were created for. */
+/** Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
   await trx('api_keys')
     .whereIn('id', ids)
     .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
 }
 
-/** One user whose keys can't be changed must not hold up the others. */
+/** If one user's keys can't be changed, that must not hold up the others. */
 async function eachDespiteErrors<Item>(items: readonly Item[], signal: AbortSignal, work: (item: Item) => Promise<void>): Promise<void> {
   const errors: unknown[] = [];
   for (const item of items) {

@@ -20,7 +20,7 @@ type FoundRow = NamedUserRow & {
   tenancy_partner_name: string | null;
 };
 
-/** Holds digests of session ids: nobody can use a session from a copy of the table. */
+/** Stores only digests of session IDs, so no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
     async start(id, userId, passwordHash, at, event) {

@@ -133,7 +133,7 @@ export function campaignsOf(read: Knex, access: CampaignAccess): Knex.QueryBuild
   return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
 }
 
-/** @param query that has accounts in it, named `a` */
+/** @param query that includes accounts, named `a` */
 function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
   switch (access.kind) {
     case 'account':
@@ -158,7 +158,7 @@ function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
 const ranks = ['whole', 'start', 'word'] as const;
 
 /**
- * Equal names come before beginnings of names, beginnings of words, and other matches.
+ * Equal names come first, then beginnings of names, beginnings of words, and other matches.
  *
  * @param tenancies a query on a table named `t`
  */
@@ -178,7 +178,7 @@ function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, 
     .limit(limit);
 }
 
-/** The same for a few, with numbers in names by their value, and without regard to case and accents in the order either. */
+/** Sorts a short list in the same way. Numbers in names are sorted by value, and case and accents are ignored. */
 function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
   const sought = folded(text.trim());
   const rank = (name: string) => {

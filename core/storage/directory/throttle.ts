@@ -3,21 +3,21 @@ import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
 import { longestWindow } from '../../domain/sign-in/throttle.ts';
 import type { Database, Value } from '../engine/database.ts';
 
-/** Some 20 MB: more than honest users need, and a bound for a flood from many addresses. */
+/** About 20 MB: more than honest users need, but a limit for a flood from many addresses. */
 export const mostThrottleCounters = 100_000;
-/** For a flood, which would outrun the hourly sweep. */
+/** A flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
 
 /**
- * A counter that ends further ahead than its window comes from a clock that has stepped back since. It counts as over: otherwise it would
- * block until the clock has caught up.
+ * A counter that ends later than its window was set before the clock was set back. It counts as over. Otherwise, it would block until the
+ * clock catches up.
  */
 const isFull = 'kept.points >= asked.most AND kept.expire > asked.now AND kept.expire <= asked.until';
 const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
 
-/** In the database, so that the counters hold over all processes and restarts. */
+/** The counters are in the database, so they apply to all processes and survive restarts. */
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
@@ -26,7 +26,7 @@ export function throttleStore(database: Database): ThrottleStore {
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull}`,
     'read',
   );
-  // One statement: concurrent attempts count one by one, and none of the counters counts if one is full.
+  // This is one statement, so that concurrent attempts count one by one, and no counter counts if one is full.
   const count = database.prepare(
     columns,
     (rows) => `WITH asked AS (SELECT * FROM ${rows})
@@ -51,7 +51,7 @@ export function throttleStore(database: Database): ThrottleStore {
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
       const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
       if (counters.every(({ key, most }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= most)) return true;
-      // PostgreSQL checks the counters as of the statement's start, so concurrent attempts may have passed a limit together.
+      // PostgreSQL checks the counters as of the statement's start, so concurrent attempts may have exceeded a limit together.
       for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
       return false;
     },
@@ -69,7 +69,7 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + longestWindow);
       await deleteFound(database, over);
-      // Keeps those with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
+      // Keeps the counters with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
@@ -83,7 +83,7 @@ function rowsOf(counters: readonly ThrottleCounter[], now: number): Value[][] {
   return counters.map(({ key, most, window }) => [key, most, now, now + window]);
 }
 
-/** Skips counters that an attempt has locked: waiting for them could deadlock. */
+/** Skips counters that an attempt has locked, because waiting for them could cause a deadlock. */
 async function deleteFound({ kind, write }: Database, found: Knex.QueryBuilder): Promise<void> {
   const keys = found.select('key');
   await write('sign_in_attempts')

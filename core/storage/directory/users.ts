@@ -39,7 +39,7 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
     );
 }
 
-/** With the kept count of their keys: a user may have a million. */
+/** Uses the stored count of the user's keys, because there may be a million. */
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
@@ -176,7 +176,7 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // Locked first: whoever ends the session sets a password before or after this, and not meanwhile.
+        // The session is locked first, so that whoever ends it sets a password either before or after this.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
         await trx('users')
@@ -200,7 +200,7 @@ export function userStore(database: Database): UserStore {
 
     async setDisabled(userId, disabledAt, event) {
       return write.transaction(async (trx) => {
-        // First: the row's lock keeps a sign-in out that has checked the password already.
+        // This comes first: the row's lock keeps out a sign-in that has already checked the password.
         const user = standing(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
           disabled_at: disabledAt?.toMillis() ?? null,
@@ -214,7 +214,7 @@ export function userStore(database: Database): UserStore {
 
     async delete(userId, options, event) {
       const deleted = await write.transaction(async (trx) => {
-        // From here on nobody creates keys or sessions for this user: the foreign key of a new row waits for this lock.
+        // From now on, no one can create keys or sessions for this user, because the foreign key of a new row waits for this lock.
         const user = await standing(trx, userId).forUpdate().first('id');
         if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
@@ -236,14 +236,14 @@ export function userStore(database: Database): UserStore {
   };
 }
 
-/** Keeps the keys out at once, and frees what must be unique. The name stays for those who look at a revoked key. */
+/** Blocks the keys immediately, and frees what must be unique. The name stays, because revoked keys show it. */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at.toMillis();
   const free = { email: `deleted:${id}`, external_id: null };
   return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
 }
 
-/** From the kept counts: a user may have a million. */
+/** Uses the stored counts, because a user may have a million keys. */
 async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
   const counted = await trx('api_key_tallies')
     .where({ scope: 'creator_id', id: creatorId })

@@ -4,35 +4,41 @@ import { sharedQueue } from './shared-queue.ts';
 
 export type BatchObserver = (size: number) => void;
 
-/** A request must be answered by `deadline`, in milliseconds of `performance.now()`. */
+/** The response to a request is due by `deadline`, in milliseconds of `performance.now()`. */
 type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
-/** Requests in the queue: at 15,000 a second it empties in 0.15 s, and bounds the memory while the database hangs. */
+/**
+ * The number of requests in the queue. At 15,000 per second, the queue empties in 0.15 s, and the limit keeps memory bounded if the
+ * database hangs.
+ */
 const mostWaiting = 2_000;
-/** Requests in a batch: the larger, the less each costs, but the more wait for one statement. */
+/** The number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const mostAtOnce = 128;
-/** Bytes of what callers sent in a batch: 128 of the largest calls would keep everyone else from writing for as long as thousands of small ones. */
+/**
+ * The bytes that callers sent in a batch. 128 of the largest calls would keep everyone else from writing for as long as thousands of small
+ * ones.
+ */
 const mostBytes = 1024 * 1024;
-/** In ms: how late a request hears that its time is over. */
+/** In ms: how late a request may learn that its time is over. */
 const watchEvery = 250;
 
 /**
- * Shares round trips: requests that arrive in one turn of the event loop, or while other batches run, go into one batch. No timer is involved,
- * so a lone request does not wait. Those that wait get their places in a batch in turn, by `shareOf`.
+ * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go in one batch. There's
+ * no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `shareOf`.
  *
- * A request fails with `unavailable` if its statement was not sent by its deadline, or the queue is full. After that, only the statement's
- * result can tell what happened: without one, a request that changes something fails with {@link ResultUnknown}.
+ * A request fails with `unavailable` if its statement wasn't sent by its deadline, or the queue is full. After that, only the statement's
+ * result can tell what happened. Without one, a request that changes something fails with {@link ResultUnknown}.
  *
- * @param options.run answers a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends what
- * may commit
- * @param options.confirm checks that a batch is durable before it is answered. The next batch does not wait for it
- * @param options.size requests in one batch, or half of those that wait if they are more: the database then works on one half while this
- * process answers the other
- * @param options.maxInFlight batches at once
- * @param options.bytesOf how much a request adds to its statement, if it may be much
- * @param options.isFaultOfOne whether a single request may cause an error: then each request of the batch runs again by itself
- * @param options.isUndone whether an error of a change says that nothing was changed; left out, where nothing changes anything
+ * @param options.run handles a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends
+ * anything that may commit
+ * @param options.confirm checks that a batch is durable before its responses are sent. The next batch doesn't wait for it
+ * @param options.size requests in one batch, or half of the waiting ones if that's more: the database then works on one half while this
+ * process handles the other
+ * @param options.maxInFlight batches at the same time
+ * @param options.bytesOf how much a request adds to its statement, if it may be a lot
+ * @param options.isFaultOfOne whether a single request may cause an error. If so, each request of the batch runs again by itself
+ * @param options.isUndone whether an error means that nothing was changed; omitted if nothing changes anything
  */
 export function batched<Input extends Timed, Output>(options: {
   run: (inputs: Input[], beforeCommit: () => void) => Promise<Output[]>;
@@ -64,14 +70,14 @@ export function batched<Input extends Timed, Output>(options: {
     return batch;
   }
 
-  /** Nothing of a batch may be sent after one of its requests was refused, or with less time left than a lock may take. */
+  /** Nothing may be sent after a request of the batch was refused, or with less time left than waiting for a lock may take. */
   function send(batch: Batch): void {
     const earliest = performance.now() + deadlines.lock;
     if (batch.isRefused || batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
     batch.isSent = true;
   }
 
-  /** @returns a function that answers the requests of the batch */
+  /** @returns a function that settles the requests of the batch */
   async function run(batch: Batch): Promise<() => Promise<void>> {
     const { requests } = batch;
     const inputs = requests.map(({ input }) => input);
@@ -85,7 +91,7 @@ export function batched<Input extends Timed, Output>(options: {
       if (requests.length === 1 || !options.isFaultOfOne(error))
         return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
       running.delete(batch);
-      // Concurrently: the others must not wait behind one that waits for a lock.
+      // They run concurrently, because the others must not wait behind one that waits for a lock.
       const again = requests.filter(inTime(deadlines.statement)).map((request) => begin([request]));
       await Promise.all(again.map(async (one) => settle(await run(one), one)));
       return async () => undefined;
@@ -110,24 +116,24 @@ export function batched<Input extends Timed, Output>(options: {
     if (count === 0) return;
     const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce), mostBytes));
     inFlight++;
-    // The rest goes into the next batch.
+    // The rest goes in the next batch.
     schedule();
     options.observe(batch.requests.length);
     const answerBatch = await run(batch);
     inFlight--;
-    // The next batch first: the database runs it while this process writes the answers to this one.
+    // The next batch starts first, so that the database runs it while this process writes the responses to this one.
     schedule();
     setImmediate(() => settle(answerBatch, batch));
   }
 
-  /** At the end of this turn of the event loop, so that the requests of one turn share a batch. */
+  /** Runs at the end of this turn of the event loop, so that the requests of one turn share a batch. */
   function schedule(): void {
     if (isScheduled || waiting.length() === 0) return;
     isScheduled = true;
     setImmediate(runNext);
   }
 
-  /** One timer for all requests: at 30,000 a second, a timer each would cost more than the queue. */
+  /** One timer serves all requests. At 30,000 per second, separate timers would cost more than the queue. */
   function watch(): void {
     if (isWatched) return;
     isWatched = true;
@@ -139,7 +145,7 @@ export function batched<Input extends Timed, Output>(options: {
     }, watchEvery).unref();
   }
 
-  /** A statement that was sent goes on, and a repeat of the request sees its result. */
+  /** A statement that was sent continues, and a repeat of the request sees its result. */
   function watchOne(batch: Batch): void {
     const now = performance.now();
     const late = batch.requests.filter(({ input }) => input.deadline <= now);
@@ -172,7 +178,7 @@ function unknown(cause: unknown): ResultUnknown {
   return cause instanceof ResultUnknown ? cause : new ResultUnknown(cause);
 }
 
-/** What is wrong may be the look, and not what it was for. */
+/** The check itself may have failed, and not what it was checking. */
 function asUnknown(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }

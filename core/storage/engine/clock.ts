@@ -2,7 +2,7 @@ import type { ClockStore } from '../../domain/ports.ts';
 import { required } from './columns.ts';
 import type { Database } from './database.ts';
 
-/** Of the two databases, only PostgreSQL has a clock that may be another machine's. */
+/** Only PostgreSQL has a clock that may be on another machine. */
 const serverAt = { sqlite: 'NULL', postgres: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint' } as const;
 
 export function clockStore(database: Database): ClockStore {

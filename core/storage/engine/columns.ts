@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 
-/** Tables hold instants as epoch milliseconds. */
+/** Tables store times as epoch milliseconds. */
 export function instant(millis: number): DateTime<true> {
   const at = DateTime.fromMillis(millis, { zone: 'utc' });
   if (!at.isValid) throw new RangeError(`${millis} isn't a valid timestamp.`);
@@ -11,7 +11,7 @@ export function instantOrNull(millis: number | null): DateTime<true> | null {
   return millis === null ? null : instant(millis);
 }
 
-/** For a column that may be null by the schema, but never is in these rows: a default would hide a broken row. */
+/** For a column that the schema allows to be null, but that never is in these rows. A default would hide a broken row. */
 export function required<Value>(value: Value | null, column: string): Value {
   if (value === null) throw new Error(`A database row is missing ${column}.`);
   return value;

@@ -3,10 +3,10 @@ import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
 import { addressesOf } from './postgres/postgres-hosts.ts';
 
-/** Why a database does not work, and what to do about it; `remedy` is empty for an error that the table does not know. */
+/** Why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
 type Explanation = { cause: string; remedy: string };
 
-/** By the codes of SQLite, of the file system and of sockets. */
+/** By the error codes of SQLite, the file system and sockets. */
 const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
   [/^SQLITE_NOTADB/, "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
   [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
@@ -31,7 +31,7 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
   [/^ETIMEDOUT/, 'no response', 'Check the address and any firewalls in between.'],
 ];
 
-/** By SQLSTATE: PostgreSQL says the cause best itself, with the names in it. */
+/** By SQLSTATE. PostgreSQL itself describes the cause best, with the names in it. */
 const remedies: ReadonlyMap<string, string> = new Map([
   ['3D000', 'Create the database first, with createdb.'],
   ['28P01', 'Fix the username or password in DATABASE_URL.'],
@@ -45,9 +45,9 @@ const remedies: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Says why a database does not work. Leaves out the address that was given, which may contain a password, and the statement.
+ * Says why a database doesn't work. Omits the address, which may contain a password, and the statement.
  *
- * @returns undefined for an error that no database, file or connection has caused
+ * @returns undefined for an error that wasn't caused by a database, file or connection
  */
 export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -67,7 +67,7 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   return explainDatabaseError(error.cause);
 }
 
-/** One sentence on what happened and one on what to do, the same at a core's start and in `admin`. */
+/** One sentence on what happened and one on what to do, the same when a core starts and in `admin`. */
 export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
   const explained = explainDatabaseError(error);
   return explained && `Can't use the database ${nameOf(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
@@ -81,7 +81,7 @@ function nameOf(location: DatabaseLocation): string {
   return hosts === '' ? name : `${name} at ${hosts}`;
 }
 
-/** mkdir reports a file where a folder has to be as one that exists already. */
+/** If there's a file in place of a folder, mkdir reports that it already exists. */
 function blocksPath(error: Error): boolean {
   return codeOf(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
 }
@@ -91,7 +91,7 @@ function serverMessage(error: Error): string {
   return (error.message.split(' - ').at(-1)?.split('\n')[0] ?? '').replace(/\.$/, '');
 }
 
-/** A host name can have several addresses, each of which refuses. */
+/** A host name can have several addresses, all of which refused the connection. */
 function addressOf(error: Error): string {
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return one instanceof Error && 'address' in one && 'port' in one ? ` at ${one.address}:${one.port}` : '';

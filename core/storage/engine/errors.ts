@@ -5,17 +5,17 @@ const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CO
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
 /** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
-/** Data, constraints, limits; and deadlocks, which a single request cannot cause. */
+/** Data, constraints, limits, and deadlocks, which a single request can't cause. */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
-/** A database file into which writes would be lost. SQLite itself does not notice. */
+/** A database file in which writes would be lost. SQLite itself doesn't notice. */
 export class UnsafeFileError extends Error {
   override name = 'UnsafeFileError';
-  /** SQLite's own for a file that was moved. */
+  /** SQLite's own code for a file that was moved. */
   readonly code = 'SQLITE_READONLY_DBMOVED';
   readonly reason: string;
   readonly remedy: string;
@@ -27,7 +27,7 @@ export class UnsafeFileError extends Error {
   }
 }
 
-/** The database cannot be reached or written. */
+/** The database can't be reached or written to. */
 export function isOutage(error: unknown): boolean {
   const code = codeOf(error);
   if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
@@ -39,17 +39,17 @@ export function isFaultOfOne(error: unknown): boolean {
   return isDataError(error) || codeOf(error) === lockNotAvailable;
 }
 
-/** SQLite's errors before the last page of a commit is written. After a failed fsync, a crash may still bring the commit back. */
+/** SQLite's errors before it has written the last page of a commit. After a failed fsync, a crash may still bring the commit back. */
 const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB|MISUSE)/;
 
 /**
- * The statement that failed with this changed nothing, and never will. Not so if PostgreSQL ends the session, or does not answer: it may have
- * committed before.
+ * The statement that failed with this error changed nothing, and never will. This doesn't apply if PostgreSQL ended the session or didn't
+ * respond, because it may have committed before.
  */
 export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isFaultOfOne(error) || sqliteUndone.test(codeOf(error))) return true;
   if (!(error instanceof Error)) return false;
-  // The driver has not sent it.
+  // The driver hasn't sent it.
   return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
 }
 
@@ -79,7 +79,7 @@ export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** A list's statement was interrupted, since it took longer than one may. */
+/** A list's statement was interrupted because it took too long. */
 export class TookTooLong extends Error {
   constructor(cause: unknown) {
     super('The statement took too long.', { cause });
@@ -91,7 +91,8 @@ const tookTooLong = 'This took too long and was stopped. Narrow the search, or c
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 function asProblem(error: unknown): unknown {
-  // Not 503, which asks for the same request again: that would take as long, and the console and others would repeat it for ever.
+  // The status isn't 503, which asks for the same request again. That would take just as long, and the console and others would repeat it
+  // forever.
   if (error instanceof TookTooLong)
     return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
   if (!isOutage(error)) return error;
@@ -99,7 +100,7 @@ function asProblem(error: unknown): unknown {
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 
-/** A store whose every method reports outages as problems. */
+/** A store in which every method reports outages as problems. */
 export function reportingOutages<Store extends Record<keyof Store, (...args: never[]) => Promise<unknown>>>(store: Store): Store {
   const reporting = Object.entries<(...args: never[]) => Promise<unknown>>(store).map(([name, method]) => [
     name,

@@ -1,20 +1,20 @@
 import { migrationsTable } from '../migrations/index.ts';
 import type { Database } from './database.ts';
 
-/** For the metrics. `bytes` of the database, and of its write-ahead log (`wal`) unless PostgreSQL does not tell them to this user. */
+/** For the metrics. `bytes` of the database, and of its write-ahead log (`wal`) unless PostgreSQL doesn't report it to this user. */
 export type DatabaseFigures = {
   migrations: number;
   sessions: number;
-  /** In epoch seconds; 0 if there is none that the audit events know of. */
+  /** In epoch seconds; 0 if the audit events don't contain any. */
   lastBackup: number;
   bytes: Readonly<Record<string, number>>;
-  /** Bytes free on the disk of the database; NaN where PostgreSQL has it. */
+  /** Free bytes on the database's disk; NaN for PostgreSQL. */
   free: number;
 };
 
 export async function databaseFigures(database: Database, free: number | null): Promise<DatabaseFigures> {
   const [[counted], { database: size, wal }] = await Promise.all([
-    // The action as text: the condition of a partial index matches no parameter.
+    // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
       `SELECT (SELECT count(*) FROM ${migrationsTable}) AS migrations, (SELECT count(*) FROM sessions) AS sessions,
          (SELECT max(at) FROM audit_events WHERE action = 'backup.created') AS last_backup_at`,

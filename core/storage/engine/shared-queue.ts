@@ -1,20 +1,20 @@
 export type SharedQueue<Item> = {
   length(): number;
-  /** @returns the item for which there is no room, if any: this one, or the newest of whoever has most in the queue */
+  /** @returns the item for which there's no room, if any: this one, or the newest of the share with the most items */
   add(item: Item): Item | undefined;
   /**
-   * Takes up to so many: the first of each share, then the second of each, and so on.
+   * Takes up to this many: the first of each share, then the second of each, and so on.
    *
-   * @param bytes ends it before an item that would bring the sum to more, unless that is the first
+   * @param bytes stops before an item that would exceed this sum, unless it's the first
    */
   take(count: number, bytes?: number): Item[];
-  /** Drops what is not wanted. */
+  /** Drops items that are no longer wanted. */
   keep(isWanted: (item: Item) => boolean): void;
 };
 
 /**
- * A queue that is shared by key or address: a flood waits behind itself, and not others behind the flood. If it is full, room is made at the
- * expense of whoever has most in it.
+ * A queue that's shared by key or address, so that a flood waits behind itself and others don't wait behind the flood. If it's full, the
+ * share with the most items loses one.
  */
 export function sharedQueue<Item>(
   room: number,
@@ -22,13 +22,16 @@ export function sharedQueue<Item>(
   bytesOf: (item: Item) => number = () => 0,
 ): SharedQueue<Item> {
   let waiting: Item[] = [];
-  /** How many each share has; only while the queue is full, since to keep count would cost each request more than the queue itself. */
+  /**
+   * The number of items in each share. It's counted only while the queue is full, because counting all the time would cost each request
+   * more than the queue itself.
+   */
   let counts: Map<string, number> | undefined;
 
-  /** Takes the newest of whoever has most out of the queue, unless this share would then have as many. */
+  /** Removes the newest item of the share with the most items, unless this share would then have as many. */
   function makeRoom(share: string): Item | undefined {
     counts ??= countByShare(waiting, shareOf);
-    // Each has one.
+    // Each share has only one.
     if (counts.size >= room) return undefined;
     const [longest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
     if ((counts.get(share) ?? 0) + 1 >= most) return undefined;

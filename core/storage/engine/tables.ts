@@ -3,7 +3,7 @@ import type { TenancyKind, UserType } from '#contract/console.ts';
 import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
 import type { AuditSubject } from '../../domain/model.ts';
 
-/** The tables as the last migration leaves them. Identifiers are text, instants are epoch milliseconds. */
+/** The tables as the last migration leaves them. IDs are text, and times are epoch milliseconds. */
 declare module 'knex/types/tables.js' {
   interface Tables {
     partners: PartnerRow;
@@ -37,18 +37,18 @@ export type UserRow = {
   name: string;
   user_type: UserType;
   account_id: string | null;
-  /** The partner above the account for an account user. */
+  /** For an account user, the account's partner. */
   partner_id: string | null;
   password_hash: string;
   password_expires_at: number | null;
   created_at: number;
   last_sign_in_at: number | null;
   disabled_at: number | null;
-  /** Set once the user is deleted, until the last of their keys is revoked and the row goes, too. Such a user is disabled as well. */
+  /** Set once the user is deleted, until the last of the keys is revoked and the row is deleted. Such a user is also disabled. */
   deleted_at: number | null;
-  /** Of a deleted user: set if the queued calls of their keys are to be cancelled. */
+  /** Set on a deleted user if the queued calls of the keys are to be cancelled. */
   cancelling_since: number | null;
-  /** Set while keys of the user are recorded with an earlier partner: the ID of the audit event of the last move. */
+  /** Set while the user's keys are recorded with an earlier partner: the ID of the audit event of the last move. */
   moving_keys: string | null;
 };
 
@@ -57,7 +57,7 @@ export type ApiKeyRow = {
   digest: string;
   name: string;
   creator_id: string;
-  /** The partner whose administrator sees the key. It follows the creator, in steps: see directory/keys-of-users.ts. */
+  /** The partner whose administrator can see the key. It follows the creator, in steps: see directory/keys-of-users.ts. */
   creator_partner_id: string | null;
   account_id: string | null;
   partner_id: string;
@@ -67,21 +67,21 @@ export type ApiKeyRow = {
   last_used_at: number | null;
 };
 
-/** What the list of calls shows of a revoked key. Its digest is gone. */
+/** What the list of calls shows about a revoked key. Its digest is deleted. */
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: number;
-  /** Set until the key's queued calls are cancelled, if the revoke was to cancel them. */
+  /** Set until the key's queued calls are cancelled, if the revoke should cancel them. */
   cancelling_since: number | null;
 };
 
-/** A summand of how many keys a scope has: the sum of its rows counts. */
+/** One part of a scope's key count, which is the sum of its rows. */
 type KeyCountRow = { scope: string; id: string; keys: number };
 
-/** What a key did in the quarter of an hour that begins at `quarter_at`. */
+/** What a key did in the quarter-hour that begins at `quarter_at`. */
 export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
 
-/** How many calls that were placed in the quarter of an hour ended in a final state. On PostgreSQL `call_count_changes` has the latest. */
+/** How many calls placed in the quarter-hour ended in a final state. On PostgreSQL, `call_count_changes` has the latest changes. */
 type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
 
 type SessionRow = {
@@ -107,23 +107,26 @@ export type AuditEventRow = {
   account_id: string | null;
   partner_id: string | null;
   address: string;
-  /** The event's place in the chain; null until it is chained. */
+  /** The event's number in the chain; null until it's chained. */
   seq?: number | null;
   hash?: string | null;
 };
 
-/** That a core's provider takes no calls, as long as that core says so again. */
+/** A core's provider takes no calls. Valid as long as that core repeats it. */
 type DialerTroubleRow = { core: string; since: number; reason: string; noted_at: number };
 
-/** One row. */
+/** A single row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
 
-/** One row, or none until a core has started. Null keeps the data. */
+/** A single row, or none until a core has started. Null keeps the data. */
 type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
-/** One row. */
+/** A single row. */
 type ClockRow = { one: 1; newest_at: number | null };
 
-/** domain/call-states.ts says what state, handoff and due_at mean. Erased calls have no phone, name, time_zone, variables and detail. */
+/**
+ * domain/calls/call-states.ts explains state, handoff and due_at. If a call was erased, phone, name, time_zone, variables and detail are
+ * null.
+ */
 export type CallRow = {
   contact_id: string;
   campaign_id: string;
@@ -149,6 +152,6 @@ export type CallRow = {
   ended_at: number | null;
   duration_seconds: number | null;
   detail: string | null;
-  /** When the provider reported the outcome of a call that was `unknown` until then. */
+  /** When the provider reported the outcome of a call that had been `unknown`. */
   told_late_at: number | null;
 };

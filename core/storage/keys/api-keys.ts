@@ -13,7 +13,7 @@ import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
-/** By what is recorded with each key, for which there is an index. @param keys a query on keys, named `k` */
+/** Uses what's recorded with each key, for which there's an index. @param keys a query on keys, named `k` */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
   switch (visibility.kind) {
     case 'own':
@@ -32,7 +32,8 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
 }
 
 /**
- * For keys that are looked up one by one. Those of a user who comes under another partner are recorded with it in steps, but seen by it at once.
+ * For keys that are looked up one by one. If a user moves to another partner, that partner is recorded with the keys in steps, but sees
+ * them immediately.
  *
  * @param keys a query on keys, named `k`, and their creators, named `u`
  */
@@ -41,12 +42,12 @@ export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVis
   return keys.whereRaw('coalesce(u.partner_id, k.partner_id) = ?', [visibility.partnerId]);
 }
 
-/** Keys by their ids, named `k`. On their own first: SQLite would rather look through all keys of a user than for a hundred ids. */
+/** Keys by their IDs, named `k`. They come first, because otherwise SQLite would search all keys of a user instead of a hundred IDs. */
 export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
-/** From the kept counts where it can, since a scope may have a million keys. */
+/** Uses the stored counts if possible, because a scope may have a million keys. */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
   const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
@@ -75,11 +76,11 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   }
 }
 
-/** Users whose keys are no longer in a list, while they are deleted or moved to another partner in steps. */
+/** Users whose keys aren't listed any more while they're deleted or moved to another partner in steps. */
 function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
   const deleted = deletedUsers(read);
   if (visibility.kind !== 'partner') return deleted;
-  // Not those who became staff: most of their keys stay.
+  // Excludes users who became staff, because most of their keys stay.
   return deleted.unionAll(read('users').select('id').whereNotNull('moving_keys').whereNot('partner_id', visibility.partnerId));
 }
 
@@ -87,7 +88,7 @@ function deletedUsers(read: Knex): Knex.QueryBuilder {
   return read('users').select('id').whereNotNull('deleted_at');
 }
 
-/** Two stretches of an index, neither longer than it may count. */
+/** Two ranges of an index, with a limit on what's counted. */
 const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
   + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
 
@@ -124,7 +125,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   return {
     create(key, digest, mostActive, event) {
       return write.transaction(async (trx) => {
-        // Locks until the end: another key for the same creator waits, and then counts this one; so does an import that moves the creator.
+        // The lock lasts until the end of the transaction. Another key for the same creator waits, and then counts this one; so does an
+        // import that moves the creator.
         const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
         if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
         if ((await countActive(key.creator.id, key.createdAt, mostActive, trx)) >= mostActive) return false;
@@ -133,7 +135,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          // Staff have no partner: the administrator of the partner that the key is for sees it.
+          // Staff have no partner. The administrator of the partner for which the key was created sees it.
           creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
           account_id: key.owningScope.accountId,
           partner_id: key.owningScope.partnerId,
@@ -154,7 +156,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ];
-      // From the index alone, which may have a million keys of unlisted users.
+      // Reads only the index, which may have a million keys of unlisted users.
       const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
       if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt.toMillis(), olderThan.id]);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
@@ -229,7 +231,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   };
 }
 
-/** Five stretches of the index by end. */
+/** Five ranges of the index by expiry. */
 const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
   SELECT ${[
     ['expired', 'expires_at < now'],
@@ -241,7 +243,7 @@ const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint)
     .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
     .join(', ')} FROM bounds`;
 
-/** Two at once do no harm: each sums up only the rows that it has deleted itself. */
+/** Two at the same time are harmless, because each adds up only the rows that it has deleted itself. */
 const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
   removed AS (
     DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys

@@ -4,16 +4,16 @@ import type { Database } from '../engine/database.ts';
 /** The columns by which keys are counted: see migration 003. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
-/** The kept counts less the real ones. Triggers change both in one transaction, so one statement sees both at the same instant. */
+/** The stored counts minus the real ones. Triggers change both in one transaction, so a single statement sees both at the same moment. */
 const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
     SELECT scope, id, keys FROM api_key_tallies
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}
   ) AS both_ways GROUP BY scope, id HAVING sum(keys) <> 0`;
 
-/** In ms: counting millions of keys takes longer than any other statement may. */
+/** In ms. Counting millions of keys takes longer than any other statement may. */
 const longTimeout = { query_timeout: 3_600_000 };
 
-/** @returns how many of the kept counts of keys are wrong */
+/** @returns the number of stored counts that are wrong */
 export function countWrongCounts(database: Database): Promise<number> {
   return database.read.transaction(async (trx) => {
     await liftTimeLimit(trx, database);
@@ -26,11 +26,11 @@ export function countWrongCounts(database: Database): Promise<number> {
   });
 }
 
-/** Corrects the counts while other processes create and revoke keys, which does not change a difference. */
+/** Corrects the counts while other processes create and revoke keys, which doesn't change the difference. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await liftTimeLimit(trx, database);
-    // Two repairs at once would subtract the same difference twice.
+    // Two repairs at the same time would subtract the same difference twice.
     await database.lockMigrations(trx);
     const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
     await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(longTimeout);

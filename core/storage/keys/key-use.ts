@@ -3,32 +3,32 @@ import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 
-/** In ms. A key's rows are written at most this often, and with `sweepEvery` are less than a minute late: together they stay below 60,000. */
+/** In ms. A key's rows are written at most this often, and with `sweepEvery` at most a minute late: together they stay below 60,000. */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
 
-/** In ms. All of today's time zones begin their days at a quarter of an hour. */
+/** In ms. In all of today's time zones, days begin on a quarter-hour. */
 const quarter = 900_000;
 
-/** What a key has done since its use was written, `since` when. `quarters` counts by the number of the quarter of an hour since 1970. */
+/** What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. */
 type Use = { at: number; since: number; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number };
 
 export type KeyUse = {
   /**
    * @param at epoch milliseconds
-   * @param did what the request did; left out, if it changed nothing
+   * @param did what the request did; omitted if it changed nothing
    */
   note(digest: Digest, at: number, did?: keyof Counts): void;
-  /** For how many ms the oldest use has not been written. */
+  /** For how many ms the oldest use hasn't been written. */
   lag(): number;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
 
 /**
- * Collects when keys were last used, and what they did, and writes it in the background, where a failure fails no request. A core that is
- * killed loses what it has not written: see core/docs/decisions/counted-by-the-quarter.md.
+ * Collects when keys were last used and what they did, and writes it in the background, where an error doesn't fail any request. A core
+ * that's killed loses what it hasn't written: see core/docs/decisions/counted-by-the-quarter.md.
  */
 export function keyUseOf(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
   const unwritten = new Map<Digest, Use>();
@@ -46,7 +46,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
 
   async function write(digests: Digest[]): Promise<void> {
     const now = clock.millis();
-    // In the same order in every process: two cores that write the same keys then wait for each other instead of deadlocking.
+    // Every process uses the same order, so that two cores that write the same keys wait for each other instead of deadlocking.
     for (const some of inChunks(digests.toSorted())) {
       const taken = some.map((digest) => ({ digest, use: useOf(digest) }));
       for (const { digest } of taken) unwritten.delete(digest);
@@ -99,7 +99,7 @@ function countsOf({ quarters }: Use, number: number): Counts {
   return counts;
 }
 
-/** Puts back what could not be written. */
+/** Puts back what couldn't be written. */
 function add(use: Use, { at, since, quarters }: Use): void {
   use.since = Math.min(use.since, since);
   use.at = Math.max(use.at, at);
@@ -115,7 +115,8 @@ function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
 }
 
 function lastUsedStatement(database: Database) {
-  // Updates only: a revoked key must not return. Only forward, since another core may have written a later use.
+  // This only updates, because a revoked key must not return. It only moves the time forward, because another core may have written a later
+  // use.
   return database.prepare(
     { digest: 'text', at: 'bigint' },
     (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
@@ -125,7 +126,7 @@ function lastUsedStatement(database: Database) {
 }
 
 function usageStatement(database: Database) {
-  // Adds, since other cores count the same keys.
+  // This adds, because other cores count the same keys.
   return database.prepare(
     { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint' },
     (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)

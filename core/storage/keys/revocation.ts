@@ -7,14 +7,14 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow } from '../engine/tables.ts';
 
 /**
- * Revokes keys for good: deletes the row with the digest, so that nothing is left that could let the key in again, and keeps what the list of
- * calls shows.
+ * Revokes keys permanently: deletes the row with the digest, so that nothing is left that could make the key valid again, and keeps what
+ * the list of calls shows.
  *
- * @returns the ids of the keys
+ * @returns the IDs of the keys
  */
 export async function revokeKeys(trx: Knex.Transaction, which: readonly string[], options: RevokeOptions): Promise<string[]> {
   const keys = () => trx('api_keys').whereIn('id', which);
-  // In one order: two that revoke the same keys then wait for each other instead of deadlocking.
+  // The keys are in one order, so that two processes that revoke the same keys wait for each other instead of deadlocking.
   const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
   const at = options.at.toMillis();
   const cancellingSince = options.cancelQueuedCalls ? at : null;
@@ -29,16 +29,15 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
 }
 
 /**
- * Revokes the newest keys of a user: lists need not look past them from then on. The row of the user must be locked, so that they create no
- * more.
+ * Revokes a user's newest keys, so that lists don't have to skip them. The user's row must be locked, so that no more keys can be created.
  *
- * @param most a million in one transaction would keep all others from writing to SQLite for a minute
+ * @param most a million in one transaction would keep everyone else from writing to SQLite for a minute
  */
 export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, most: number, options: RevokeOptions): Promise<string[]> {
   return revokeKeys(trx, await newestKeysOf(trx, userId, most).pluck('id'), options);
 }
 
-/** @param olderThan the last of the ones before */
+/** @param olderThan the last key of the previous ones */
 export function newestKeysOf(
   from: Knex,
   userId: string,
@@ -56,8 +55,8 @@ export function newestKeysOf(
 }
 
 /**
- * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then, and while a call of theirs is being handed
- * off: if this fails or the process dies, housekeeping finishes it.
+ * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then, and while one of their calls is being
+ * handed off: if this fails or the process dies, housekeeping finishes it.
  *
  * @throws Problem `unavailable` if housekeeping has to finish it
  */
@@ -69,7 +68,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
   });
 }
 
-/** The same for a deleted user who still has keys. Those are marked when they are revoked, and housekeeping finishes that. */
+/** Does the same for a deleted user who still has keys. These are marked when they're revoked, and housekeeping finishes the rest. */
 export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
   if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at.toMillis()));
 }
@@ -85,10 +84,10 @@ async function orLater(cancel: () => Promise<unknown>): Promise<void> {
 const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
-/** Marked keys that one look through the queue finishes. */
+/** The number of marked keys that one pass through the queue finishes. */
 const unmarkedAtOnce = 10_000;
 
-/** Cancels the queued calls of all keys that are still marked. @returns how many */
+/** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
 export async function finishCancelling(database: Database, at: number, signal?: AbortSignal): Promise<number> {
   const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkedAtOnce);
   for (let changed = 0, last = ''; ; ) {
@@ -108,7 +107,7 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: number, si
   return before + (await cancelQueued(database, keys, at, signal));
 }
 
-/** But keys of which a dialer is handing a call off: it looks for the mark, and housekeeping comes again. */
+/** Excludes keys for which a dialer is handing off a call: the dialer checks the mark, and housekeeping returns later. */
 async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: number): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));

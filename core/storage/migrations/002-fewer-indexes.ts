@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A placed call costs what its indexes cost. Calls are now keyed by campaign and contact, which the list of a campaign needs anyway; a
- * contact alone is looked up only once it has been handed off; and the queue keeps calls that are due at the same instant in the order in
- * which they came. On SQLite the rows are in the order of their arrival: rows with a text as their key cost half as much again.
+ * The cost of a placed call depends on its indexes. The key of calls is now campaign and contact, which a campaign's list needs anyway; a
+ * contact alone is looked up only once it has been handed off; and the queue keeps calls that are due at the same time in their order of
+ * arrival. On SQLite, rows are stored in their order of arrival, because rows with text as their key cost 50 % more.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of [...(dialect === 'postgres' ? postgres : sqlite), ...indexes]) await trx.raw(statement).options(patient);
@@ -19,7 +19,7 @@ const postgres = [
   `DROP INDEX calls_due`,
 ];
 
-/** SQLite cannot change a table's key: the rows move to a new table, and the old one takes its indexes along. */
+/** SQLite can't change a table's key, so the rows move to a new table, and the old one is dropped with its indexes. */
 const sqlite = [
   `CREATE TABLE calls_in_order (
     contact_id text NOT NULL,

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A revoke that cancels queued calls does it in steps, after the key has gone: a note on what is left of the key lets another process
- * finish. And what a provider said of a call is erased with the rest: also where the rest was erased before.
+ * A revoke that cancels queued calls does so in steps, after the key is gone. A mark on what's left of the key lets another process finish.
+ * A provider's detail about a call is now erased with the rest, even if the rest was erased before.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`ALTER TABLE retired_api_keys ADD COLUMN cancelling_since ${dialect === 'postgres' ? 'bigint' : 'integer'}`);
@@ -12,5 +12,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`UPDATE calls SET detail = NULL WHERE ${erased}`).options(patient);
 }
 
-/** In ms: a look at millions of calls takes longer than any other statement may. */
+/** In ms. Reading millions of calls takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

@@ -2,22 +2,22 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * What the console draws as charts, counted by quarters of an hour, since all of today's time zones begin their days at one: how many calls
- * each key placed and cancelled, and how the calls of each campaign ended. See core/docs/decisions/counted-by-the-quarter.md.
+ * Counts what the console shows in charts, by quarter-hour, because in all of today's time zones days begin on one: how many calls each key
+ * placed and cancelled, and how the calls of each campaign ended. See core/docs/decisions/counted-by-the-quarter.md.
  *
- * A trigger counts a call when it ends, and none when it is placed: a placed call costs what it did before. On PostgreSQL each end adds a row,
- * which housekeeping sums up, since changing one row would make all dialers and cancels of a campaign wait for each other.
+ * A trigger counts a call when it ends, and not when it's placed, so a placed call doesn't cost more than before. On PostgreSQL, each end
+ * adds a row, which housekeeping adds up, because otherwise all dialers and cancels of a campaign would wait for each other.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
 }
 
-/** In ms: counting millions of calls for the first time takes longer than any other statement may. */
+/** In ms. Counting millions of calls for the first time takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };
 
 const quarter = 900_000;
 const quarterOf = (at: string) => `${at} - ${at} % ${quarter}`;
-/** In ms: older calls are in no chart. */
+/** In ms. No chart shows older calls. */
 const month = 31 * 86_400_000;
 const newest = `placed_at > (SELECT max(placed_at) FROM calls) - ${month}`;
 
@@ -60,7 +60,7 @@ const sqlite = [
 ];
 
 const postgres = [
-  // A core of an earlier release may be running: what ends between counting and the trigger would be missed for good.
+  // A core of an earlier release may be running. Any call that ends between the counting and the trigger would be missed permanently.
   `LOCK TABLE calls IN SHARE ROW EXCLUSIVE MODE`,
   `CREATE TABLE api_key_usage (
     api_key_id text COLLATE "C" NOT NULL,

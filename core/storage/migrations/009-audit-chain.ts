@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Audit events get a number and a hash over themselves and the event before, so that a missing or changed one shows. Not when they are
- * written: each transaction with an event would wait for the one before. Housekeeping does it within a minute, also for the events that were
- * there before, and for those of cores that know no chain.
+ * Audit events get a number, and a hash of themselves and the event before, so that a missing or changed event is noticed. This doesn't
+ * happen when they're written, because each transaction with an event would have to wait for the previous one. Housekeeping does it within
+ * a minute, also for existing events and for those of cores that don't know the chain.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
@@ -15,7 +15,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX audit_events_unchained ON audit_events (id) WHERE seq IS NULL`,
     `CREATE INDEX audit_events_of_backups ON audit_events (at) WHERE action = 'backup.created'`,
 
-    // One row: the newest event of the chain, and the newest that was pruned, whose hash the oldest one left goes on from.
+    // A single row: the newest event of the chain, and the newest that was pruned, whose hash the oldest remaining event continues.
     `CREATE TABLE audit_chain (
       one integer PRIMARY KEY CHECK (one = 1),
       seq ${bigint} NOT NULL,
@@ -28,5 +28,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms: an index on millions of rows takes longer than any other statement may. */
+/** In ms. An index on millions of rows takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

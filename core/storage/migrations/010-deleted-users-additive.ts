@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A user with many keys is deleted in steps. From the first one on the row says `deleted_at`, and is disabled, which keeps the keys out on
+ * A user with many keys is deleted in steps. From the first step on, the row has `deleted_at` and is disabled, which blocks the keys on
  * cores of earlier releases, too. `cancelling_since` is set if the keys' queued calls are to be cancelled. The second index counts a user's
  * active keys.
  */
@@ -14,5 +14,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`CREATE INDEX api_keys_by_creator_end ON api_keys (creator_id, expires_at)`).options(patient);
 }
 
-/** In ms: an index on millions of rows takes longer than any other statement may. */
+/** In ms. An index on millions of rows takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * The newest instant by a clock that was right, so that one that is far ahead is noticed before it ends calls or erases data. It begins with
- * what the database knows; null in a new one.
+ * The latest time from a clock that was right, so that a clock that's far ahead is noticed before it ends calls or erases data. It starts
+ * with the latest time in the database; null in a new one.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
@@ -16,5 +16,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms: millions of audit events take longer to read than any other statement may. */
+/** In ms. Reading millions of audit events takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * An outcome that the provider reports late replaces `unknown`, and the charts then count the call under what it became. The trigger waits for
- * a change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones: the index finds them. And a core whose
- * provider takes no calls says so here.
+ * An outcome that the provider reports late replaces `unknown`, and charts then count the call by its outcome. The trigger fires on a
+ * change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones, and the index finds them. A
+ * core whose provider takes no calls records that here.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
@@ -23,7 +23,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms: looking through millions of rows for an index takes longer than any other statement may. */
+/** In ms. Reading millions of rows for an index takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };
 
 const isReplaced = `OLD.state = 'unknown' AND NEW.state <> 'unknown'`;

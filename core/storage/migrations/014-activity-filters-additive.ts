@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * The console filters activity by person, action and subject, and offers the people and actions that there are. Each index has the id last, so that
- * the newest matches are one stretch of it, and one step leads from a person or action to the next.
+ * The console filters activity by user, action and subject, and offers the users and actions that occur. Each index ends with the ID, so
+ * that the newest matches are one range of it, and one step leads from a user or action to the next.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [
@@ -16,5 +16,5 @@ export async function up(trx: Knex): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms: an index on millions of rows takes longer than any other statement may. */
+/** In ms. An index on millions of rows takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * The keys of a user who comes under another partner follow in steps: until the last one, the row says which move it was. A list of keys
- * leaves out those of some users while their keys are moved or deleted, and may have to pass a million of them: with the creator in it, the
- * index alone tells which.
+ * The keys of a user who moves to another partner follow in steps. Until the last step, the user's row says which move it was. A list of
+ * keys omits those of users whose keys are being moved or deleted, and may have to skip a million of them. With the creator in the index,
+ * the index alone is enough for that.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [
@@ -17,5 +17,5 @@ export async function up(trx: Knex): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms: an index on millions of rows takes longer than any other statement may. */
+/** In ms. An index on millions of rows takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };

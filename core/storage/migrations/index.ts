@@ -20,8 +20,8 @@ import * as activityFilters from './014-activity-filters-additive.ts';
 import * as movingKeys from './015-moving-keys-additive.ts';
 
 /**
- * In order. A released migration never changes: add the next one. Where the cores of the release before go on working without it, end its name
- * in `-additive`.
+ * In order. A released migration never changes: add the next one. If cores of the previous release keep working with the newer schema, end
+ * its name in `-additive`.
  */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
   { name: '001-core', up: core.up },
@@ -49,15 +49,15 @@ const longestWait = 300_000;
 export type Migrated = { applied: string[]; added: string[] };
 
 /**
- * Brings the schema up to date, in one transaction and under a lock: of several cores that start at once, one migrates and the others wait.
- * A core that is killed meanwhile changes nothing.
+ * Updates the schema in one transaction and under a lock: if several cores start at the same time, one migrates and the others wait. If a
+ * core is killed during a migration, nothing changes.
  *
- * @param signal gives up, and leaves the schema unchanged
+ * @param signal cancels it, and leaves the schema unchanged
  * @throws Problem `conflict` if the database is newer than this program
  */
 export async function migrate(database: Database, signal?: AbortSignal): Promise<Migrated> {
   for (const started = performance.now(); ; ) {
-    // Without the lock: most starts find nothing missing.
+    // This runs without the lock, because most starts find nothing missing.
     const { missing, added } = await schemaState(database);
     if (missing.length === 0) return { applied: [], added };
     try {
@@ -97,7 +97,7 @@ async function refuseNewer(trx: Knex.Transaction): Promise<void> {
   if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
 }
 
-/** What a database lacks of this program's schema, and what a newer program has added to it. */
+/** What a database's schema is missing compared with this program, and what a newer program has added to it. */
 export type SchemaState = { isEmpty: boolean; missing: string[]; added: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program */

@@ -1,4 +1,7 @@
-/** Knex documents that a client class can be extended and given as `client`; it ships no types for the dialects' own. */
+/**
+ * According to Knex's documentation, a client class can be extended and passed as `client`, but there are no types for the dialects'
+ * classes.
+ */
 declare module 'knex/lib/dialects/postgres/index.js' {
   import { Knex } from 'knex';
   import type { Client as Connection, QueryConfig, QueryResult } from 'pg';

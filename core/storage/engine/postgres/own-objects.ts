@@ -1,7 +1,7 @@
 import type { Tables } from 'knex/types/tables.js';
 import { migrationsTable } from '../../migrations/index.ts';
 
-/** The types demand each table here: one that is missing would be left behind by a restore on PostgreSQL. */
+/** The types require every table here. A restore on PostgreSQL wouldn't drop one that's missing. */
 const typedTables: Record<keyof Tables, true> = {
   partners: true,
   accounts: true,
@@ -22,6 +22,6 @@ const typedTables: Record<keyof Tables, true> = {
   dialer_troubles: true,
 };
 
-/** All tables and functions that the migrations make on PostgreSQL. A schema may hold other people's as well. */
+/** All tables and functions that the migrations create on PostgreSQL. A schema may also contain other programs' objects. */
 export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable, `${migrationsTable}_lock`];
 export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'];

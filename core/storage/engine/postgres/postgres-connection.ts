@@ -7,17 +7,17 @@ import { TookTooLong } from '../errors.ts';
 import { addressesOf } from './postgres-hosts.ts';
 
 /**
- * In ms. `connection` and `batch` together stay below `deadlines.answer`, so that a request is answered whatever the server does. `statement`
- * is longer than the server's own `statement_timeout`, whose error says more, and shorter than the rest of a lease after a hand-off. A
- * late batch statement is not cancelled: that would end its wait for a synchronous standby and show the commit, and a repeat would then be
- * answered for a call that a failover loses.
+ * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response whatever the server does.
+ * `statement` is longer than the server's own `statement_timeout`, whose error is clearer, and shorter than the rest of a lease after a
+ * hand-off. A late batch statement isn't cancelled: that would end its wait for a synchronous standby and make the commit visible, and then
+ * a repeat would be acknowledged for a call that a failover loses.
  */
 export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
 
 /**
- * `synchronous_commit`: an answered commit must survive a power cut, whatever the server's default. `enable_…`: a prepared statement keeps its
- * plan, and one from when a table was small would read the whole table for each batch (measured: 388 cancelled calls a second instead of
- * 23,683).
+ * `synchronous_commit`: an acknowledged commit must survive a power cut, whatever the server's default is. `enable_…`: a prepared statement
+ * keeps its plan, and a plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
+ * second instead of 23,683).
  */
 const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,
@@ -34,12 +34,12 @@ const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
     .join('; ');
 
 /**
- * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions: settings of a
- * session and named statements would get lost, or meet those of others. With the settings of each of their transactions.
+ * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions. Session
+ * settings and named statements would be lost, or mixed up with others', so each transaction includes the settings.
  */
 const pooled = new WeakMap<pg.Client, string>();
 
-/** PostgreSQL tells a connection the id of its server process; a pooler invents one. */
+/** PostgreSQL tells a connection the ID of its server process; a pooler invents one. */
 async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
   const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
@@ -71,8 +71,8 @@ function refuseStatementPooling(error: unknown): never {
 type Statement = pg.QueryConfig & { query_timeout?: number };
 
 /**
- * Sends one statement. Behind a pooler, the settings come in the same transaction, and the statement has no name. Closes a connection that
- * did not answer: a late answer must not be taken for that of the next statement.
+ * Sends one statement. Behind a pooler, the settings are in the same transaction, and the statement has no name. If a connection doesn't
+ * respond, it's closed, because a late response must not be mistaken for that of the next statement.
  *
  * @param beforeCommit is called before anything is sent that may commit. If it throws, nothing is committed
  */
@@ -82,7 +82,7 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
     try {
       const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
       const result = await connection.query<Row>(config);
-      // After a failed statement, PostgreSQL answers COMMIT with a successful ROLLBACK.
+      // After a failed statement, PostgreSQL responds to COMMIT with a successful ROLLBACK.
       if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
         throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });
       return result;
@@ -111,13 +111,13 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
   }
 }
 
-/** Closes a connection at once, and keeps it out of the pool. */
+/** Closes a connection immediately, and keeps it out of the pool. */
 export function hangUp(connection: pg.Client, why: unknown): void {
   Object.assign(connection, { __knex__disposed: why });
   connection.end().catch(() => undefined);
 }
 
-/** SQLSTATE 25006, as PostgreSQL answers a write. */
+/** SQLSTATE 25006, PostgreSQL's response to a write. */
 class NotWritable extends Error {
   override name = 'NotWritable';
   code = '25006';
@@ -133,7 +133,7 @@ async function requireWritable(connection: pg.Client): Promise<void> {
 export class PostgresClient extends Client {
   protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
-  /** Of the host that took the last connection, which the next one asks first. */
+  /** The host that accepted the last connection, which the next one tries first. */
   #last = 0;
 
   override async acquireRawConnection(): Promise<pg.Client> {
@@ -174,7 +174,7 @@ export class PostgresClient extends Client {
 
 const queryCanceled = '57014';
 
-/** For lists and searches: the server interrupts a statement that takes too long. */
+/** For lists and searches. The server interrupts a statement that takes too long. */
 export class PostgresListClient extends PostgresClient {
   protected override statementTimeout = deadlines.statement;
 

@@ -1,13 +1,13 @@
-/** `postgres://user:password@one:5432,two:5432/callkey`: what stands before the hosts, the hosts, and what stands after them. */
+/** `postgres://user:password@one:5432,two:5432/callkey`: the part before the hosts, the hosts, and the part after them. */
 const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
-/** @returns an address for each of the hosts that a URL names, separated by commas as PostgreSQL's own programs take them */
+/** @returns an address for each host in a URL, separated by commas as PostgreSQL's own programs accept them */
 export function addressesOf(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = parts.exec(url) ?? [];
   return hosts.split(',').map((host) => `${before}${host}${after}`);
 }
 
-/** Whether each host of a URL can be asked, and none is wanted but the one that takes writes. */
+/** Whether each host in a URL can be tried, and only the one that accepts writes is wanted. */
 export function isPostgresUrl(url: string): boolean {
   return addressesOf(url).every((address) => {
     if (!URL.canParse(address)) return false;

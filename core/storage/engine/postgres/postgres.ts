@@ -5,19 +5,19 @@ import pg from 'pg';
 import { type BatchColumns, type BatchRows, type Database, type OpenedDatabase, quiet, type Row, type Value } from '../database.ts';
 import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
-/** The key of the advisory lock under which migrations run: "callkey" in ASCII, as a number. */
+/** The key of the advisory lock for migrations: "callkey" in ASCII, as a number. */
 export const migrationLock = '27975062105318777';
 
-/** By this name `admin restore` recognises the connections of cores and of other admin commands. */
+/** `admin restore` recognizes connections of cores and other admin commands by this name. */
 export const applicationName = 'callkey';
 
-/** Instants are bigint columns of epoch milliseconds, which JavaScript's numbers hold exactly. */
+/** Times are bigint columns of epoch milliseconds, which JavaScript's numbers represent exactly. */
 const types: Knex.PgCustomTypesConfig = {
   getTypeParser: (oid: number, format: string) =>
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
 };
 
-/** The driver answers with an object that holds the rows. */
+/** The driver returns an object that contains the rows. */
 async function query<Found extends object>(on: Knex, sql: string, bindings: readonly Value[] = []): Promise<Found[]> {
   const { rows }: { rows: Found[] } = await on.raw(sql, bindings);
   return rows;
@@ -28,23 +28,26 @@ async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** A statement takes its lock before its snapshot: one that locks after this look sees all that was committed before it. */
+/** A statement takes its lock before its snapshot, so one that locks after this check sees everything that was committed before it. */
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** A commit that changes no table: it waits for the disk and a synchronous standby, like that of a placed call. */
+/** A commit that changes no table. It waits for the disk and a synchronous standby, like that of a placed call. */
 const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
   current_setting('synchronous_commit') AS commits,
   CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
 
-/** The log's files may be listed by superusers and members of pg_monitor. */
+/** Superusers and members of pg_monitor may list the files of the write-ahead log. */
 const databaseSize = `SELECT pg_database_size(current_database()) AS database,
   has_function_privilege('pg_ls_waldir()', 'EXECUTE') AS may_list`;
 
 const diskFull = '53100';
 
-/** Makes PostgreSQL write a row to a new file, and rolls it back. Temporary: the core's role need not be allowed to make other tables. */
+/**
+ * Makes PostgreSQL write a row to a new file, and rolls it back. The table is temporary, because the core's role may not be allowed to
+ * create others.
+ */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
   try {
@@ -59,10 +62,12 @@ async function tooLate(): Promise<never> {
   throw new Error("PostgreSQL didn't commit a write in time: it's hanging, or waiting for a synchronous standby.");
 }
 
-/** How many connections each lane has at the most. The sum is in operations.md: poolers and `max_connections` have to have room for it. */
+/**
+ * The maximum number of connections in each lane. Their sum is in operations.md, because poolers and `max_connections` must allow for it.
+ */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
 
-/** A pool of connections for each lane to one PostgreSQL primary, whichever host of the URL that is. */
+/** A connection pool for each lane to one PostgreSQL primary, whichever host in the URL that is. */
 export function openPostgres(connectionString: string): OpenedDatabase {
   const pools = new Map<string, Knex>();
   function lane(name: keyof typeof connections): Database {
@@ -91,18 +96,18 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
       query_timeout: timeLimits.statement,
       keepAlive: true,
     },
-    // Keeps parameters, such as phone numbers, out of errors and so of the log.
+    // Keeps parameters, such as phone numbers, out of errors and so out of the log.
     compileSqlOnError: false,
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
-    // One stays open, so that a restore sees that a core uses the database.
+    // One connection stays open, so that a restore sees that a core is using the database.
     pool: { min: 1, max },
   });
 }
 
 function laneOf(pool: Knex): Database {
   let looking: Promise<void> | undefined;
-  /** A batch found the disk full. A commit alone does not show that: its log file was allocated before. */
+  /** A batch found the disk full. A commit alone doesn't show that, because its log file had already been allocated. */
   let isFull = false;
 
   async function look(): Promise<void> {
@@ -147,15 +152,15 @@ function laneOf(pool: Knex): Database {
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
     },
     async discardWriter() {
-      // PostgreSQL answers after the commit: no connection can have one pending.
+      // PostgreSQL responds after the commit, so no connection can have one pending.
     },
     async lockMigrations(transaction, signal) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      // By default a server keeps working for a client that is gone (the setting: since PostgreSQL 14, not on Windows).
+      // By default, a server keeps working for a client that's gone (this setting exists since PostgreSQL 14, but not on Windows).
       await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
         WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
-      // Polls, since a server that waits for the lock keeps waiting after this process has to stop.
+      // This polls, because a server that waits for the lock would keep waiting after this process has to stop.
       while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
       const connection: pg.Client = await transaction.client.acquireConnection();
       const giveUp = () => hangUp(connection, signal?.reason);
@@ -177,7 +182,7 @@ function laneOf(pool: Knex): Database {
       return true;
     },
     checkWritable: () => {
-      // One at a time: while the last one waits for a standby, others would pile up on the server.
+      // Only one runs at a time: while it waits for a standby, others would pile up on the server.
       looking ??= look().finally(() => {
         looking = undefined;
       });
@@ -186,7 +191,7 @@ function laneOf(pool: Knex): Database {
     async size() {
       const [found] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
       if (!found) throw new Error("PostgreSQL didn't report its size.");
-      // All databases of a server share the log.
+      // All databases on a server share the log.
       const [log] = found.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
       return { database: found.database, wal: log?.bytes ?? null };
     },

@@ -1,4 +1,7 @@
-/** Knex documents that a client class can be extended and given as `client`; it ships no types for the dialects' own. */
+/**
+ * According to Knex's documentation, a client class can be extended and passed as `client`, but there are no types for the dialects'
+ * classes.
+ */
 declare module 'knex/lib/dialects/sqlite3/index.js' {
   import { Knex } from 'knex';
   import type { Database } from 'sqlite3';
@@ -17,7 +20,7 @@ declare module 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.js' {
   import type { Knex } from 'knex';
   import type { Database } from 'sqlite3';
 
-  /** The inside of a transaction, which knex's types do not show. */
+  /** The internals of a transaction, which knex's types don't include. */
   interface Transaction extends Knex.Transaction {
     query(...args: unknown[]): never;
     begin(connection: Database): Promise<unknown>;

@@ -18,7 +18,7 @@ import { explainDatabaseError } from '../error-text.ts';
 import { UnsafeFileError } from '../errors.ts';
 import { type Checkpoints, openWalIndex, type WalIndex } from './sqlite-wal-index.ts';
 
-/** Creates the file, readable by its owner only, or requires it. @throws Problem `not-found` or `unavailable` */
+/** Creates the file, readable only by its owner, or requires it. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
@@ -27,7 +27,7 @@ export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): voi
 function makeFile(filename: string): void {
   try {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
-    // One that exists stays closed: to close it would drop the locks of this process on it.
+    // An existing file isn't opened here, because closing it would drop this process's locks on it.
     if (statSync(filename, { throwIfNoEntry: false })?.isFile()) requireWritable(filename);
     else closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
@@ -35,7 +35,7 @@ function makeFile(filename: string): void {
   }
 }
 
-/** SQLite needs to write the folder, too, where it has the WAL. @throws Error of the file system */
+/** SQLite also has to write to the folder, which contains the WAL. @throws Error of the file system */
 export function requireWritable(filename: string): void {
   accessSync(filename, constants.R_OK | constants.W_OK);
   accessSync(dirname(filename), constants.W_OK);
@@ -61,30 +61,33 @@ function notOpened(filename: string, error: unknown): Problem {
   );
 }
 
-/** Looks whether the files of a database are still those that its connections have open, and no other program's. */
+/** Checks whether the files of a database are still those that its connections have open. */
 export type FileGuard = {
-  /** @throws UnsafeFileError if what is written now could be lost */
+  /** @throws UnsafeFileError if a write could be lost now */
   check(): void;
-  /** A connection is about to be opened. */
+  /** Called when a connection is about to be opened. */
   opening(): void;
-  /** A connection is about to be closed: the last one takes the WAL and its index with it. */
+  /** Called when a connection is about to be closed. The last one removes the WAL and its index. */
   closing(): void;
-  /** A connection was closed, or could not be opened. */
+  /** Called when a connection was closed or couldn't be opened. */
   closed(): void;
 };
 
-/** A look by name takes twice as long as a look whether the file has one. Only a move of the index, and of nothing else, is seen later so. */
+/**
+ * Checking by name takes twice as long as checking whether the file still has one. Only if the index alone is moved, this is noticed later.
+ */
 const askForIndexEvery = 64;
 
 /**
- * Writes to a file that was moved, deleted, replaced or overwritten are lost, and SQLite reports no error: it only checks for this when it
- * creates a rollback journal, which WAL mode does not have. The same goes for the WAL, which holds the newest commits, and for its index, by
- * which processes find them and keep out of each other's way. SQLite deletes both with the last connection, and the next one creates others.
+ * If a file was moved, deleted, replaced or overwritten, writes to it are lost, and SQLite reports no error: it checks for this only when
+ * it creates a rollback journal, which WAL mode doesn't have. The same applies to the WAL, which contains the newest commits, and to its
+ * index, with which processes find those commits and coordinate. SQLite deletes both with the last connection, and the next one creates
+ * them again.
  *
- * @throws Problem `unavailable` if the file is not safe to begin with
+ * @throws Problem `unavailable` if the file isn't safe from the start
  */
 export function fileGuard(filename: string): FileGuard {
-  // SQLite follows links, too, and has the other two beside the file itself.
+  // SQLite also follows links, and keeps the other two files next to the file itself.
   const file = realpathSync(filename);
   refuseUnsafe(file);
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
@@ -94,9 +97,9 @@ export function fileGuard(filename: string): FileGuard {
   let checks = 0;
   let index: WalIndex | undefined;
   let seen: { mtimeNs: bigint; size: bigint; checkpoints: Checkpoints } | undefined;
-  /** How many of them are not being closed. */
+  /** The number of connections that aren't being closed. */
   let open = 0;
-  /** Stays: while this process closed its connections and opened others, another one could still be writing by the old files. */
+  /** The error stays: while this process reopened its connections, another one could still be writing to the old files. */
   let harm: UnsafeFileError | undefined;
 
   function requireSame(path: string): string | undefined {
@@ -128,12 +131,12 @@ export function fileGuard(filename: string): FileGuard {
 
   return {
     check() {
-      // First: a checkpoint between this and the look at the file must count as one of the next look.
+      // This comes first, because a checkpoint between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const found = statOf(filename);
       if (!found || identityOf(found) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
       if (found.nlink > 1n) throw linked(file);
-      // A core that has noticed it reopens its connections, and the checkpoint of those can hide it from the other cores.
+      // A core that has noticed this reopens its connections, and their checkpoint can hide it from the other cores.
       if (existsSync(markerOf(file))) harm ??= overwrittenError(file);
       if (harm) throw harm;
       if (open === 0) return;
@@ -192,13 +195,13 @@ function isMountPoint(file: string): boolean {
 
 const markerOf = (file: string) => `${file}-overwritten`;
 
-/** What the WAL had was meant for the file of before. The mark outlives this process: the next one could not tell. */
+/** The WAL's content was meant for the previous file. The marker file outlives this process, because the next one couldn't tell. */
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);
   try {
     writeFileSync(markerOf(file), `${error.message}\n`, { mode: 0o600 });
   } catch {
-    // This process refuses to write all the same.
+    // This process refuses to write anyway.
   }
   return error;
 }

@@ -1,25 +1,28 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** How far checkpoints have come, in frames of the WAL, which begins again with another salt. The second number is ahead while one runs. */
+/**
+ * The progress of checkpoints, in frames of the WAL, which starts again with a different salt. The second number is ahead while a
+ * checkpoint is running.
+ */
 export type Checkpoints = { salt: number; done: number; attempted: number };
 
 export type WalIndex = {
-  /** Whether the file has no name any more: cheaper to ask than by its name. */
+  /** Whether the file no longer has a name, which is faster than checking by name. */
   isDeleted(): boolean;
   checkpoints(): Checkpoints | undefined;
   close(): void;
 };
 
 /**
- * By identity. To close any descriptor of a file drops all locks that the process has on it, SQLite's too: so each file is opened once, and closed
- * when its last user has closed all connections.
+ * Files by identity. Closing any descriptor of a file drops all of the process's locks on it, including SQLite's, so each file is opened
+ * only once, and closed when its last user has closed all connections.
  */
 const opened = new Map<string, { descriptor: number; users: number }>();
 
 /** In bytes from the start of the index: https://sqlite.org/walformat.html#walidxfmt */
 const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
 
-/** Reads the file with the suffix `-shm` beside SQLite, which maps it into memory. Not on Windows, where SQLite's locks keep readers out. */
+/** Reads the `-shm` file, which SQLite itself maps into memory. This isn't possible on Windows, where SQLite's locks block readers. */
 export function openWalIndex(path: string, identity: string): WalIndex {
   if (process.platform === 'win32') return { isDeleted: () => false, checkpoints: () => undefined, close: () => undefined };
   const index = opened.get(identity) ?? { descriptor: openSync(path, 'r'), users: 0 };

@@ -7,11 +7,11 @@ import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteList
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 import { takeTurns } from './writer-turns.ts';
 
-/** How many connections read at once. A statement occupies a thread of libuv, of which main.ts has enough made. */
+/** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
 const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
 
 /**
- * One writer connection, on which the lanes take turns, and readers of their own for each lane, on one file.
+ * One writing connection, on which the lanes take turns, and separate reading connections for each lane, on one file.
  *
  * @param ifMissing `make` creates a file that only its owner can read
  * @throws Problem `not-found` or `unavailable`
@@ -26,9 +26,10 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
       ...options,
       client,
       connection,
-      // A wait for a connection and the statement after it end within `deadlines.answer`.
+      // Waiting for a connection and then running the statement both fit in `deadlines.answer`.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
-      // One stays open, so that a restore sees that a core uses the file. `validate` runs each time a connection is taken, once a batch.
+      // One connection stays open, so that a restore sees that a core is using the file. `validate` runs each time a connection is taken,
+      // once per batch.
       pool: { min: 1, max: connections, validate: () => doesNotThrow(connection.guard.check) },
     });
   const writer = open(SqliteWriterClient, 1);
@@ -85,11 +86,12 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
       const connection: Connection = await write.client.acquireConnection();
       markBroken(connection, reason);
       write.client.releaseConnection(connection);
-      // The pool closes a broken connection when it is next asked for one: at once here, since it may hold the file's lock.
+      // The pool would close a broken connection only when it's next asked for one. Here it's closed immediately, because it may hold the
+      // file's lock.
       await write.raw('SELECT 1');
     },
     async checkWritable() {
-      // Writes a page, which takes the lock, room on the disk, and a successful fsync.
+      // Writes a page, which needs the lock, disk space and a successful fsync.
       await write.transaction((trx) => trx.raw('PRAGMA user_version = 0'));
     },
     async lockMigrations() {

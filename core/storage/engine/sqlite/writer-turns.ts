@@ -1,6 +1,6 @@
 import { deadlines } from '../../../domain/deadlines.ts';
 
-/** What knex needs of a pool of connections. */
+/** What knex needs from a connection pool. */
 export type ConnectionPool<Connection> = {
   acquire(): { promise: Promise<Connection> };
   release(connection: Connection): boolean;
@@ -10,16 +10,16 @@ export type ConnectionPool<Connection> = {
   numPendingAcquires(): number;
 };
 
-/** So many statements of keys go first. Then one of those that wait gets a turn, or a flood of keys would keep them out. */
+/** This many statements with keys go first. Then one of the others gets a turn, because otherwise a flood of keys would keep them out. */
 const mostInARow = 8;
-/** In ms: how long one waits for a turn. The wait and the statement after it end within `deadlines.answer`. */
+/** In ms: how long a statement waits for a turn. The wait and the statement both fit in `deadlines.answer`. */
 export const longestTurn = deadlines.answer - deadlines.statement;
 
 /**
- * Shares the one connection of a pool between lanes. Keys go first, and the others in turn: else a key's statement would wait for all that the
- * console, sign-ins and the dialer are about to write.
+ * Shares a pool's only connection between lanes. Keys go first, and the others take turns. Otherwise, a key's statement would wait for
+ * everything that the console, sign-ins and the dialer are about to write.
  *
- * @returns a function that makes the pool of a lane
+ * @returns a function that creates the pool of a lane
  */
 export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 'keys' | 'other') => ConnectionPool<Connection> {
   type Queue = (() => void)[];
