@@ -1,36 +1,8 @@
-import type { CallState } from '#contract/calls/states.ts';
-import type {
-  AccountsView,
-  ActivityFacetsView,
-  ActivityView,
-  AllCallsSummaryView,
-  ApiKeyDetailsView,
-  ApiKeysView,
-  ApiKeyView,
-  CallDetailsView,
-  CallsSummaryView,
-  CallsView,
-  CampaignsView,
-  ChangedUserView,
-  CreateApiKey,
-  CreatedApiKeyView,
-  DeletionView,
-  Named,
-  PasswordChange,
-  RecordExport,
-  ResetPasswordView,
-  RevocationView,
-  RevokeApiKeys,
-  RevokedApiKeysView,
-  SessionView,
-  Setup,
-  TenanciesView,
-  TenancyKind,
-  UsersView,
-  UserType,
-  UserView,
-} from '#contract/console.ts';
+import type { z } from 'zod';
+import type { ApiKeyView, SessionView } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
+import type { AnswerOf, PathParameters } from '#contract/route.ts';
+import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
@@ -64,27 +36,24 @@ export type StartupState = {
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
-export type TenancyChoice = { kind: TenancyKind; id: string } | { kind: null };
-/** A page of a list: the text that its names contain, and the cursor where it starts. */
-export type ListQuery = { search: string; cursor: string | null };
-export type DirectoryKind = 'partner' | 'account' | 'campaign';
-/** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
-export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
-export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
-/** @property parentId the partner whose accounts are listed, or the account whose campaigns are listed; null for all */
-export type DirectoryQuery = ListQuery & { kind: DirectoryKind; parentId: string | null };
-/** @property parentId its partner or account; empty for a partner */
-export type NewEntry = { kind: DirectoryKind; name: string; parentId: string };
-/** Days as YYYY-MM-DD, inclusive. An empty text doesn't filter. */
-type DayFilter = { from: string; to: string; timeZone: string };
-export type CallFilter = DayFilter & { state: CallState | null; apiKey: string; search: string };
-type CallQuery = CallFilter & { campaignId: string; cursor: string | null };
-/** @property actor a user's ID, or `operator` */
-export type ActivityFilter = DayFilter & { actor: string; action: string };
-type NewUser = { email: string; name: string; userType: UserType; accountId?: string | undefined };
-/** Only the given fields change. */
-export type UserChange = { id: string; name?: string | undefined; disabled?: boolean | undefined; accountId?: string | null | undefined };
-export type Deletion = { id: string; cancelQueuedCalls: boolean };
+
+/** The routes that the page can request: all that take a session, except for files, and for signing out, which has its own channel. */
+export type RequestName = Exclude<
+  { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
+  { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name] extends { answer: 'csv' } ? Name : never }[keyof ConsoleRoutes] | 'signOut'
+>;
+/** Null and empty fields of a query aren't sent. */
+type QueryFields<Fields> = { [Name in keyof Fields]: Fields[Name] | (undefined extends Fields[Name] ? null | '' : never) };
+type FieldsOf<Given> = Given extends { query: infer Schema extends z.ZodType }
+  ? QueryFields<z.input<Schema>>
+  : Given extends { body: infer Schema extends z.ZodType }
+    ? z.input<Schema>
+    : unknown;
+/** The parameters of a route's path, and the fields of its query or body. */
+export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<ConsoleRoutes[Name]> & FieldsOf<ConsoleRoutes[Name]>;
+/** Null if the response has no body. */
+export type RequestAnswer<Name extends keyof ConsoleRoutes> =
+  AnswerOf<ConsoleRoutes[Name]> extends undefined ? null : AnswerOf<ConsoleRoutes[Name]>;
 
 /** The differences between the app and a browser. Screens check these, and never where they're running. */
 export type Capabilities = {
@@ -115,47 +84,14 @@ export type Channels = {
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
   signOut(): Promise<Result<null>>;
-  changePassword(input: PasswordChange): Promise<Result<null>>;
-  selectTenancy(choice: TenancyChoice): Promise<Result<SessionView>>;
-  /** Creates the first partner, account and campaign. Selects the account for the session. */
-  setUp(names: Setup): Promise<Result<SessionView>>;
-  searchTenancies(search: string): Promise<Result<TenanciesView>>;
-  /** The newest keys. */
-  listApiKeys(): Promise<Result<ApiKeysView>>;
-  /** The newest keys that are older than the one with this ID. */
-  listOlderApiKeys(olderThan: string): Promise<Result<ApiKeysView>>;
-  /** Until `dismissSecret`, the window asks before it closes, and is hidden from screen capture if possible. */
-  createApiKey(input: CreateApiKey): Promise<Result<CreatedApiKeyView>>;
+  /**
+   * Sends a request to the core. If the response contains a secret, then until `dismissSecret`, the window asks before it closes, and is
+   * hidden from screen capture if possible.
+   */
+  request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;
-  previewRevocation(id: string): Promise<Result<RevocationView>>;
-  revokeApiKey(input: Deletion): Promise<Result<null>>;
-  getApiKey(input: { id: string; timeZone: string }): Promise<Result<ApiKeyDetailsView>>;
-  revokeApiKeys(input: RevokeApiKeys): Promise<Result<RevokedApiKeysView>>;
   /** The pasted key value is hashed here, and only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
-  listAccounts(query: ListQuery): Promise<Result<AccountsView>>;
-  listCampaigns(query: ListQuery): Promise<Result<CampaignsView>>;
-  listCalls(query: CallQuery): Promise<Result<CallsView>>;
-  getCall(input: { campaignId: string; contactId: string }): Promise<Result<CallDetailsView>>;
-  summarizeCalls(input: { campaignId: string; timeZone: string }): Promise<Result<CallsSummaryView>>;
-  /** For the campaigns that `listCampaigns` returns for the same query. */
-  summarizeAllCalls(query: ListQuery & { timeZone: string }): Promise<Result<AllCallsSummaryView>>;
-  listDirectory(query: DirectoryQuery): Promise<Result<DirectoryPage>>;
-  createEntry(input: NewEntry): Promise<Result<DirectoryEntry>>;
-  renameEntry(input: { kind: DirectoryKind; id: string; name: string }): Promise<Result<DirectoryEntry>>;
-  listUsers(query: ListQuery): Promise<Result<UsersView>>;
-  /** Protects the window like `createApiKey`, for the one-time password. */
-  createUser(input: NewUser): Promise<Result<{ user: UserView; password: string }>>;
-  /** Ends the user's sessions. Protects the window like `createApiKey`, for the new one-time password. */
-  resetPassword(id: string): Promise<Result<ResetPasswordView>>;
-  previewDeletion(id: string): Promise<Result<DeletionView>>;
-  changeUser(input: UserChange): Promise<Result<ChangedUserView>>;
-  deleteUser(input: Deletion): Promise<Result<null>>;
-  listActivity(query: ActivityFilter & { cursor: string | null }): Promise<Result<ActivityView>>;
-  /** The users and actions that can be filtered by. */
-  listActivityFacets(): Promise<Result<ActivityFacetsView>>;
-  /** Records an event for a list that was saved as a file. */
-  recordExport(input: RecordExport): Promise<Result<null>>;
   /**
    * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still
    * there.
@@ -179,37 +115,9 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   forgetServer: 'forgetServer',
   signIn: 'signIn',
   signOut: 'signOut',
-  changePassword: 'changePassword',
-  selectTenancy: 'selectTenancy',
-  setUp: 'setUp',
-  searchTenancies: 'searchTenancies',
-  listApiKeys: 'listApiKeys',
-  listOlderApiKeys: 'listOlderApiKeys',
-  createApiKey: 'createApiKey',
+  request: 'request',
   dismissSecret: 'dismissSecret',
-  previewRevocation: 'previewRevocation',
-  revokeApiKey: 'revokeApiKey',
-  getApiKey: 'getApiKey',
-  revokeApiKeys: 'revokeApiKeys',
   identifyApiKey: 'identifyApiKey',
-  listAccounts: 'listAccounts',
-  listCampaigns: 'listCampaigns',
-  listCalls: 'listCalls',
-  getCall: 'getCall',
-  summarizeCalls: 'summarizeCalls',
-  summarizeAllCalls: 'summarizeAllCalls',
-  listDirectory: 'listDirectory',
-  createEntry: 'createEntry',
-  renameEntry: 'renameEntry',
-  listUsers: 'listUsers',
-  createUser: 'createUser',
-  resetPassword: 'resetPassword',
-  previewDeletion: 'previewDeletion',
-  changeUser: 'changeUser',
-  deleteUser: 'deleteUser',
-  listActivity: 'listActivity',
-  listActivityFacets: 'listActivityFacets',
-  recordExport: 'recordExport',
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',

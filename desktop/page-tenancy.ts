@@ -1,6 +1,6 @@
 import { sessionSchema, tenancyHeader } from '#contract/console.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import type { CoreRequest, Send } from './core-channels.ts';
+import type { CoreRequest, Send } from './core-requests.ts';
 import type { Result } from './ipc.ts';
 
 type Headers = Readonly<Record<string, string>>;

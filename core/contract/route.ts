@@ -22,7 +22,11 @@ type RouteOptions = {
 /** @property path a `:name` segment is a parameter */
 export type Route = Omit<RouteOptions, 'status'> & { method: Method; path: string; status: number };
 
-export function route<const Path extends string, const Options extends RouteOptions>(method: Method, path: Path, options: Options) {
+export function route<const Path extends string, const Options extends RouteOptions>(
+  method: Method,
+  path: Path,
+  options: Options & { secret?: keyof AnswerOf<Options> },
+) {
   return { ...options, method, path, status: options.status ?? (options.answer === undefined ? 204 : 200) };
 }
 
@@ -39,6 +43,10 @@ export type QueryOf<Given> = Given extends { query: infer Schema extends z.ZodTy
 export type BodyOf<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 /** The response of a route; undefined if it isn't JSON. */
 export type AnswerOf<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+
+export function parameterNames(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+}
 
 /** Fills in a path's parameters, percent-encoded: `pathTo(routes.showApiKey, { id })`. */
 export function pathTo<Path extends string>({ path }: { path: Path }, parameters: PathParameters<{ path: Path }>): string {

@@ -1,73 +1,48 @@
 import { z } from 'zod';
-import { callStates } from '#contract/calls/states.ts';
-import { recordExportSchema, tenancyKindSchema, userTypeSchema } from '#contract/console.ts';
-import { expirationSchema } from '#contract/expiry.ts';
+import { parameterNames, type Route } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes/console.ts';
 import { identifierSchema } from '#contract/text/text.ts';
-import { type Channels, commands } from '../ipc.ts';
+import { requestNames, toFields } from '../core-requests.ts';
+import { type Channels, commands, type RequestInput, type RequestName } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
-const listQuery = { search: text, cursor: identifierSchema.nullable() };
-const directoryKind = z.enum(['partner', 'account', 'campaign']);
-const days = { from: text, to: text, timeZone: text };
-const deletion = z.strictObject({ id: identifierSchema, cancelQueuedCalls: z.boolean() });
 
-type ChannelSchemas = { readonly [Name in keyof Channels]: z.ZodType<Parameters<Channels[Name]>[0]> };
+/** The input of the channel `request`. */
+export type Request = { name: RequestName; input: RequestInput<RequestName> };
 
-/**
- * The input that the renderer can send on each channel. Form fields are only checked to be text: the core validates them, and the form
- * shows its messages.
- */
-export const channelSchemas: ChannelSchemas = {
+/** Issues that the core reports itself, so that the form shows its messages. */
+const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
+
+/** Whether an input has exactly the parameters and fields of the route, with the right types. */
+function fits(route: Route, input: Readonly<Record<string, unknown>>): boolean {
+  const { error } = (route.query ?? route.body ?? z.strictObject({})).safeParse(toFields(route, input));
+  const isWhole = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
+  return isWhole && (error?.issues ?? []).every(({ code }) => leftToCore.includes(code));
+}
+
+const boundedField: z.ZodType = z.lazy(() =>
+  z.union([text, z.number(), z.boolean(), z.null(), z.undefined(), boundedFields, z.array(boundedField).max(1_000)]),
+);
+const boundedFields = z.record(text, boundedField);
+
+const request = z
+  .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
+  .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
+
+type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z.ZodType<Parameters<Channels[Name]>[0]> };
+
+/** The input that the renderer can send on each channel. */
+export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = {
   getStartupState: nothing,
   listServers: nothing,
   selectServer: text,
   forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   signOut: nothing,
-  changePassword: z.strictObject({ currentPassword: text.optional(), newPassword: text }),
-  selectTenancy: z.union([z.strictObject({ kind: tenancyKindSchema, id: identifierSchema }), z.strictObject({ kind: z.null() })]),
-  setUp: z.strictObject({ partner: text, account: text, campaign: text }),
-  searchTenancies: text,
-  listApiKeys: nothing,
-  listOlderApiKeys: identifierSchema,
-  createApiKey: z.strictObject({ name: text, expiration: expirationSchema, timeZone: text }),
+  request,
   dismissSecret: nothing,
-  previewRevocation: identifierSchema,
-  revokeApiKey: deletion,
-  getApiKey: z.strictObject({ id: identifierSchema, timeZone: text }),
-  revokeApiKeys: z.strictObject({ ids: z.array(identifierSchema).max(1_000), cancelQueuedCalls: z.boolean() }),
   identifyApiKey: text,
-  listAccounts: z.strictObject(listQuery),
-  listCampaigns: z.strictObject(listQuery),
-  listCalls: z.strictObject({
-    campaignId: identifierSchema,
-    ...days,
-    state: z.enum(callStates).nullable(),
-    apiKey: text,
-    search: text,
-    cursor: identifierSchema.nullable(),
-  }),
-  getCall: z.strictObject({ campaignId: identifierSchema, contactId: identifierSchema }),
-  summarizeCalls: z.strictObject({ campaignId: identifierSchema, timeZone: text }),
-  summarizeAllCalls: z.strictObject({ ...listQuery, timeZone: text }),
-  listDirectory: z.strictObject({ ...listQuery, kind: directoryKind, parentId: identifierSchema.nullable() }),
-  createEntry: z.strictObject({ kind: directoryKind, name: text, parentId: text }),
-  renameEntry: z.strictObject({ kind: directoryKind, id: identifierSchema, name: text }),
-  listUsers: z.strictObject(listQuery),
-  createUser: z.strictObject({ email: text, name: text, userType: userTypeSchema, accountId: identifierSchema.optional() }),
-  resetPassword: identifierSchema,
-  previewDeletion: identifierSchema,
-  changeUser: z.strictObject({
-    id: identifierSchema,
-    name: text.optional(),
-    disabled: z.boolean().optional(),
-    accountId: identifierSchema.nullable().optional(),
-  }),
-  deleteUser: deletion,
-  listActivity: z.strictObject({ ...days, actor: text, action: text, cursor: identifierSchema.nullable() }),
-  listActivityFacets: nothing,
-  recordExport: recordExportSchema,
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { failed } from '../core-answers.ts';
-import { coreChannels, refused, requests, signInAt } from '../core-channels.ts';
+import { coreRequest, refused, requestChannels, signInAt } from '../core-requests.ts';
 import type { Channels, Command, Result } from '../ipc.ts';
 import { readTypedAddress } from '../server-address.ts';
 import type { SecretClipboard } from './clipboard.ts';
@@ -25,7 +25,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   /** Ends a session on the server after it was forgotten here, so that someone can already sign in again. */
   async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
     if (!client) return failed({ kind: 'session-ended' });
-    const answer = await client.send(requests.signOut());
+    const answer = await client.send(coreRequest('signOut', {}));
     await client.close();
     return answer;
   }
@@ -40,14 +40,14 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   };
 
   return {
-    ...coreChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
+    ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
       const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
       const { address, email } = servers.current;
       const remembered = { server: address, email };
       if (!servers.client) return { remembered, persistence, session: null };
-      const session = await servers.send(requests.getSession());
+      const session = await servers.send(coreRequest('showSession', {}));
       if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
       return { remembered, persistence, session };
     },

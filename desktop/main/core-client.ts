@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
 import { failed, readAnswer } from '../core-answers.ts';
-import type { Send } from '../core-channels.ts';
+import type { Send } from '../core-requests.ts';
 import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';

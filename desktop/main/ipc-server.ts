@@ -1,7 +1,7 @@
 import { ipcMain, type WebContents } from 'electron';
 import { type Channels, channelNames } from '../ipc.ts';
 import { appOrigin } from './app-protocol.ts';
-import { channelSchemas } from './channel-schemas.ts';
+import { channelSchemas, type Request } from './channel-schemas.ts';
 
 type Handler = (input: unknown) => Promise<unknown>;
 
@@ -11,8 +11,9 @@ type Handler = (input: unknown) => Promise<unknown>;
  * @param page only its top frame is allowed to call
  */
 export function serveChannels(channels: Channels, page: WebContents): void {
+  const handlers = { ...channels, request: ({ name, input }: Request) => channels.request(name, input) };
   for (const name of Object.values(channelNames)) {
-    const handler = channels[name] as Handler;
+    const handler = handlers[name] as Handler;
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
       const parsed = channelSchemas[name].safeParse(input);

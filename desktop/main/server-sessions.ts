@@ -1,5 +1,5 @@
 import { failed } from '../core-answers.ts';
-import type { Send } from '../core-channels.ts';
+import type { Send } from '../core-requests.ts';
 import type { RememberedServer } from '../ipc.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';

@@ -6,6 +6,9 @@ const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(chan
 
 const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));
 
+/** Main gets both as one input. */
+const request = (name: unknown, input: unknown) => ipcRenderer.invoke(channelNames.request, { name, input });
+
 const onCommand: Bridge['onCommand'] = (listener) => {
   const deliver = (_event: unknown, command: Command) => listener(command);
   ipcRenderer.on(commandChannel, deliver);
@@ -16,4 +19,4 @@ const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsS
 /** The app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 
-contextBridge.exposeInMainWorld('callkey', { ...functions, capabilities, onCommand, onSessionChange });
+contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onSessionChange });

@@ -1,6 +1,6 @@
 import { failed, readAnswer } from '../core-answers.ts';
-import { coreChannels, requests, type Send, signInAt } from '../core-channels.ts';
-import type { Bridge, Command, Result } from '../ipc.ts';
+import { coreRequest, requestChannels, type Send, signInAt } from '../core-requests.ts';
+import type { Bridge, Command, RequestName, Result } from '../ipc.ts';
 import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 
@@ -38,6 +38,9 @@ async function sha256(text: string): Promise<string | null> {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
+/** The other tabs show the same session. */
+const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy'];
+
 /** Implements the channels in the page itself. */
 export function webBridge(): Bridge {
   /** All tabs share one cookie, so each must learn when another changes the session. */
@@ -63,7 +66,7 @@ export function webBridge(): Bridge {
   /** A change replaces the screen, which would lose a visible secret, so it waits. */
   async function followOtherTab(): Promise<void> {
     isChangeWaiting = showsSecret;
-    if (!isChangeWaiting) onChange(await send(requests.getSession()));
+    if (!isChangeWaiting) onChange(await send(coreRequest('showSession', {})));
   }
   tabs.onmessage = () => void followOtherTab();
 
@@ -73,13 +76,13 @@ export function webBridge(): Bridge {
     return result;
   }
 
-  const channels = coreChannels({ send, guard, sha256 });
+  const channels = requestChannels({ send, guard, sha256 });
   return {
     ...channels,
     capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, isPrivate: isSecureContext },
 
     async getStartupState() {
-      const answer = await send(requests.getSession());
+      const answer = await send(coreRequest('showSession', {}));
       const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
       return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer };
     },
@@ -87,9 +90,11 @@ export function webBridge(): Bridge {
     selectServer: async () => undefined,
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
-    signOut: () => tellOtherTabs(send(requests.signOut())),
-    setUp: (names) => tellOtherTabs(channels.setUp(names)),
-    selectTenancy: (choice) => tellOtherTabs(channels.selectTenancy(choice)),
+    signOut: () => tellOtherTabs(send(coreRequest('signOut', {}))),
+    request(name, input) {
+      const result = channels.request(name, input);
+      return changingSession.includes(name) ? tellOtherTabs(result) : result;
+    },
 
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { channelNames } from '../../desktop/ipc.ts';
+import { requestNames } from '../../desktop/core-requests.ts';
+import { channelNames, type Result } from '../../desktop/ipc.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 
 type Anything = Record<string, (input?: unknown) => Promise<unknown>>;
@@ -14,50 +15,22 @@ describeDesktop('the bridge to the page', () => {
   it('has exactly these functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
       'capabilities',
-      'changePassword',
-      'changeUser',
       'closeWindow',
       'copySecret',
       'copyText',
-      'createApiKey',
-      'createEntry',
-      'createUser',
-      'deleteUser',
       'dismissSecret',
       'forgetServer',
-      'getApiKey',
-      'getCall',
       'getStartupState',
       'identifyApiKey',
-      'listAccounts',
-      'listActivity',
-      'listActivityFacets',
-      'listApiKeys',
-      'listCalls',
-      'listCampaigns',
-      'listDirectory',
-      'listOlderApiKeys',
       'listServers',
-      'listUsers',
       'offerCommands',
       'onCommand',
       'onSessionChange',
-      'previewDeletion',
-      'previewRevocation',
-      'recordExport',
-      'renameEntry',
-      'resetPassword',
-      'revokeApiKey',
-      'revokeApiKeys',
+      'request',
       'saveFile',
-      'searchTenancies',
       'selectServer',
-      'selectTenancy',
-      'setUp',
       'signIn',
       'signOut',
-      'summarizeAllCalls',
-      'summarizeCalls',
     ]);
   });
 
@@ -127,9 +100,77 @@ describeDesktop('the bridge to the page', () => {
 
     it('ignores extra arguments', async () => {
       const answer = await running.page.evaluate(() =>
-        (window.callkey.listApiKeys as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
+        (window.callkey.listServers as (...inputs: unknown[]) => Promise<unknown>)(undefined, 'more'),
       );
-      expect(answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
+      expect(answer).to.deep.equal([]);
+    });
+  });
+
+  describe('a request to the core', () => {
+    const secret = 'svc_sk_live_canary';
+    const refusal = "Error invoking remote method 'request': Error: Invalid input for request.";
+    /** What each of these requests comes to in the page: an error's message, or the kind of its failure. */
+    const outcomesOf = (requests: readonly (readonly [name: string, input: unknown])[]) =>
+      running.page.evaluate(
+        (given) =>
+          Promise.all(
+            given.map(([name, input]) =>
+              (window.callkey.request as (name: string, input: unknown) => Promise<Result<unknown>>)(name, input).then(
+                (result) => (result.ok ? 'done' : result.failure.kind),
+                (error: Error) => error.message,
+              ),
+            ),
+          ),
+        requests,
+      );
+
+    it('goes only to the routes of a session that return no file', async () => {
+      const others = ['signIn', 'signOut', 'exportCalls', 'exportActivity', 'placeCall', 'reportOutcome', 'toString', '__proto__', ''];
+      expect(await outcomesOf(others.map((name) => [name, {}]))).to.deep.equal(others.map(() => refusal));
+    });
+
+    it('has the parameters and fields of its route, of their types, or is refused without repeating them', async () => {
+      const wrong = [
+        undefined,
+        null,
+        42,
+        [],
+        'text',
+        { unexpected: secret },
+        { id: 1, cancelQueuedCalls: true },
+        { id: secret, unexpected: {} },
+      ];
+      const requests = requestNames.flatMap((name) => wrong.map((input) => [name, input] as const));
+      expect(requests.length).to.be.greaterThan(200);
+      expect(new Set(await outcomesOf(requests))).to.deep.equal(new Set([refusal]));
+      expect(running.output()).not.to.include(secret);
+    });
+
+    it('is refused with a path parameter that can’t be an ID, a field of another type, or text of more than 10,000 characters', async () => {
+      const key = { name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' };
+      const requests = [
+        ['showApiKey', { id: '../session', timeZone: 'UTC' }],
+        ['showApiKey', { id: '', timeZone: 'UTC' }],
+        ['createApiKey', { ...key, expiration: { kind: 'years', years: 6 } }],
+        ['createApiKey', { ...key, expiration: { kind: 'none', more: 1 } }],
+        ['createApiKey', { ...key, name: 'x'.repeat(10_001) }],
+        ['createUser', { email: 'a', name: 'a', userType: 'operator' }],
+        ['selectTenancy', { kind: 'campaign', id: 'some' }],
+        ['listUsers', { search: 'x'.repeat(10_001) }],
+        ['listUsers', { search: { more: 1 } }],
+        ['revokeApiKeys', { ids: [1] }],
+      ] as const;
+      expect(await outcomesOf(requests)).to.deep.equal(requests.map(() => refusal));
+    });
+
+    it('goes to the core if only its content is wrong, since the form shows what the core says', async () => {
+      const requests = [
+        ['createApiKey', { name: '', expiration: { kind: 'custom', date: '' }, timeZone: '' }],
+        ['setUp', { partner: '', account: '', campaign: '' }],
+        ['createAccount', { name: '', partnerId: '' }],
+        ['listCalls', { id: 'some', from: '', to: 'x', timeZone: '', state: null, apiKey: '', search: 'x'.repeat(9_999), cursor: null }],
+      ] as const;
+      expect(await outcomesOf(requests)).to.deep.equal(requests.map(() => 'session-ended'));
     });
   });
 

@@ -57,7 +57,7 @@ describeDesktop('secrets', () => {
     const more = await running.page.evaluate(async () => [
       document.cookie,
       await window.callkey.getStartupState(),
-      await window.callkey.listApiKeys(),
+      await window.callkey.request('listApiKeys', {}),
       { ...localStorage, ...sessionStorage },
       await indexedDB.databases(),
     ]);
@@ -106,7 +106,7 @@ describeDesktop('secrets', () => {
         const heard: string[] = [];
         Object.assign(window, { heard });
         window.callkey.onCommand((command) => heard.push(command));
-        return window.callkey.createApiKey({ name: 'Shows', expiration: { kind: 'none' }, timeZone: 'UTC' });
+        return window.callkey.request('createApiKey', { name: 'Shows', expiration: { kind: 'none' }, timeZone: 'UTC' });
       });
       if (!created.ok) throw new Error(JSON.stringify(created.failure));
       return created.value.keyValue;
@@ -246,7 +246,7 @@ describeDesktop('secrets', () => {
       const { userData } = running;
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
       await signIn(running, network.url, true);
-      await running.page.evaluate(() => window.callkey.listApiKeys());
+      await running.page.evaluate(() => window.callkey.request('listApiKeys', {}));
       await running.close();
       const cookie = network.seen.at(-1)?.headers.cookie ?? '';
       for (const pair of cookie.split('; ')) {
@@ -289,7 +289,7 @@ describeDesktop('secrets', () => {
         [network.url, true],
       ]);
       await running.page.evaluate((address) => window.callkey.selectServer(address), network.url);
-      expect((await running.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
+      expect((await running.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
       for (const other of others) await other.close();
     });
   });

@@ -95,7 +95,7 @@ describeDesktop("the console's session", () => {
     await signIn();
     held.resolve();
     expect((await signedOut).ok).to.equal(true);
-    expect((await harness.page.evaluate(() => window.callkey.listApiKeys())).ok).to.equal(true);
+    expect((await harness.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
   });
 
   it("says that the core is unreachable, and continues automatically when it's back", async () => {
@@ -216,7 +216,7 @@ describeDesktop("the console's session", () => {
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
     // A later request gets its response after it.
-    await harness.page.evaluate('callkey.listActivityFacets()');
+    await harness.page.evaluate(`callkey.request('listActivityFacets', {})`);
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });
 

@@ -213,7 +213,7 @@ describeDesktop('the window', () => {
     const protection = () => running.app.evaluate(() => (globalThis as unknown as { protection: boolean[] }).protection);
     /** Tries to create a key, which fails because no one is signed in. */
     const create = () =>
-      running.page.evaluate(() => window.callkey.createApiKey({ name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
+      running.page.evaluate(() => window.callkey.request('createApiKey', { name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' }));
 
     it("protects the window from screen capture from before the value arrives until it's gone", async () => {
       await create();

@@ -13,7 +13,10 @@ export const folders: readonly Folder[] = [
     name: 'core/contract',
     // Not the routes: their text is compared with core/openapi.json as a whole.
     sources: named('core/contract', '**/*').filter((file) => !file.startsWith('core/contract/routes/')),
-    tests: tests('contract', 'openapi refusals validate signature key-value server-address problems text calls phone expiry tls-checks'),
+    tests: tests(
+      'contract',
+      'openapi routes refusals validate signature key-value server-address problems text calls phone expiry tls-checks',
+    ),
   },
   { name: 'core/domain', sources: named('core/domain', '**/*'), tests: tests('domain') },
   // Not dialer.test.ts: a core a test.

@@ -1,4 +1,4 @@
-import type { AnswerOf, BodyOf, PathParameters, QueryOf, Route } from '#contract/route.ts';
+import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import type { Actor, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
@@ -35,7 +35,7 @@ export async function readRequest<Name extends SessionRoute>(ctx: Context, deps:
   const read = {
     query: query && readQuery(ctx, query),
     body: body && (await readBodyInSession(ctx, deps, body)),
-    params: Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => [parameter, idOf(ctx, parameter)])),
+    params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, idOf(ctx, parameter)])),
   };
   // The session may have changed while the body was arriving.
   return { ...read, ctx, deps, ports: deps.ports, viewer: viewerOf(ctx), actor: actorOf(deps, ctx) } as Request<Name>;

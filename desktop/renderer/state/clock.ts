@@ -17,6 +17,11 @@ export function readClock(): void {
   ownZone.value = readZone();
 }
 
+/** A range of days in the user's time zone. Has the zone only with a date, because earlier cores don't accept it alone. */
+export function daysOf(from: string, to: string) {
+  return { from, to, timeZone: from === '' && to === '' ? '' : ownZone.value };
+}
+
 const minuteMs = 60_000;
 
 function tick(): void {

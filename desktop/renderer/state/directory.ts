@@ -1,6 +1,12 @@
+import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView, Named } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
-import type { DirectoryEntry, DirectoryKind, DirectoryPage } from '../../ipc.ts';
+import type { Result } from '../../ipc.ts';
 import type { Pages } from './pages.ts';
+
+export type DirectoryKind = 'partner' | 'account' | 'campaign';
+/** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
+export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
+type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
 
 /** The user's settings in the directory. @property parent the partner or account whose accounts or campaigns are shown; null for all */
 export type DirectoryView = { kind: DirectoryKind; parent: DirectoryEntry | null; search: string };
@@ -18,9 +24,66 @@ export const childKinds: Readonly<Record<DirectoryKind, DirectoryKind | null>> =
   campaign: null,
 };
 
+function partnerEntry({ id, name, accounts }: DirectoryPartnersView['partners'][number]): DirectoryEntry {
+  return { kind: 'partner', id, name, partner: null, account: null, count: accounts };
+}
+
+function accountEntry({ id, name, partner, campaigns }: DirectoryAccountsView['accounts'][number]): DirectoryEntry {
+  return { kind: 'account', id, name, partner, account: null, count: campaigns };
+}
+
+function campaignEntry({ id, name, partner, account }: DirectoryCampaignsView['campaigns'][number]): DirectoryEntry {
+  return { kind: 'campaign', id, name, partner, account, count: null };
+}
+
+async function mapped<Value, Mapped>(result: Promise<Result<Value>>, map: (value: Value) => Mapped): Promise<Result<Mapped>> {
+  const settled = await result;
+  return settled.ok ? { ok: true, value: map(settled.value) } : settled;
+}
+
+type Requests = {
+  /** @param parentId the partner whose accounts are listed, or the account whose campaigns are listed; null for all */
+  list(parentId: string | null, page: { search: string; cursor: string | null }): Promise<Result<DirectoryPage>>;
+  /** @param parentId its partner or account; empty for a partner */
+  create(name: string, parentId: string): Promise<Result<DirectoryEntry>>;
+  rename(id: string, name: string): Promise<Result<DirectoryEntry>>;
+};
+
+export const requests: Readonly<Record<DirectoryKind, Requests>> = {
+  partner: {
+    list: (_, page) =>
+      mapped(window.callkey.request('listDirectoryPartners', page), ({ partners, nextCursor }) => ({
+        entries: partners.map(partnerEntry),
+        nextCursor,
+      })),
+    create: (name) => mapped(window.callkey.request('createPartner', { name }), ({ partner }) => partnerEntry(partner)),
+    rename: (id, name) => mapped(window.callkey.request('renamePartner', { id, name }), ({ partner }) => partnerEntry(partner)),
+  },
+  account: {
+    list: (partner, page) =>
+      mapped(window.callkey.request('listDirectoryAccounts', { partner, ...page }), ({ accounts, nextCursor }) => ({
+        entries: accounts.map(accountEntry),
+        nextCursor,
+      })),
+    create: (name, partnerId) =>
+      mapped(window.callkey.request('createAccount', { name, partnerId }), ({ account }) => accountEntry(account)),
+    rename: (id, name) => mapped(window.callkey.request('renameAccount', { id, name }), ({ account }) => accountEntry(account)),
+  },
+  campaign: {
+    list: (account, page) =>
+      mapped(window.callkey.request('listDirectoryCampaigns', { account, ...page }), ({ campaigns, nextCursor }) => ({
+        entries: campaigns.map(campaignEntry),
+        nextCursor,
+      })),
+    create: (name, accountId) =>
+      mapped(window.callkey.request('createCampaign', { name, accountId }), ({ campaign }) => campaignEntry(campaign)),
+    rename: (id, name) => mapped(window.callkey.request('renameCampaign', { id, name }), ({ campaign }) => campaignEntry(campaign)),
+  },
+};
+
 export function directoryPages({ kind, parent }: DirectoryView, search: string): Pages<DirectoryPage> {
   return {
-    load: (cursor) => window.callkey.listDirectory({ kind, parentId: parent?.id ?? null, search, cursor }),
+    load: (cursor) => requests[kind].list(parent?.id ?? null, { search, cursor }),
     join: (view, next) => ({ entries: [...view.entries, ...next.entries], nextCursor: next.nextCursor }),
     count: ({ entries }) => entries.length,
     empty: { entries: [], nextCursor: null },

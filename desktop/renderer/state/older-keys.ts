@@ -4,7 +4,7 @@ import type { Result } from '../../ipc.ts';
 /** The newest keys, and as many older ones as were listed before. */
 export async function reloadKeys(before: ApiKeysView | null): Promise<Result<ApiKeysView>> {
   const count = before?.apiKeys.length ?? 0;
-  let result = await window.callkey.listApiKeys();
+  let result = await window.callkey.request('listApiKeys', {});
   while (result.ok && result.value.apiKeys.length < Math.min(count, result.value.total)) {
     const { length } = result.value.apiKeys;
     result = await withOlderKeys(result.value);
@@ -17,7 +17,7 @@ export async function reloadKeys(before: ApiKeysView | null): Promise<Result<Api
 export async function withOlderKeys(listed: ApiKeysView): Promise<Result<ApiKeysView>> {
   const last = listed.apiKeys.at(-1);
   if (!last) return { ok: true, value: listed };
-  const older = await window.callkey.listOlderApiKeys(last.id);
+  const older = await window.callkey.request('listApiKeys', { olderThan: last.id });
   if (older.ok) return { ok: true, value: { ...older.value, apiKeys: [...listed.apiKeys, ...older.value.apiKeys] } };
   // The last one was revoked in the meantime, so this continues after the one before it.
   const isGone = older.failure.kind === 'refused' && older.failure.code === 'not-found';

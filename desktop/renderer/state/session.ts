@@ -121,7 +121,7 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
   if (!before?.tenancy) setSession(result.value);
   else {
     const { kind, id } = before.tenancy;
-    const selected = await handleSessionFailure(window.callkey.selectTenancy({ kind, id }));
+    const selected = await handleSessionFailure(window.callkey.request('selectTenancy', { kind, id }));
     // Another tenancy would replace the screen, and the user's input would be lost.
     if (!selected.ok) return selected;
     setSession(selected.value);

@@ -19,7 +19,7 @@ const startup = (session: StartupState['session']): StartupState => ({
 });
 
 /** Replaces the preload script. */
-function bridge(functions: Partial<Bridge>): void {
+function bridge(functions: Partial<Record<keyof Bridge, unknown>>): void {
   Object.assign(globalThis, { window: { callkey: functions } });
 }
 
@@ -32,7 +32,7 @@ describe("the page's session", () => {
 
   it('selects the same tenancy when the user signs in again', async () => {
     state.setSession(view({ tenancy }));
-    bridge({ signIn: async () => done(view()), selectTenancy: async () => done(view({ tenancy })) });
+    bridge({ signIn: async () => done(view()), request: async () => done(view({ tenancy })) });
     expect((await state.signInAgain('secret')).ok).to.equal(true);
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
@@ -40,7 +40,7 @@ describe("the page's session", () => {
   it("stays ended if the tenancy can't be selected again, since another one would replace the screen", async () => {
     state.setSession(view({ tenancy }));
     state.sessionHasEnded.value = true;
-    bridge({ signIn: async () => done(view()), selectTenancy: async () => failed(unreachable) });
+    bridge({ signIn: async () => done(view()), request: async () => failed(unreachable) });
     expect(await state.signInAgain('secret')).to.deep.equal(failed(unreachable));
     expect(state.sessionHasEnded.value).to.equal(true);
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { signInAt } from '../../../desktop/core-channels.ts';
+import { signInAt } from '../../../desktop/core-requests.ts';
 import type { Failure } from '../../../desktop/ipc.ts';
 
 const busy = (retryAfterSeconds: number | null): Failure => ({

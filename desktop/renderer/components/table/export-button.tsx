@@ -24,6 +24,6 @@ export async function saveRows(name: RecordExport['list'], head: readonly string
   const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, rows) }).catch(() => null);
   if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
   if (!isSaved) return;
-  const recorded = await window.callkey.recordExport({ list: name, rows: rows.length });
+  const recorded = await window.callkey.request('recordExport', { list: name, rows: rows.length });
   announce(`Saved ${pluralize(rows.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
 }

@@ -1,5 +1,5 @@
 import type { ActivityView } from '#contract/console.ts';
-import type { ActivityFilter, Result } from '../../../ipc.ts';
+import type { RequestInput, Result } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
@@ -10,7 +10,7 @@ import { MoreButton } from '../../components/table/more-button.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Moment } from '../../components/time.tsx';
 import { useView } from '../../components/use-view.ts';
-import { ownZone } from '../../state/clock.ts';
+import { daysOf } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
@@ -46,13 +46,15 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
 ];
 
+type ActivityFilter = Omit<RequestInput<'listActivity'>, 'cursor'>;
+
 const everything = { actor: '', action: '', from: '', to: '' };
 
 /** The audit events in the viewer's scope. The core filters them, because the list has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
   const [chosen, change] = useView('activity', everything);
-  const filter = { ...chosen, timeZone: ownZone.value };
+  const filter = { ...chosen, ...daysOf(chosen.from, chosen.to) };
   const pages = activityPages(filter);
   const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));
   const view = resource.state.value.value;
@@ -108,12 +110,12 @@ function NoActivity({ onReset }: { onReset: (() => void) | null }) {
 }
 
 async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
-  const result = await window.callkey.listActivity({ ...filter, cursor: null });
+  const result = await window.callkey.request('listActivity', { ...filter, cursor: null });
   return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
 }
 
 async function loadRows(filter: ActivityFilter, viewerId: string, cursor: string | null) {
-  const result = await window.callkey.listActivity({ ...filter, cursor });
+  const result = await window.callkey.request('listActivity', { ...filter, cursor });
   if (!result.ok) return result;
   const { events, nextCursor } = result.value;
   return { ok: true as const, value: { rows: events.map((event) => eventCsvRow(event, viewerId)), nextCursor } };
@@ -124,7 +126,7 @@ type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (ch
 const facetsMs = 60_000;
 
 function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
-  const facets = useFreshResource('activity-facets', () => window.callkey.listActivityFacets(), facetsMs).state.value.value;
+  const facets = useFreshResource('activity-facets', () => window.callkey.request('listActivityFacets', {}), facetsMs).state.value.value;
   const people = facets?.actors.map(({ id, name }) => [id, id === viewerId ? 'You' : name] as const) ?? [];
   const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
@@ -165,7 +167,7 @@ function Choice({ label, all, value, options, onChange }: ChoiceProps) {
 
 function activityPages(filter: ActivityFilter): Pages<ActivityView> {
   return {
-    load: (cursor) => window.callkey.listActivity({ ...filter, cursor }),
+    load: (cursor) => window.callkey.request('listActivity', { ...filter, cursor }),
     join: (view, next) => ({ ...next, events: [...view.events, ...next.events] }),
     count: ({ events }) => events.length,
     empty: { events: [], nextCursor: null },

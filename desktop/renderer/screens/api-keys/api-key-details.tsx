@@ -26,7 +26,7 @@ type ApiKeyDetailsProps = {
 export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
-  const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.getApiKey({ id, timeZone: zone }));
+  const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.request('showApiKey', { id, timeZone: zone }));
   return (
     <Details
       title={name}

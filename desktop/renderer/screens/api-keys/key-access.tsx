@@ -4,7 +4,7 @@ import { ownZone } from '../../state/clock.ts';
 
 /** What a key has access to, on a line of its own. Empty until that is known. */
 export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
-  const resource = useResource(() => window.callkey.getApiKey({ id, timeZone: ownZone.peek() }), id);
+  const resource = useResource(() => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;
   return (
     view && (

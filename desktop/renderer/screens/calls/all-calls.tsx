@@ -78,8 +78,8 @@ function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
     async load(cursor) {
       const query = { search, cursor };
       const [campaigns, summary] = await Promise.all([
-        window.callkey.listCampaigns(query),
-        window.callkey.summarizeAllCalls({ ...query, timeZone }),
+        window.callkey.request('listCampaigns', query),
+        window.callkey.request('summarizeAllCalls', { ...query, timeZone }),
       ]);
       if (!campaigns.ok) return campaigns;
       return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;

@@ -15,7 +15,7 @@ type Fact = readonly [string, ComponentChildren];
 /** Everything that the console knows about a call. */
 export function CallDetails({ campaignId, call, onClose }: { campaignId: string; call: CallView; onClose: () => void }) {
   const { contact, contactId } = call;
-  const resource = useFreshResource(`call/${contactId}`, () => window.callkey.getCall({ campaignId, contactId }));
+  const resource = useFreshResource(`call/${contactId}`, () => window.callkey.request('showCall', { id: campaignId, contactId }));
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
       <Facts facts={buildFacts(call)} />

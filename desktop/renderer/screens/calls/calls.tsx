@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
+import type { RequestInput } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
@@ -13,7 +14,7 @@ import { focusRow } from '../../components/table/table-focus.ts';
 import { Time } from '../../components/time.tsx';
 import { typingMs } from '../../components/use-pages.ts';
 import { useView } from '../../components/use-view.ts';
-import { ownZone } from '../../state/clock.ts';
+import { daysOf, ownZone } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import { callStateLabels } from '../../state/format/labels.ts';
 import { chosenCampaign, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
@@ -33,7 +34,7 @@ const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', fr
 
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
 export function Calls({ title }: ScreenProps) {
-  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage), summaryMs);
+  const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
   const [settings, change] = useView('calls', initialSettings);
   useRetries(campaigns);
   const view = campaigns.state.value.value;
@@ -81,7 +82,7 @@ type CampaignOfIdProps = { title: string; id: string; show: (campaign: Campaign)
 
 /** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
 function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
-  const resource = useResource(() => window.callkey.listCampaigns({ search: id, cursor: null }));
+  const resource = useResource(() => window.callkey.request('listCampaigns', { search: id, cursor: null }));
   const view = resource.state.value.value;
   if (!view) {
     return (
@@ -109,7 +110,7 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   const campaignId = campaign.id;
   const { state, apiKey, from, to, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const query = { campaignId, state, apiKey, search, from, to, timeZone: ownZone.value };
+  const query = { id: campaignId, state, apiKey, search, ...daysOf(from, to) };
   const resource = useCalls(query, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const [openId, setOpenId] = useState<string | null>(null);
@@ -182,8 +183,8 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   );
 }
 
-async function loadRows(query: Parameters<typeof window.callkey.listCalls>[0]) {
-  const result = await window.callkey.listCalls(query);
+async function loadRows(query: RequestInput<'listCalls'>) {
+  const result = await window.callkey.request('listCalls', query);
   return result.ok
     ? { ok: true as const, value: { rows: result.value.calls.map(callCsvRow), nextCursor: result.value.nextCursor } }
     : result;
@@ -193,7 +194,7 @@ type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (ap
 
 /** The keys that the viewer can see, and the revoked ones among those that placed the calls shown. */
 function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
-  const keys = useFreshResource('keys-of-calls', () => window.callkey.listApiKeys(), summaryMs);
+  const keys = useFreshResource('keys-of-calls', () => window.callkey.request('listApiKeys', {}), summaryMs);
   const named = [...(keys.state.value.value?.apiKeys ?? []), ...calls.flatMap((call) => call.apiKey ?? [])];
   const options = new Map(named.map(({ id, name }) => [id, name]));
   return (
@@ -214,7 +215,7 @@ function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
 /** The chart above the list. The list doesn't wait for it. */
 function Outcomes({ campaignId, day, onChoose }: { campaignId: string; day: string; onChoose: (day: string) => void }) {
   const zone = ownZone.value;
-  const load = () => window.callkey.summarizeCalls({ campaignId, timeZone: zone });
+  const load = () => window.callkey.request('summarizeCalls', { id: campaignId, timeZone: zone });
   const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
   const view = summary.state.value.value;
   return (

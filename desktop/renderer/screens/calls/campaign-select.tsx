@@ -60,7 +60,7 @@ type CampaignDialogProps = { isChosen: boolean; onChoose: (id: string) => void; 
 function CampaignDialog({ isChosen, onChoose, onClose }: CampaignDialogProps) {
   const [search, setSearch] = useState('');
   const settled = useDebounced(search.trim(), typingMs);
-  const resource = useResource(() => window.callkey.listCampaigns({ search: settled, cursor: null }), settled);
+  const resource = useResource(() => window.callkey.request('listCampaigns', { search: settled, cursor: null }), settled);
   const { value, failure, isLoading } = resource.state.value;
   const isSearching = isLoading || settled !== search.trim();
   const options = useMemo(() => value?.campaigns.map(toOption) ?? null, [value]);

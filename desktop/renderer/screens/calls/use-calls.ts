@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { CallsView, CallView } from '#contract/console.ts';
-import type { CallFilter, Result } from '../../../ipc.ts';
+import type { RequestInput, Result } from '../../../ipc.ts';
 import { useResource } from '../../components/loadable.tsx';
 import type { Resource } from '../../state/resource.ts';
 
@@ -8,7 +8,7 @@ const pollMs = 2_000;
 const narrowMs = 10_000;
 const idleMs = 15_000;
 
-type CallsQuery = CallFilter & { campaignId: string };
+type CallsQuery = Omit<RequestInput<'listCalls'>, 'cursor'>;
 
 /** The newest matching calls, kept up to date while they're visible. */
 export function useCalls(query: CallsQuery, pages: number): Resource<CallsView> {
@@ -28,7 +28,7 @@ async function loadPages(query: CallsQuery, pages: number, isCurrent: () => bool
   let searchedBackTo: string | undefined;
   let totals: Pick<CallsView, 'total' | 'totalIsMore'> = {};
   for (let page = 0; page < pages; page++) {
-    const result: Result<CallsView> = await window.callkey.listCalls({ ...query, cursor });
+    const result: Result<CallsView> = await window.callkey.request('listCalls', { ...query, cursor });
     if (!result.ok) return result;
     calls.push(...result.value.calls);
     const { total, totalIsMore } = result.value;

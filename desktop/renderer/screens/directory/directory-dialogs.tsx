@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { Named, SessionView } from '#contract/console.ts';
-import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
@@ -8,7 +7,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { kindLabels } from '../../state/directory.ts';
+import { type DirectoryEntry, type DirectoryKind, kindLabels, requests } from '../../state/directory.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 
 type CreateEntryProps = {
@@ -35,7 +34,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void run(() => window.callkey.createEntry({ kind, name, parentId }), onCreated);
+          void run(() => requests[kind].create(name, parentId), onCreated);
         }}
       >
         <TextField
@@ -80,7 +79,7 @@ export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onC
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void run(() => window.callkey.renameEntry({ kind, id, name }), onRenamed);
+          void run(() => requests[kind].rename(id, name), onRenamed);
         }}
       >
         <TextField
@@ -119,7 +118,7 @@ function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<Named | null>(null);
   const settled = useDebounced(search.trim(), typingMs);
-  const resource = useResource(() => window.callkey.listDirectory({ kind, parentId: null, search: settled, cursor: null }), settled);
+  const resource = useResource(() => requests[kind].list(null, { search: settled, cursor: null }), settled);
   const { one, many } = kindLabels[kind];
   return (
     <Loadable resource={resource} what={many.toLowerCase()}>

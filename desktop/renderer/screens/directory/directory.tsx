@@ -1,6 +1,5 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
-import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
@@ -9,7 +8,14 @@ import { focusRow } from '../../components/table/table-focus.ts';
 import { usePages } from '../../components/use-pages.ts';
 import { useView } from '../../components/use-view.ts';
 import { announce } from '../../state/announcement.ts';
-import { type DirectoryView, directoryPages, entriesInView, kindLabels } from '../../state/directory.ts';
+import {
+  type DirectoryEntry,
+  type DirectoryKind,
+  type DirectoryView,
+  directoryPages,
+  entriesInView,
+  kindLabels,
+} from '../../state/directory.ts';
 import { pluralize } from '../../state/format/format.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import { CreateEntry, RenameEntry } from './directory-dialogs.tsx';

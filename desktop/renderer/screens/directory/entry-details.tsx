@@ -1,11 +1,10 @@
 import type { SessionView } from '#contract/console.ts';
-import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { announce } from '../../state/announcement.ts';
-import { childKinds, kindLabels } from '../../state/directory.ts';
+import { childKinds, type DirectoryEntry, type DirectoryKind, kindLabels } from '../../state/directory.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { chosenCampaign, showScreen } from '../../state/navigation.ts';
@@ -62,7 +61,7 @@ function OpenButton({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'sessi
   const tenancy = kind === 'campaign' ? { kind: 'account' as const, id: account?.id ?? '' } : { kind, id };
 
   async function open(): Promise<void> {
-    if (isStaff) await run(() => window.callkey.selectTenancy(tenancy), show);
+    if (isStaff) await run(() => window.callkey.request('selectTenancy', tenancy), show);
     else show(session);
   }
 

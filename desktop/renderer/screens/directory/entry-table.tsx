@@ -1,8 +1,7 @@
-import type { DirectoryEntry, DirectoryKind } from '../../../ipc.ts';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
-import { kindLabels } from '../../state/directory.ts';
+import { type DirectoryEntry, type DirectoryKind, kindLabels } from '../../state/directory.ts';
 import { formatNumber } from '../../state/format/format.ts';
 
 type EntryTableProps = {

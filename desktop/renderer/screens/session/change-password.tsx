@@ -47,7 +47,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   function submit(event: Event): void {
     event.preventDefault();
     void run(
-      () => window.callkey.changePassword({ newPassword, ...(isDue ? {} : { currentPassword }) }),
+      () => window.callkey.request('changePassword', { newPassword, ...(isDue ? {} : { currentPassword }) }),
       () => {
         onDone();
         passwordChanged();

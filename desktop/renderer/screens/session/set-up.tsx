@@ -22,9 +22,9 @@ export function SetUp({ onTaken }: SetUpProps) {
   function submit(event: Event): void {
     event.preventDefault();
     const create = async () => {
-      const result = await window.callkey.setUp(names);
+      const result = await window.callkey.request('setUp', names);
       if (!result.ok && result.failure.kind === 'refused' && result.failure.code === 'conflict') onTaken();
-      return result;
+      return result.ok ? window.callkey.request('showSession', {}) : result;
     };
     void run(create, setSession);
   }

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { SessionView, TenanciesView } from '#contract/console.ts';
-import type { Failure, TenancyChoice } from '../../../ipc.ts';
+import type { Failure, RequestInput } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { type Option, Picker } from '../../components/forms/picker.tsx';
@@ -20,8 +20,8 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
   const failure = selectFailure ?? searchFailure;
   const options = useMemo(() => matches?.map(toOption) ?? null, [matches]);
 
-  async function select(choice: TenancyChoice, name: string): Promise<void> {
-    const result = await handleSessionFailure(window.callkey.selectTenancy(choice));
+  async function select(choice: RequestInput<'selectTenancy'>, name: string): Promise<void> {
+    const result = await handleSessionFailure(window.callkey.request('selectTenancy', choice));
     if (!result.ok) return setFailure(result.failure);
     onClose();
     setSession(result.value);
@@ -86,7 +86,7 @@ function useTenancies(search: string): { matches: Match[] | null; failure: Failu
   useEffect(() => {
     let isCurrent = true;
     const timer = setTimeout(async () => {
-      const result = await handleSessionFailure(window.callkey.searchTenancies(search.trim()));
+      const result = await handleSessionFailure(window.callkey.request('searchTenancies', { search: search.trim() }));
       if (!isCurrent) return;
       setState({ search, matches: result.ok ? result.value.tenancies : null, failure: result.ok ? null : result.failure });
     }, typingMs);

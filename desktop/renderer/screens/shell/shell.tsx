@@ -120,9 +120,9 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
 
 /** Staff haven't selected anything yet. On a new server, they must create something to select first. */
 function NoTenancy({ title }: { title: string }) {
-  const first = useFreshResource('any-partner', () => window.callkey.listDirectory(anyPartner));
+  const first = useFreshResource('any-partner', () => window.callkey.request('listDirectoryPartners', {}));
   const { value } = first.state.value;
-  if (value) return value.entries.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
+  if (value) return value.partners.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
   return (
     <Page title={title}>
       <Loadable resource={first} what="accounts">
@@ -131,8 +131,6 @@ function NoTenancy({ title }: { title: string }) {
     </Page>
   );
 }
-
-const anyPartner = { kind: 'partner', parentId: null, search: '', cursor: null } as const;
 
 function ChooseTenancy({ title }: { title: string }) {
   return (

@@ -29,7 +29,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
         onSubmit={(event) => {
           event.preventDefault();
           void run(
-            () => window.callkey.changeUser(change),
+            () => window.callkey.request('changeUser', change),
             (view) => onChanged(view.user),
           );
         }}
@@ -97,7 +97,7 @@ export function DisableUser({ user, onChanged, onClose }: Omit<ChangeUserProps, 
         onCancel={close}
         onAct={() =>
           void run(
-            () => window.callkey.changeUser({ id: user.id, disabled: !isDisabled }),
+            () => window.callkey.request('changeUser', { id: user.id, disabled: !isDisabled }),
             (view) => onChanged(view.user),
           )
         }

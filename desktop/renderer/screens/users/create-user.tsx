@@ -31,7 +31,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
     event.preventDefault();
     const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }) };
     void run(
-      () => window.callkey.createUser(input),
+      () => window.callkey.request('createUser', input),
       ({ user, password }) => onCreated(user, password),
       () => void window.callkey.dismissSecret(),
     );
@@ -115,7 +115,7 @@ type AccountFieldProps = {
 export function AccountField({ isOnlyOne, userType, accountId, current = null, error, onChange }: AccountFieldProps) {
   const [search, setSearch] = useState('');
   const settled = useDebounced(search.trim(), typingMs);
-  const accounts = useResource(() => window.callkey.listAccounts({ search: settled, cursor: null }), settled);
+  const accounts = useResource(() => window.callkey.request('listAccounts', { search: settled, cursor: null }), settled);
   const [chosen, setChosen] = useState<Named | null>(current);
   const choose = (options: readonly Named[], id: string) => {
     setChosen(options.find((option) => option.id === id) ?? null);

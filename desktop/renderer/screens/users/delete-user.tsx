@@ -16,7 +16,7 @@ type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => vo
 
 /** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps) {
-  const preview = useResource(() => window.callkey.previewDeletion(user.id));
+  const preview = useResource(() => window.callkey.request('previewDeletion', { id: user.id }));
   return (
     <ConfirmDanger
       title={`Delete ${user.name}?`}
@@ -36,7 +36,9 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       }
       verb="Delete"
       verbing="Deleting…"
-      act={(cancelQueuedCalls) => window.callkey.deleteUser({ id: user.id, cancelQueuedCalls })}
+      act={(cancelQueuedCalls) =>
+        window.callkey.request('deleteUser', { id: user.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
+      }
       onDone={onDeleted}
       onGone={onGone}
       onClose={onClose}

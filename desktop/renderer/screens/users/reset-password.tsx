@@ -31,7 +31,7 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
         onCancel={close}
         onAct={() =>
           void run(
-            () => window.callkey.resetPassword(user.id),
+            () => window.callkey.request('resetPassword', { id: user.id }),
             ({ password }) => onReset(password),
             () => void window.callkey.dismissSecret(),
           )

@@ -30,7 +30,7 @@ type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
 function userPages(search: string): Pages<UsersView> {
   return {
-    load: (cursor) => window.callkey.listUsers({ search, cursor }),
+    load: (cursor) => window.callkey.request('listUsers', { search, cursor }),
     join: (view, next) => ({ users: [...view.users, ...next.users], nextCursor: next.nextCursor }),
     count: ({ users }) => users.length,
     empty: { users: [], nextCursor: null },

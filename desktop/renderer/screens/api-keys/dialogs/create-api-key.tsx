@@ -60,7 +60,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       return;
     }
     const { expiration } = resolved;
-    void run(() => window.callkey.createApiKey({ name, expiration, timeZone: draft.timeZone }), onCreated, onCreatedAfterClose);
+    void run(() => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone }), onCreated, onCreatedAfterClose);
   }
   const close = unlessBusy(onClose);
 

@@ -16,7 +16,7 @@ type RevokeApiKeyProps = {
 };
 
 export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKeyProps) {
-  const preview = useResource(() => window.callkey.previewRevocation(apiKey.id));
+  const preview = useResource(() => window.callkey.request('previewRevocation', { id: apiKey.id }));
   const { owner } = apiKey;
   return (
     <ConfirmDanger
@@ -52,7 +52,9 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
       queuedCallsOf={(view) => view.queuedCalls}
       verb="Revoke"
       verbing="Revoking…"
-      act={(cancelQueuedCalls) => window.callkey.revokeApiKey({ id: apiKey.id, cancelQueuedCalls })}
+      act={(cancelQueuedCalls) =>
+        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
+      }
       onDone={onRevoked}
       onGone={onGone}
       onClose={onClose}

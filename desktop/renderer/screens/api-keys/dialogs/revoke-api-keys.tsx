@@ -51,7 +51,9 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
         isBusy={isBusy}
         isReady={isReady}
         onCancel={close}
-        onAct={() => void run(() => window.callkey.revokeApiKeys({ ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked)}
+        onAct={() =>
+          void run(() => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked)
+        }
       />
     </Dialog>
   );

@@ -20,7 +20,7 @@ type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsa
 
 export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
-  const campaigns = useFreshResource('campaigns', () => window.callkey.listCampaigns(firstPage));
+  const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
   const [campaign] = campaigns.state.value.value?.campaigns ?? [];
   const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   const { expiresAt, expiryTimeZone } = apiKey;

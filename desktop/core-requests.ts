@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import type { SessionView } from '#contract/console.ts';
+import { isKeyValue } from '#contract/key-value.ts';
+import { parameterNames, pathTo, type Route } from '#contract/route.ts';
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import { failed } from './core-answers.ts';
+import type { Channels, RequestAnswer, RequestInput, RequestName, Result, SignIn } from './ipc.ts';
+
+/** @property schema validates the response and returns its value */
+export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
+export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
+
+/** Protects a secret while it's visible. */
+export type SecretGuard = {
+  /** A secret is about to be requested. */
+  begin(): void;
+  show(secret: string): void;
+  /** The secret is no longer visible, or never arrived. */
+  end(): Promise<void>;
+};
+
+type RequestDeps = {
+  send: Send;
+  guard: SecretGuard;
+  /** @returns null if the page can't hash */
+  sha256(text: string): Promise<string | null>;
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** For a response without a body, or whose body isn't needed. */
+const nothing = z.unknown().transform(() => null);
+
+/** The routes that the page can request. */
+export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { by, answer }]) =>
+  by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
+);
+
+/** The fields of a route's query or body: the input without the path's parameters, and without empty fields of a query. */
+export function toFields({ path, query }: Route, input: Fields): Fields {
+  const names = parameterNames(path);
+  const isField = ([name, value]: [string, unknown]) => !names.includes(name) && !(query && (value === null || value === ''));
+  return Object.fromEntries(Object.entries(input).filter(isField));
+}
+
+export function coreRequest<Name extends keyof ConsoleRoutes>(name: Name, input: RequestInput<Name>): CoreRequest<RequestAnswer<Name>>;
+export function coreRequest(name: keyof ConsoleRoutes, input: Fields): CoreRequest<unknown> {
+  const route: Route = consoleRoutes[name];
+  const { method, query, body, answer } = route;
+  const fields = toFields(route, input);
+  return {
+    method,
+    path: pathTo(route, input) + (query ? toQuery(fields) : ''),
+    schema: answer === undefined || answer === 'csv' ? nothing : answer,
+    ...(body && { body: fields }),
+  };
+}
+
+function toQuery(fields: Fields): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) for (const each of [value ?? []].flat()) query.append(name, String(each));
+  return query.size === 0 ? '' : `?${query}`;
+}
+
+/** In ms. During a rush, the core prefers clients that come back. */
+const signInPatience = 10_000;
+
+export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
+  const start = performance.now();
+  const attempt = () => send(coreRequest('signIn', { email, password }));
+  let answer = await attempt();
+  for (let wait = shortWaitIn(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = shortWaitIn(answer)) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    answer = await attempt();
+  }
+  const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
+  return isWrong ? refused('password', 'Incorrect email address or password.') : answer;
+}
+
+/** @returns the ms until the next attempt; 0 if the sign-in was processed, or the wait would be minutes */
+function shortWaitIn(answer: Result<unknown>): number {
+  if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
+  return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
+}
+
+/** The channels that send requests to the core, the same from the main process and from a browser. */
+export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Channels, 'request' | 'dismissSecret' | 'identifyApiKey'> {
+  return {
+    async request(name, input) {
+      const { secret }: Route = consoleRoutes[name];
+      if (secret !== undefined) guard.begin();
+      const result = await send(coreRequest(name, input));
+      if (secret === undefined) return result;
+      if (result.ok) guard.show(String(Object(result.value)[secret]));
+      else await guard.end();
+      return result;
+    },
+    dismissSecret: () => guard.end(),
+    async identifyApiKey(pasted) {
+      const keyValue = pasted.trim();
+      if (!isKeyValue(keyValue)) {
+        return refused(
+          'keyValue',
+          'This isn’t a key value. A key value starts with svc_sk_live_ and is 61 characters long. Paste the whole value.',
+        );
+      }
+      const digest = await sha256(keyValue);
+      if (digest === null)
+        return refused('keyValue', 'Your browser allows this only over HTTPS. Open the console at an https address and try again.');
+      const answer = await send(coreRequest('identifyApiKey', { sha256: digest }));
+      return answer.ok ? { ok: true, value: answer.value.apiKey } : answer;
+    },
+  };
+}
+
+export function refused(path: string, message: string): Result<never> {
+  return failed({ kind: 'refused', code: 'invalid', detail: message, errors: [{ path, message }], retryAfterSeconds: null });
+}
