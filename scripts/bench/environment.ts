@@ -9,9 +9,9 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Ports } from '../../core/domain/ports.ts';
-import { type Database, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import type { Storage } from '../../core/storage/index.ts';
-import { openPorts } from '../support/ports.ts';
+import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { hasProc, parseStat } from './proc.ts';
 import { freshFolder, killAll, run, type Server, startCore } from './processes.ts';
@@ -41,13 +41,6 @@ async function freshDatabase(kind: DatabaseKind): Promise<string> {
 export async function leave(): Promise<void> {
   killAll();
   await (await postgres)?.stop();
-}
-
-/** Opens a database next to its core. */
-export function openDirect(database: string): Promise<{ ports: Ports; storage: Storage }> {
-  const location = parseDatabaseUrl(database);
-  if (!location) throw new Error(`${database} isn't a valid database.`);
-  return openPorts(location);
 }
 
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));

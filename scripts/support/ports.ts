@@ -1,7 +1,7 @@
 import type { Ports } from '../../core/domain/ports.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
-import type { DatabaseLocation } from '../../core/storage/engine/database.ts';
+import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 
 /** Brings a database to the current schema, and opens it for scripts that fill or measure it without a core. */
@@ -13,4 +13,11 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
     ...{ stores: storage.stores, throttle: storage.throttle, maxActiveKeys: 1_000, onOutcome: () => undefined },
   };
   return { ports, storage };
+}
+
+/** The same, by its DATABASE_URL. */
+export function openDirect(databaseUrl: string): Promise<{ ports: Ports; storage: Storage }> {
+  const location = parseDatabaseUrl(databaseUrl);
+  if (!location) throw new Error(`${databaseUrl} isn't a valid database.`);
+  return openPorts(location);
 }

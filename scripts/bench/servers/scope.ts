@@ -10,7 +10,7 @@ import { readBytes, readValidBody } from '../../../core/http/middleware/body.ts'
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
 import { createLog } from '../../../core/server/start/log.ts';
-import { openDirect } from '../environment.ts';
+import { openDirect } from '../../support/ports.ts';
 import { listen } from './listen.ts';
 
 const id = '01a2013d-2a7a-73a7-8258-39adb105461e';

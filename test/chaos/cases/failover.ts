@@ -38,7 +38,7 @@ export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...r
     }
     primary.signal('SIGKILL');
     standby.signal('SIGCONT');
-    await standby.control('promote');
+    await standby.query('SELECT pg_promote()');
     switchOver();
     await expectPlacing(scene, 'although the standby has taken over');
     await load.more(100);

@@ -83,7 +83,7 @@ const outages: readonly Outage[] = [
   },
   ofServer('restart', 'PostgreSQL restarted', async (cluster, { trial }, load) => {
     for (let times = 0; times < (trial.isQuick ? 1 : 3); times++) {
-      await cluster.control('restart', '-m', 'immediate');
+      await cluster.crash();
       await load.more(50);
     }
   }),

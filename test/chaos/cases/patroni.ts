@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, postgresTools } from '../../../scripts/support/postgres.ts';
 import { freshDirectory } from '../../support/databases.ts';
-import { mainProcessOf, own, ownerOf, processesOf, queryOnce, signalAll } from '../cluster.ts';
+import { own, ownerOf, processesOf, queryOnce, signalAll } from '../cluster.ts';
 import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, stopAndCompare, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
@@ -113,7 +113,8 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   const child = spawn('patroni', [file], { ...ownerOf(directory), cwd: directory, stdio: ['ignore', log, log] });
   const kill = () => {
     child.kill('SIGKILL');
-    signalAll(processesOf(mainProcessOf(data), data), 'SIGKILL');
+    const pidFile = join(data, 'postmaster.pid');
+    if (existsSync(pidFile)) signalAll(processesOf(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), data), 'SIGKILL');
   };
   endLater(trial, kill);
   return { name, port, rest: `http://${rest}`, kill };
