@@ -128,7 +128,7 @@ export function longFileSection({ at, machine, lines, megabytes, runs, firstCall
   const most = Math.max(...runs.map(({ memory }) => memory));
   const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
   return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
-${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core beside it: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
+${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
 }
 
