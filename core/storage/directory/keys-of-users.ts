@@ -4,7 +4,7 @@ import { inShortTransactions } from '../engine/chunks.ts';
 import { instant, required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
-import { newestKeysOf, revokeNewestKeys } from '../keys/revocation.ts';
+import { revokeKeys } from '../keys/revocation.ts';
 
 /** The number of keys changed in the user's own transaction. By default, a user can't have more active keys. */
 export const keysAtOnce = 1_000;
@@ -19,9 +19,15 @@ export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<U
   return trx('users').where({ id, deleted_at: null });
 }
 
-/** Revokes some of a deleted user's keys, and deletes the user's row with the last ones. @returns the IDs of the keys */
+/**
+ * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last ones. The
+ * row must be locked, so that the user can't create more keys.
+ *
+ * @param most a million in one transaction would keep everyone else from writing to SQLite for a minute
+ * @returns the IDs of the keys
+ */
 export async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeNewestKeys(trx, id, most, options);
+  const revoked = await revokeKeys(trx, await newestKeysOf(trx, id, most).pluck('id'), options);
   if (revoked.length < most) await trx('users').where({ id }).delete();
   return revoked;
 }
@@ -105,14 +111,15 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
     const left = keys.filter((key) => key.creator_partner_id !== (partnerId ?? key.partner_id)).map((key) => key.id);
     const isLast = keys.length < size;
     if (left.length > 0 || isLast) {
-      const isMoving = await write.transaction(async (trx) => {
-        // If the user was moved again or deleted, that change takes care of the keys.
-        if ((await trx('users').where({ id, moving_keys }).forNoKeyUpdate().first('id')) === undefined) return false;
+      const isDone = await write.transaction(async (trx) => {
+        // If the user was moved again or deleted, that change takes care of the keys. An older core changes only the partner.
+        const same = await trx('users').where({ id, moving_keys, partner_id: partnerId }).forNoKeyUpdate().first('id');
+        if (same === undefined) return false;
         await recordPartner(trx, left, partnerId);
         if (isLast) await trx('users').where({ id }).update({ moving_keys: null });
         return true;
       });
-      if (!isMoving) return 0;
+      if (!isDone) return 0;
     }
     moved += left.length;
     last = keys.at(-1);
@@ -124,6 +131,18 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
 
 type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
 type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
+
+/** @param olderThan the last one of those before */
+function newestKeysOf(from: Knex, userId: string, most: number, olderThan?: KeyPosition): Knex.QueryBuilder {
+  const newest = from('api_keys')
+    .where({ creator_id: userId })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(most);
+  return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
+}
 
 /** Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {

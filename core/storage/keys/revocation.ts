@@ -4,7 +4,6 @@ import { Problem } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
-import type { ApiKeyRow } from '../engine/tables.ts';
 
 /**
  * Revokes keys permanently: deletes the row with the digest, so that nothing is left that could make the key valid again, and keeps what
@@ -26,32 +25,6 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   );
   await keys().delete();
   return ids;
-}
-
-/**
- * Revokes a user's newest keys, so that lists don't have to skip them. The user's row must be locked, so that no more keys can be created.
- *
- * @param most a million in one transaction would keep everyone else from writing to SQLite for a minute
- */
-export async function revokeNewestKeys(trx: Knex.Transaction, userId: string, most: number, options: RevokeOptions): Promise<string[]> {
-  return revokeKeys(trx, await newestKeysOf(trx, userId, most).pluck('id'), options);
-}
-
-/** @param olderThan the last key of the previous ones */
-export function newestKeysOf(
-  from: Knex,
-  userId: string,
-  most: number,
-  olderThan?: Pick<ApiKeyRow, 'id' | 'created_at'>,
-): Knex.QueryBuilder {
-  const newest = from('api_keys')
-    .where({ creator_id: userId })
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .limit(most);
-  return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 
 /**

@@ -408,7 +408,8 @@ select "id"
 from "users"
 where "id" = $1
   and "moving_keys" = $2
-limit $3
+  and "partner_id" = $3
+limit $4
 for no key update;
 
 update "api_keys"

@@ -388,6 +388,7 @@ select `id`
 from `users`
 where `id` = ?
   and `moving_keys` = ?
+  and `partner_id` = ?
 limit ?;
 
 update `api_keys`
