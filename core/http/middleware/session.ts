@@ -9,6 +9,7 @@ import type { Actor, Credentials, Digest, Session, Viewer } from '../../domain/m
 import type { Ports } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
+import { sharedLookUps } from '../shared-look-ups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
@@ -26,6 +27,7 @@ type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit():
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];
+  const resume = sharedLookUps((id: Digest) => resumeSession(ports, id));
 
   const openSession = createSession(
     {
@@ -38,7 +40,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
       store: {
         async get(sessionId: string): Promise<SessionData | undefined> {
           const id = digestOf(sessionId);
-          const data = await resumeSession(ports, id);
+          const data = await resume(id);
           return data ? { signedIn: { id, data } } : undefined;
         },
         async set(sessionId: string, { credentials }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {

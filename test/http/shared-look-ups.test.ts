@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { sharedLookUps } from '../../core/http/shared-look-ups.ts';
+import { until } from '../support/until.ts';
+
+describe('look-ups of sessions', () => {
+  let begun: { id: string; end: (found: string) => void; fail: () => void }[];
+  const lookUp = () =>
+    sharedLookUps(
+      (id: string) =>
+        new Promise<string>((resolve, reject) => {
+          begun.push({ id, end: resolve, fail: () => reject(new Error('the database is gone')) });
+        }),
+    );
+  beforeEach(() => {
+    begun = [];
+  });
+
+  it('that arrive while one is in progress share the next, and never use an earlier result', async () => {
+    const find = lookUp();
+    const first = find('a');
+    const late = Array.from({ length: 100 }, () => find('a'));
+    begun[0]?.end('signed in');
+    expect(await first).to.equal('signed in');
+    await until(() => begun.length === 2);
+    begun[1]?.end('signed out');
+    expect([new Set(await Promise.all(late)), begun.length]).to.deep.equal([new Set(['signed out']), 2]);
+    const last = find('a');
+    begun[2]?.end('gone');
+    expect(await last).to.equal('gone');
+  });
+
+  it("don't wait for those of another session", () => {
+    const find = lookUp();
+    void find('a');
+    void find('a');
+    void find('b');
+    expect(begun.map(({ id }) => id)).to.deep.equal(['a', 'b']);
+  });
+
+  it('continue after one that failed', async () => {
+    const find = lookUp();
+    const first = find('a').catch(() => 'failed');
+    const second = find('a');
+    begun[0]?.fail();
+    expect(await first).to.equal('failed');
+    await until(() => begun.length === 2);
+    begun[1]?.end('signed in');
+    expect(await second).to.equal('signed in');
+  });
+});
