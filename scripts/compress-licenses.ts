@@ -1,4 +1,5 @@
-// electron-builder runs it on the folder that it has packed. Chromium's licences must come with every copy, but as they are they take 20 MB.
+// electron-builder runs this on the folder that it has packed. Chromium's licenses must be part of every copy, but uncompressed they take
+// 20 MB.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

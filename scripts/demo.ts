@@ -1,5 +1,5 @@
-// Fills an empty database with a small, believable tenancy for a first look: a partner, two accounts, campaigns, a user of each type
-// and a few API keys. Refuses a database that has users already.
+// Fills an empty database with realistic sample data: a partner, two accounts, campaigns, a user of each type and a few API keys. Refuses a
+// database that already has users.
 import { randomBytes } from 'node:crypto';
 import { createApiKey } from '../core/domain/api-keys.ts';
 import { operator } from '../core/domain/audit/audit.ts';
@@ -11,12 +11,12 @@ import { Problem } from '../core/domain/problem.ts';
 import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
 import { openPorts } from './support/ports.ts';
 
-/** One password for all users, random on each run: this is a database to play with. */
+/** All users have the same password, which is random for each run. This database is only for trying things out. */
 const password = randomBytes(9).toString('base64url');
 
 async function fill(ports: Ports): Promise<string> {
   if ((await ports.stores.users.count()) > 0) {
-    throw new Problem('conflict', 'This database has users already. Name an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo');
+    throw new Problem('conflict', 'This database already has users. Use an empty one: DATABASE_URL=sqlite:./data/demo.db npm run demo');
   }
   const partner = await createPartner(ports, operator, 'Northwind Voice');
   const clinic = await createAccount(ports, operator, 'Harbour Dental', partner.id);

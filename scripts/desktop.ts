@@ -1,4 +1,4 @@
-// Builds the console and starts it: `npm run desktop`. What keeps it from starting is said in one sentence.
+// Builds and starts the console: `npm run desktop`. If it can't start, this says why in one sentence.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ function runtime(): string {
     fail(
       `${ELECTRON_OVERRIDE_DIST_PATH} contains no Electron runtime. Set ELECTRON_OVERRIDE_DIST_PATH to a folder that does, or unset it.`,
     );
-  process.stderr.write('Downloading the Electron runtime, only this once…\n');
+  process.stderr.write('Downloading the Electron runtime (only this time)…\n');
   const { status, stderr } = spawnSync(process.execPath, [join(installed, 'install.js')], { encoding: 'utf8' });
   const [reason = ''] = /^\w*Error: .*/m.exec(stderr) ?? [];
   if (status !== 0)
@@ -42,14 +42,14 @@ async function start(electron: string): Promise<never> {
   process.on('SIGTERM', () => child.kill());
   let isForbidden = false;
   createInterface({ input: child.stderr }).on('line', (line) => {
-    // What follows is a stack trace.
+    // Only a stack trace follows.
     isForbidden ||= /:FATAL:.*sandbox/i.test(line);
     if (!isForbidden) process.stderr.write(`${line}\n`);
   });
   const [code]: unknown[] = await once(child, 'close');
   if (isForbidden)
     fail(
-      'This system forbids Electron’s sandbox, and the console doesn’t start without it. Allow unprivileged user namespaces: see desktop/README.md.',
+      'This system doesn’t allow Electron’s sandbox, and the console doesn’t start without it. Allow unprivileged user namespaces: see desktop/README.md.',
     );
   process.exit(typeof code === 'number' ? code : 1);
 }

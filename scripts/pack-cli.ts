@@ -1,5 +1,5 @@
-// Builds the package @callkey/cli, and packs it: dist/callkey-cli-VERSION.tgz. It has the command and its client library, bundled to
-// JavaScript; the root's package.json is the core's, so that this one gets its own. Another folder than dist may be given.
+// Builds the package @callkey/cli: dist/callkey-cli-VERSION.tgz. It contains the command and its client library, bundled to JavaScript. The
+// root's package.json belongs to the core, so this package gets its own. You can pass a folder other than dist.
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { minNodeVersion } from '../cli/min-node-version.ts';
 import { createProgram } from '../cli/program.ts';
 import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
 
-/** Has a binary for each platform, which npm picks at the installation. */
+/** It has a binary for each platform, which npm chooses at installation. */
 const external = ['@napi-rs/keyring'];
 
 const out = emptyFolder('callkey');
@@ -34,13 +34,13 @@ pack(out, 'cli', {
   bin: { callkey: 'lib/callkey.js' },
   exports: { '.': { types: './types/index.d.ts', default: './lib/client.js' } },
   engines: { node: `>=${minNodeVersion.major}.${minNodeVersion.minor}.0` },
-  // Only keeping a key in the system's keychain needs it.
+  // It's needed only to store a key in the system's keychain.
   optionalDependencies: dependenciesOf(external),
   man: ['man/callkey.1'],
   files: ['lib', 'types', 'man', 'THIRD-PARTY-LICENSES.txt'],
 });
 
-/** What the client's modules declare. They name no type of another package or of the contract. */
+/** The declarations of the client's modules. They don't use types from other packages or from the contract. */
 function writeTypes(): void {
   const declared = mkdtempSync(join(tmpdir(), 'callkey-types-'));
   mkdirSync(join(out, 'types'));

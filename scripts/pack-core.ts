@@ -1,17 +1,17 @@
-// Builds the package @callkey/core, and packs it: dist/callkey-core-VERSION.tgz. It has the core and `admin`, bundled to JavaScript, the
-// console's page (npm run build:web), the page that shows openapi.json, and core/deploy. Another folder than dist may be given.
+// Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
+// (npm run build:web), the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
 
-/** Native ones, and those that load parts of themselves by name. */
+/** Native packages, and those that load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];
 const oldestNode = 24;
 const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
 
 const out = emptyFolder('callkey-core');
 await bundle(out, { entryPoints: { main: 'core/main.ts', admin: 'core/admin.ts' }, target: `node${oldestNode}`, minify: false, external });
-// An older Node cannot even parse the bundle.
+// An older Node can't even parse the bundle.
 const startOf = (command: string, entry: string) => `#!/usr/bin/env node
 if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
   process.stderr.write(\`${command} needs Node.js ${oldestNode} or later, and this is \${process.version}.\\n\`);
@@ -23,7 +23,7 @@ if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
 mkdirSync(join(out, 'bin'));
 for (const [command, entry] of Object.entries(commands))
   writeFileSync(join(out, 'bin', `${command}.js`), startOf(command, entry), { mode: 0o755 });
-// Where the core looks for them, from lib as from core.
+// The core looks for them here, relative to lib as to core.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });

@@ -1,5 +1,5 @@
-// Builds dist/callkey-PLATFORM: the command in one file, with Node.js inside (Node's "single executable applications"). For the platform that it
-// runs on: `npm run pack:executable`.
+// Builds dist/callkey-PLATFORM: the command in one file that includes Node.js (Node's "single executable applications"), for the platform
+// that it runs on: `npm run pack:executable`.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,8 @@ const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform ===
 const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /**
- * CommonJS cannot wait at its top level, as main.ts does: all that follows its imports becomes a function. Where that never ends, and nothing is
- * left to wait for, the exit code is Node's own for that.
+ * CommonJS can't await at the top level, as main.ts does, so everything after the imports becomes a function. If that never finishes but
+ * nothing is left to wait for, the exit code is the one that Node uses for this.
  */
 const asyncMain: Plugin = {
   name: 'async-main',
@@ -46,7 +46,7 @@ async function bundle(): Promise<string> {
     entryPoints: ['cli/main.ts'],
     outfile: main,
     bundle: true,
-    // The only format that an executable starts with.
+    // An executable can start only with this format.
     format: 'cjs',
     platform: 'node',
     target: 'node24',
@@ -61,7 +61,7 @@ async function bundle(): Promise<string> {
 
 function makeExecutable(main: string): void {
   const [keyring, ...others] = globSync(`node_modules/@napi-rs/keyring-${platform}-${arch}*/*.node`, { cwd: root });
-  if (keyring === undefined || others.length > 0) throw new Error('There is not one binary of @napi-rs/keyring for this platform.');
+  if (keyring === undefined || others.length > 0) throw new Error('@napi-rs/keyring must have exactly one binary for this platform.');
   const blob = join(work, 'callkey.blob');
   const config = { main, output: blob, disableExperimentalSEAWarning: true, assets: { 'keyring.node': join(root, keyring) } };
   writeFileSync(join(work, 'config.json'), JSON.stringify(config));
@@ -70,7 +70,7 @@ function makeExecutable(main: string): void {
   mkdirSync(join(root, 'dist'), { recursive: true });
   copyFileSync(process.execPath, executable);
   if (platform === 'darwin') execFileSync('codesign', ['--remove-signature', executable]);
-  // The name, and the mark in Node's binary that is overwritten: both are Node's own.
+  // Both come from Node: the name, and the marker in its binary that is overwritten.
   const target = [executable, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'];
   const segment = platform === 'darwin' ? ['--macho-segment-name', 'NODE_SEA'] : [];
   execFileSync(process.execPath, [join(root, 'node_modules', 'postject', 'dist', 'cli.js'), ...target, ...segment], { stdio: 'ignore' });

@@ -1,11 +1,11 @@
-// What the scripts that make published packages share.
+// Shared by the scripts that build published packages.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
-/** npm takes a provenance from this repository alone. */
+/** npm accepts a provenance only from this repository. */
 const repository = 'https://github.com/callkey/callkey';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,7 +13,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 type PackageJson = { version: string; license: string; dependencies: Record<string, string> };
 export const rootPackage: PackageJson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** An empty folder of a package, in `dist` or in the folder that the command names. */
+/** Creates a package's empty folder, in `dist` or in the folder passed to the command. */
 export function emptyFolder(name: string): string {
   const folder = join(resolve(process.argv[2] ?? join(root, 'dist')), name);
   rmSync(folder, { recursive: true, force: true });
@@ -23,34 +23,35 @@ export function emptyFolder(name: string): string {
 
 type Bundle = { entryPoints: Record<string, string>; target: string; minify: boolean; external: string[] };
 
-/** Bundles to JavaScript in the package's `lib`, with the licences of what is bundled: most want to travel with it. */
+/** Bundles to JavaScript in the package's `lib`, with the licenses of the bundled packages, which most of them require. */
 export async function bundle(folder: string, options: Bundle): Promise<void> {
   const { metafile } = await build({
     ...options,
     absWorkingDir: root,
     outdir: join(folder, 'lib'),
     bundle: true,
-    // What a command does not need stays in a file that it does not load.
+    // A command loads only the files that it needs.
     splitting: true,
     format: 'esm',
     platform: 'node',
-    // Stack traces stay readable.
+    // Names are kept, so that stack traces stay readable.
     keepNames: true,
     legalComments: 'none',
     metafile: true,
-    // The bundled CommonJS modules load Node's own modules with it.
+    // The bundled CommonJS modules need it to load Node's own modules.
     banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
   });
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));
 }
 
-/** Of the root's dependencies, with their exact versions. */
+/** Takes the exact versions of the root's dependencies. */
 export function dependenciesOf(names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, rootPackage.dependencies[name] ?? '']));
 }
 
 /**
- * Writes package.json, and the package beside its folder: NAME-VERSION.tgz. Names are in a scope: anybody may publish a bare one.
+ * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone may publish a name
+ * without one.
  *
  * @param directory of its source in the repository
  */
@@ -71,7 +72,7 @@ export function pack(folder: string, directory: string, packageJson: { name: `@c
 
 export function run(command: string, args: string[], cwd = root): void {
   const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit', shell: process.platform === 'win32' });
-  if (status !== 0) throw error ?? new Error(`${command} has failed.`);
+  if (status !== 0) throw error ?? new Error(`${command} failed.`);
 }
 
 function licensesOf({ inputs }: Metafile): string {
@@ -85,8 +86,8 @@ function licensesOf({ inputs }: Metafile): string {
 function licenseOf(folder: string): string {
   const file = readdirSync(folder).find((name) => /^(licen[cs]e|copying)/i.test(name));
   if (file !== undefined) return readFileSync(join(folder, file), 'utf8');
-  // A few packages only name theirs.
+  // A few packages only name their license.
   const { license, homepage, repository }: Record<string, unknown> = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  if (typeof license !== 'string') throw new Error(`${folder} names no licence.`);
+  if (typeof license !== 'string') throw new Error(`${folder} doesn't name a license.`);
   return `${license}: ${String(homepage ?? repository)}`;
 }

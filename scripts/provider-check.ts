@@ -1,4 +1,4 @@
-// Checks a provider's adapter from the core's side: sends it signed hand-offs, waits for their outcomes, and says in words what is missing.
+// Checks a provider's adapter from the core's side: sends it signed hand-offs, waits for their outcomes, and explains what's missing. See
 // core/docs/connecting-a-provider.md
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -9,6 +9,7 @@ import { request } from 'undici';
 import { type Handoff, outcomeSchema } from '#contract/calls/dialer.ts';
 import { isPhoneNumber } from '#contract/calls/phone.ts';
 import { isSigned, isSigningSecret, sign } from '#contract/calls/signature.ts';
+import { counted } from '#contract/text/count.ts';
 import { validate } from '#contract/validate.ts';
 import { openConnections } from '../core/dialer/connection.ts';
 
@@ -38,9 +39,9 @@ const [port, wait] = [Number(numbers.port), Number(numbers.wait)];
 const secrets = (process.env['DIALER_SECRETS'] ?? '').split(',');
 const [secret = ''] = secrets;
 if (!URL.canParse(url) || !/^https?:/.test(url)) stop('Specify the URL of your adapter, such as http://127.0.0.1:9000/.');
-if (!secrets.every(isSigningSecret)) stop("Set DIALER_SECRETS to your adapter's secret: npm run admin -- dialer secret makes one.");
-if (!isPhoneNumber(phone)) stop('--phone must be a phone number in E.164 form, such as +12025550123.');
-if (!Number.isInteger(port) || port < 0 || port > 65_535) stop('--port must be a port.');
+if (!secrets.every(isSigningSecret)) stop("Set DIALER_SECRETS to your adapter's secret: npm run admin -- dialer secret generates one.");
+if (!isPhoneNumber(phone)) stop('--phone must be a phone number in E.164 format, such as +12025550123.');
+if (!Number.isInteger(port) || port < 0 || port > 65_535) stop('--port must be a port number.');
 if (!(wait > 0)) stop('--wait must be a number of seconds.');
 
 let failures = 0;
@@ -68,7 +69,7 @@ async function send(handoff: Handoff, { by = secret, at = now() } = {}): Promise
   }
 }
 
-const describe = (sent: Sent) => ('status' in sent ? `it responded with ${sent.status}` : sent.error);
+const describe = (sent: Sent) => ('status' in sent ? `the response was ${sent.status}` : sent.error);
 const isTaken = (sent: Sent) => 'status' in sent && sent.status >= 200 && sent.status < 300;
 const isRefused = (sent: Sent) => 'status' in sent && sent.status >= 400 && sent.status < 500;
 
@@ -78,10 +79,10 @@ function handoffOf(more: { contact?: object; variables?: Record<string, string> 
   return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
 }
 
-/** What has come for a hand-off: how often, and the states that it told. */
+/** The reports for a hand-off: how many, and with which states. */
 const outcomes = new Map<string, { reports: number; states: Set<string> }>();
 
-/** Takes outcomes as the core does, but the first report of each, which it refuses once. */
+/** Accepts outcomes as the core does, but refuses the first report of each hand-off once. */
 const server = createServer(async (incoming, response) => {
   const body = await buffer(incoming);
   const header = (name: string) => String(incoming.headers[name] ?? '');
@@ -97,12 +98,12 @@ const server = createServer(async (incoming, response) => {
   const { ok, ...checked } = validate(outcomeSchema, parsed(body.toString()));
   if (!ok || !('data' in checked)) {
     const errors = 'errors' in checked ? checked.errors.map(({ path, message }) => `${path} ${message}`).join('; ') : '';
-    say(false, 'An outcome has the right fields', errors);
+    say(false, 'An outcome has valid fields', errors);
     return response.writeHead(422).end();
   }
   const found = outcomes.get(checked.data.handoffId);
   if (!found) {
-    say(false, 'An outcome is of a hand-off that was sent', `${checked.data.handoffId} isn't one. Report the handoffId as it came`);
+    say(false, 'An outcome belongs to a hand-off that was sent', `${checked.data.handoffId} doesn't. Report the handoffId unchanged`);
     return response.writeHead(404).end();
   }
   found.states.add(checked.data.state);
@@ -126,13 +127,13 @@ async function checkHandoffs(): Promise<boolean> {
   say(
     isRefused(forged),
     'A hand-off with a wrong signature is refused',
-    `${describe(forged)}. Whoever finds the address can make it call. Respond with 401`,
+    `${describe(forged)}. Anyone who finds the address could make it call. Respond with 401`,
   );
   const stale = await send(handoffOf(), { at: now() - 600 });
   say(
     isRefused(stale),
     'A hand-off signed ten minutes ago is refused',
-    `${describe(stale)}. Whoever has recorded one can send it again. Respond with 401`,
+    `${describe(stale)}. Anyone who has recorded one could send it again. Respond with 401`,
   );
   const plain = handoffOf();
   const name = 'Zoë "O’Neill" <&>';
@@ -142,18 +143,18 @@ async function checkHandoffs(): Promise<boolean> {
   });
   for (const handoff of [plain, whole]) outcomes.set(handoff.handoffId, { reports: 0, states: new Set() });
   const first = await send(plain);
-  say(isTaken(first), 'A hand-off is taken', `${describe(first)}. Respond with 2xx once you have the call`);
+  say(isTaken(first), 'A hand-off is accepted', `${describe(first)}. Respond with 2xx once you have the call`);
   const again = await send(plain);
   say(
     isTaken(again),
-    'The same hand-off again is taken',
+    'The same hand-off is accepted again',
     `${describe(again)}. Respond with 2xx and make no second call, or leave DIALER_DEDUPLICATES unset`,
   );
   const every = await send(whole);
   say(
     isTaken(every),
-    'A hand-off with every optional field is taken',
-    `${describe(every)}. A name, a time zone and variables of any characters may come`,
+    'A hand-off with every optional field is accepted',
+    `${describe(every)}. A hand-off may contain a name, a time zone and variables with any characters`,
   );
   return isTaken(first) || isTaken(every);
 }
@@ -163,15 +164,19 @@ async function checkOutcomes(): Promise<void> {
   const isWhole = () => [...outcomes.values()].every(({ reports }) => reports >= 2);
   while (!isWhole() && performance.now() < deadline) await setTimeout(50);
   for (const [index, { reports, states }] of [...outcomes.values()].entries()) {
-    const which = index === 0 ? 'the hand-off that came twice' : 'the one with every field';
+    const which = index === 0 ? 'the repeated hand-off' : 'the hand-off with every field';
     say(reports > 0, `The outcome of ${which} is reported`, `none came within ${wait} seconds to http://127.0.0.1:${port}/dialer/outcomes`);
     if (reports === 0) continue;
     say(
       reports > 1,
-      'and repeated when the core could not take it',
+      "It's reported again after the core couldn't accept it",
       'the first report got 503, and none came after. Repeat it until it gets 204',
     );
-    say(states.size === 1, 'and is one', `${[...states].join(' and ')} were reported. One hand-off is one call and has one outcome`);
+    say(
+      states.size === 1,
+      'Only one outcome is reported',
+      `${[...states].join(' and ')} were reported. One hand-off is one call, and has one outcome`,
+    );
   }
 }
 
@@ -182,7 +187,7 @@ server.listen(port, '127.0.0.1', async () => {
   if (await checkHandoffs()) await checkOutcomes();
   server.closeAllConnections();
   server.close();
-  process.stdout.write(failures === 0 ? 'All is well.\n' : `${failures} things are missing.\n`);
+  process.stdout.write(failures === 0 ? 'All checks passed.\n' : `${counted(failures, 'check')} failed.\n`);
   process.exitCode = failures === 0 ? 0 : 1;
 });
 server.on('error', (error) => stop(`Port ${port} can't be used: ${error.message}. Stop the core, or choose another --port.`));

@@ -1,11 +1,11 @@
-// The whole receiving side of the dialer's webhook: prints each hand-off, and reports an outcome three seconds later.
+// A complete receiver for the dialer's webhook: prints each hand-off, and reports an outcome three seconds later.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
 const [port = '9000', core = 'http://127.0.0.1:8080'] = process.argv.slice(2);
-const webhooks = (process.env['DIALER_SECRETS'] ?? '').split(',').map((secret) => new Webhook(secret)); // The newest first.
+const webhooks = (process.env['DIALER_SECRETS'] ?? '').split(',').map((secret) => new Webhook(secret)); // Newest first.
 const taken = new Set<string>();
 
 async function report(handoffId: string): Promise<void> {
@@ -16,7 +16,7 @@ async function report(handoffId: string): Promise<void> {
   headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
   const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
   process.stdout.write(`reported ${handoffId}: ${answer?.status ?? 'no response'}\n`);
-  // Until the core has it. A 404 won't change.
+  // This repeats until the core has it. A 404 won't change.
   if (answer?.status !== 204 && answer?.status !== 404) setTimeout(report, 1_000, handoffId);
 }
 
@@ -27,7 +27,7 @@ createServer(async (request, response) => {
   if (!checks.some(({ status }) => status === 'fulfilled')) return response.writeHead(401).end();
   const { handoffId, contact } = JSON.parse(body);
   if (!taken.has(handoffId)) {
-    taken.add(handoffId); // The same hand-off may come again: one id is one call.
+    taken.add(handoffId); // The same hand-off may come again: one ID is one call.
     process.stdout.write(`calling ${contact.phone} (${handoffId})\n`);
     setTimeout(report, 3_000, handoffId);
   }

@@ -1,4 +1,4 @@
-// Makes a collection for Bruno (usebruno.com), which sends requests by hand, of core/openapi.json.
+// Creates a collection for Bruno (usebruno.com), with which you can send requests by hand, from core/openapi.json.
 
 type Parameter = { name: string; in: string; required?: boolean };
 type Operation = {
@@ -11,7 +11,7 @@ type Operation = {
 };
 export type OpenapiDocument = { paths: Record<string, Record<string, Operation>> };
 
-/** What every request may take from the environment. Secrets have no value in a file: Bruno keeps them elsewhere. */
+/** Variables that every request can use. Secrets have no value in a file, because Bruno stores them elsewhere. */
 const variables: Readonly<Record<string, string>> = {
   server: 'http://127.0.0.1:8080',
   campaignId: '',
@@ -20,7 +20,7 @@ const variables: Readonly<Record<string, string>> = {
 };
 const secrets = ['keyValue', 'password'];
 
-/** @returns each file's text by its path within the collection */
+/** @returns each file's text, by its path in the collection */
 export function brunoCollection({ paths }: OpenapiDocument): Map<string, string> {
   const files = new Map([
     ['bruno.json', '{ "version": "1", "name": "Callkey", "type": "collection", "ignore": [] }\n'],
@@ -29,7 +29,7 @@ export function brunoCollection({ paths }: OpenapiDocument): Map<string, string>
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
-  // What a provider reports is signed, which takes a program.
+  // Providers sign their reports, which only a program can do.
   const sendable = operations.filter(({ operation: { security } }) => !security.some((scheme) => 'signature' in scheme));
   for (const [index, { path, method, operation }] of sendable.entries()) {
     const { tags, operationId } = operation;
@@ -48,7 +48,7 @@ function requestFile(path: string, method: string, { summary, security, paramete
   return [
     block('meta', { name: summary.replace(/\. .*/, ''), type: 'http', seq: String(seq) }),
     block(method, { url: [url, ...query].join('?'), body: body ? 'json' : 'none', auth: 'none' }),
-    // A tilde disables what may be left out.
+    // In Bruno, a tilde disables optional parameters.
     block('params:query', Object.fromEntries(inQuery.map(({ name, required }) => [required ? name : `~${name}`, exampleOf(name)]))),
     block('params:path', Object.fromEntries(inPath.map(({ name }) => [name, exampleOf(name)]))),
     block('headers', security.some((scheme) => 'apiKey' in scheme) ? { 'X-API-Key': '{{keyValue}}' } : {}),
@@ -65,7 +65,7 @@ function exampleOf(parameter: string): string {
   return parameter in variables ? `{{${parameter}}}` : (examples[parameter] ?? '');
 }
 
-/** The example's session is nobody's, and its instants are past: a call with them would lapse at once. */
+/** The example's session belongs to no one, and its times are in the past, so a call with them would lapse immediately. */
 function fromEnvironment(this: object, name: string, value: unknown): unknown {
   if (name === 'notBefore' || name === 'notAfter') return undefined;
   return 'password' in this && (name === 'password' || name === 'email') ? `{{${name}}}` : value;

@@ -122,7 +122,7 @@ function jsonContent(name: string): Json {
   return { 'application/json': { schema: reference('schemas', name), ...(example ? { example } : {}) } };
 }
 
-/** References to the answers of a route that are problems, which are added to `responses`. */
+/** References to the problem responses of a route, which are added to `responses`. */
 function problemResponses(route: Route, responses: Json): Json {
   const references: Json = {};
   for (const [status, codes] of Map.groupBy(problemsOf(route), (code) => problemTable[code].status)) {
@@ -140,10 +140,10 @@ function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
     [isInConsole, 'cross-site'],
     [by === 'session', 'method-not-allowed', 'too-many-requests'],
-    // For a user with a one-time password, and for a tenancy that isn't the viewer's to name, or doesn't exist.
+    // For a user with a one-time password, and for a tenancy that the viewer can't use or that doesn't exist.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
-    // Without a right signature, and so without a whole body, a report gets the 401.
+    // Without a valid signature, and so without a complete body, a report gets the 401.
     [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
   ];
   return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];
@@ -178,7 +178,7 @@ function problemExample(code: ProblemCode): Json {
   return { type: problemType(code), title, status, detail: detailExamples[code] };
 }
 
-/** What the core sends to a provider. */
+/** The request that the core sends to a provider. */
 const handoff = {
   operationId: 'handoff',
   tags: ['Dialer'],

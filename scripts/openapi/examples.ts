@@ -9,7 +9,7 @@ const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europ
 const placedAt = '2026-11-21T08:30:00.000Z';
 const handoffId = '01a1c7d5-3b5f-7c21-b1d2-0a9b8c7d6e5f';
 
-/** By the names of their schemas. */
+/** By schema name. */
 export const bodyExamples: Readonly<Record<string, object>> = {
   PlaceCall: {
     requestId: call.requestId,
@@ -48,7 +48,7 @@ export const bodyExamples: Readonly<Record<string, object>> = {
   RecordExport: { list: 'calls', rows: 120 },
 };
 
-/** What a problem's `detail` says, for example. */
+/** An example of each problem's `detail`. */
 export const detailExamples: Record<ProblemCode, string> = {
   'malformed-request': "The body isn't valid JSON in UTF-8.",
   unauthorized: 'This request needs valid credentials.',

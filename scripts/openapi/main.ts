@@ -1,4 +1,4 @@
-// Writes core/openapi.json from the schemas and routes in core/contract, and the Bruno collection from that: `npm run openapi`.
+// Writes core/openapi.json from the schemas and routes in core/contract, and from that the Bruno collection: `npm run openapi`.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -13,7 +13,7 @@ export function reference(kind: Kind, name: string) {
 const text = { type: 'string' };
 export const requestId = { type: 'string', pattern: '^[A-Za-z0-9._~:-]{1,128}$' };
 
-/** Answer headers. */
+/** Response headers. */
 export const headers = {
   [requestIdHeader]: {
     description: "This request's ID in the operator's log: the client's own, or a generated one.",

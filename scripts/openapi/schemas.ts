@@ -8,7 +8,7 @@ import type { Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 import { identifierSchema, instantSchema } from '#contract/text/text.ts';
 
-/** Those that have a name, but aren't the body or answer of a route. */
+/** Schemas with a name that aren't the body or response of a route. */
 const parts = {
   handoffSchema: dialer.handoffSchema,
   problemSchema,
@@ -25,14 +25,14 @@ const parts = {
 const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...parts };
 const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
-/** A body or answer is named after its export: `createApiKeySchema` is `CreateApiKey` in the document. */
+/** A body or response is named after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */
 export function schemaName(schema: z.ZodType): string {
   const name = names.get(schema);
   if (!name?.endsWith('Schema')) throw new Error('Export the body and answer of a route under a name that ends in Schema.');
   return name.replace(/Schema$/, '').replace(/^./, (letter) => letter.toUpperCase());
 }
 
-/** Refinements have no form in JSON Schema: what comes in may be refused still. Answers may gain fields. */
+/** JSON Schema can't express refinements, so a matching input may still be refused. Responses may gain fields. */
 export function jsonSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer }) => [body, answer]);

@@ -1,4 +1,4 @@
-// What Asterisk's events say of the calls that the core has handed off. A channel's ID is that of its hand-off.
+// Follows the calls that the core has handed off in Asterisk's events. A channel has the same ID as its hand-off.
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 
@@ -8,7 +8,7 @@ export const eventSchema = z.object({
   type: z.string(),
   timestamp: z.string(),
   channel: channelSchema.optional(),
-  /** Of the event Dial, the channel that is called. */
+  /** In the event Dial, the called channel. */
   peer: channelSchema.optional(),
   dialstatus: z.string().optional(),
   cause: z.number().optional(),
@@ -20,13 +20,13 @@ type Channel = {
   /** Null until it's answered; an unknown time if it was answered before this program followed it. */
   answeredAt: number | 'before' | null;
   dialStatus: string;
-  /** Whether Asterisk has said that the channel exists. */
+  /** Whether Asterisk has confirmed that the channel exists. */
   isThere: boolean;
 };
 
-/** Causes of Q.850 that decide by themselves: 17 busy, 18 and 19 no answer, 21 rejected by the phone. */
+/** Q.850 causes that are clear by themselves: 17 busy, 18 and 19 no answer, 21 rejected by the phone. */
 const causes: Readonly<Record<number, OutcomeState>> = { 17: 'busy', 18: 'no_answer', 19: 'no_answer', 21: 'busy' };
-/** Behind a local channel, the cause is often 0 or 16, and the Dial event before it has said more. */
+/** Behind a local channel, the cause is often 0 or 16, and the preceding Dial event says more. */
 const vague: readonly number[] = [0, 16];
 const dialStatuses: Readonly<Record<string, OutcomeState>> = { BUSY: 'busy', NOANSWER: 'no_answer', CANCEL: 'no_answer' };
 
@@ -51,24 +51,24 @@ export function followedChannels() {
   }
 
   return {
-    /** Before Asterisk is asked: its events can come before its response. */
+    /** This happens before the request to Asterisk, because its events can arrive before its response. */
     expect(id: string): void {
       if (!channels.has(id)) channels.set(id, { answeredAt: null, dialStatus: '', isThere: false });
     },
     forget: (id: string) => channels.delete(id),
     follows: (id: string) => channels.has(id),
 
-    /** A channel that was there before this program, or its connection. */
+    /** A channel that existed before this program or its connection. */
     found({ id, state }: z.infer<typeof channelSchema>): void {
       const channel = channels.get(id) ?? { answeredAt: null, dialStatus: '', isThere: true };
       channels.set(id, { ...channel, isThere: true, answeredAt: channel.answeredAt ?? (state === 'Up' ? 'before' : null) });
     },
 
-    /** The outcomes of answered calls that ended while no one listened. How the others ended, no one knows. */
+    /** The outcomes of answered calls that ended while this program wasn't connected. No one knows how the others ended. */
     missing(there: ReadonlySet<string>): Outcome[] {
       const gone = [...channels].filter(([id, { isThere }]) => isThere && !there.has(id));
       for (const [id] of gone) channels.delete(id);
-      const detail = 'Asterisk: ended while the recipe was not connected';
+      const detail = "Asterisk: ended while the recipe wasn't connected";
       return gone.filter(([, { answeredAt }]) => answeredAt !== null).map(([id]) => ({ handoffId: id, state: 'completed', detail }));
     },
 

@@ -1,4 +1,5 @@
-// Places the core's calls through Asterisk's REST interface (ARI). Who answers goes to a dialplan context. core/docs/providers/asterisk.md
+// Places the core's calls through Asterisk's REST interface (ARI). Answered calls go to a dialplan context. See
+// core/docs/providers/asterisk.md
 import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { isIdentifier } from '#contract/text/text.ts';
@@ -8,7 +9,7 @@ import { type Asked, ask, log, report, serve, setting } from './handoffs.ts';
 const ari = setting('ARI_URL', 'http://127.0.0.1:8088/ari');
 const credentials = `${setting('ARI_USER')}:${setting('ARI_PASSWORD')}`;
 const headers = { Authorization: `Basic ${Buffer.from(credentials).toString('base64')}`, 'Content-Type': 'application/json' };
-/** Such as `PJSIP/{phone}@trunk`. */
+/** For example, `PJSIP/{phone}@trunk`. */
 const endpoint = setting('ARI_ENDPOINT');
 const context = setting('ARI_CONTEXT', 'callkey');
 const callerId = setting('ARI_CALLER_ID', '');
@@ -18,7 +19,7 @@ const timeout = Number(setting('ARI_RING_SECONDS', '45'));
 const channels = followedChannels();
 let isFollowing = false;
 
-/** Follows all channels: those of hand-offs are the dialplan's, and not an application's own. */
+/** Follows all channels, because the channels of hand-offs belong to the dialplan and not to an application. */
 function follow(): void {
   const url = `${ari.replace(/^http/, 'ws')}/events?app=callkey&subscribeAll=true`;
   const socket = new WebSocket(url, { headers: { Authorization: headers.Authorization } });
@@ -29,7 +30,7 @@ function follow(): void {
         if (isFollowing) log('following Asterisk');
       })
       .catch((error) => {
-        log(`listing the channels failed: ${error}`);
+        log(`couldn't list the channels: ${error}`);
         socket.close();
       });
   });
@@ -38,7 +39,7 @@ function follow(): void {
       const outcome = channels.handle(eventSchema.parse(JSON.parse(String(data))));
       if (outcome) report(outcome);
     } catch (error) {
-      log(`a message of Asterisk's can't be read: ${error}`);
+      log(`couldn't read a message from Asterisk: ${error}`);
     }
   });
   socket.addEventListener('close', () => {
@@ -47,11 +48,11 @@ function follow(): void {
   });
 }
 
-/** Follows again what was called before this program started, or lost its connection. */
+/** Follows calls again that were started before this program started or lost its connection. */
 async function findChannels(): Promise<void> {
   const listed = channelsSchema.parse(await get('/channels'));
   const there = new Set<string>();
-  // Asterisk's own IDs have a dot, and the other ends of local channels a semicolon.
+  // Asterisk's own IDs contain a dot, and the other ends of local channels a semicolon.
   for (const channel of listed.filter(({ id }) => isIdentifier(id))) {
     if (!channels.follows(channel.id) && !(await isHandoff(channel.id))) continue;
     channels.found(channel);
@@ -71,11 +72,11 @@ async function get(path: string): Promise<unknown> {
   return answer.json();
 }
 
-/** As Asterisk 22.10.1 responds. */
+/** Interprets the responses of Asterisk 22.10.1. */
 function meaning(status: number, text: string): Asked | null {
-  // This very hand-off is under way: another try would make a second call.
+  // This hand-off is already being called, and another try would make a second call.
   if (status === 409 && text.includes('already exists')) return 'taken';
-  // No channel was made, as when the trunk isn't registered.
+  // No channel was created, for example because the trunk isn't registered.
   if (status === 500 && text.includes('Allocation failed')) return { later: 'Allocation failed' };
   return null;
 }
@@ -83,10 +84,10 @@ function meaning(status: number, text: string): Asked | null {
 follow();
 serve({
   async call({ handoffId, contact, variables }) {
-    // Otherwise its end could come while no one listens.
+    // Otherwise, the call could end while this program isn't listening.
     if (!isFollowing) return { later: 'not connected to Asterisk' };
     channels.expect(handoffId);
-    // With the prefix: a variable named SHELL(…) or FILE(…) would run that function of Asterisk's.
+    // The prefix is needed because Asterisk would run a variable named SHELL(…) or FILE(…) as that function.
     const named = Object.entries(variables).filter(([name]) => /^\w+$/.test(name));
     const body = {
       ...{ endpoint: endpoint.replace('{phone}', contact.phone), context, extension: 's', priority: 1, channelId: handoffId, timeout },

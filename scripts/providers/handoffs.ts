@@ -1,4 +1,4 @@
-// What the recipes of core/docs/providers share: they take hand-offs from the core, ask a provider to call, and report how the call ended.
+// Shared by the recipes in core/docs/providers: accepts hand-offs from the core, asks a provider to call, and reports how the call ended.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -10,8 +10,8 @@ import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/diale
 import { openConnections } from '../../core/dialer/connection.ts';
 
 /**
- * What became of the request to call. `taken`: the provider calls. `later`: it certainly doesn't, and may later. `refused`: it never will.
- * `unknown`: no one knows whether it calls.
+ * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't, but may later. `refused`: it never will.
+ * `unknown`: no one knows whether it's calling.
  */
 export type Asked = 'taken' | 'unknown' | { later: string } | { refused: string };
 
@@ -19,7 +19,7 @@ type Recipe = {
   /** Asks the provider to call. */
   call(handoff: Handoff): Promise<Asked>;
   /**
-   * What the provider reports at POST /outcomes: null if the call continues, or isn't one of ours.
+   * Interprets what the provider reports at POST /outcomes: null if the call continues, or isn't one of ours.
    *
    * @throws Error if the provider hasn't signed the report
    */
@@ -34,14 +34,14 @@ export function setting(name: string, ifUnset?: string): string {
 
 const port = Number(setting('PORT', '9000'));
 const core = setting('CALLKEY_SERVER', 'http://127.0.0.1:8080');
-/** The newest first. */
+/** Newest first. */
 const webhooks = setting('DIALER_SECRETS')
   .split(',')
   .map((secret) => new Webhook(secret));
 
 export const log = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Takes the core's hand-offs at `/`, and the provider's reports at `/outcomes`. */
+/** Accepts the core's hand-offs at `/`, and the provider's reports at `/outcomes`. */
 export function serve({ call, outcomeOf }: Recipe): void {
   const server = createServer(async (request, response) => {
     const body = await text(request);
@@ -60,7 +60,7 @@ export function serve({ call, outcomeOf }: Recipe): void {
     const asked = await call(handoff);
     const words = typeof asked === 'string' ? asked : Object.entries(asked).flat().join(', ');
     log(`${handoff.handoffId}: ${words}`);
-    // No response says that the call may be under way: the core never repeats it then, and no one is called twice.
+    // No response tells the core that the call may be in progress. It then never repeats the call, so no one is called twice.
     if (asked === 'unknown') return response.destroy();
     if (asked === 'taken') return response.writeHead(202).end();
     return 'later' in asked ? response.writeHead(503).end(asked.later) : response.writeHead(422).end(asked.refused);
@@ -85,10 +85,10 @@ function verified(given: IncomingHttpHeaders, body: string): Handoff {
   return handoffSchema.parse(JSON.parse(body));
 }
 
-/** In seconds. A call without an outcome ends as `unknown` after four hours, and an outcome later than that replaces it. */
+/** In seconds. A call without an outcome ends as `unknown` after four hours, and a later outcome replaces that. */
 const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 
-/** Repeats an outcome until the core has taken it, or says that it never will. */
+/** Repeats an outcome until the core has accepted it, or says that it never will. */
 export async function report(outcome: Outcome): Promise<void> {
   const body = JSON.stringify(outcome);
   for (const wait of [...waits, null]) {
@@ -97,7 +97,7 @@ export async function report(outcome: Outcome): Promise<void> {
     headers.set('webhook-timestamp', String(Math.floor(time.getTime() / 1_000)));
     headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
     const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
-    log(`${outcome.handoffId}: ${outcome.state}, ${answer?.status ?? 'the core did not answer'}`);
+    log(`${outcome.handoffId}: ${outcome.state}, ${answer?.status ?? 'no response from the core'}`);
     if ([204, 400, 404, 422].includes(answer?.status ?? 0) || wait === null) return;
     await setTimeout(wait * 1_000);
   }
@@ -108,9 +108,9 @@ const timeouts = { connect: 3_000, answer: 8_000 };
 const connections = openConnections(timeouts.connect);
 
 /**
- * Asks a provider over HTTP.
+ * Sends a request to a provider over HTTP.
  *
- * @param meaning what this provider means by a response, if it isn't what most mean
+ * @param meaning interprets a response, if this provider's responses differ from most others'
  */
 export async function ask(
   url: string,
@@ -128,13 +128,13 @@ export async function ask(
   }
 }
 
-/** What a provider says is wrong: of JSON, the message alone. */
+/** The provider's description of an error; if it's JSON, only the message. */
 export function shortened(words: string): string {
   let message = words;
   try {
     message = messageSchema.parse(JSON.parse(words));
   } catch {
-    // Then it's shown as it is.
+    // It isn't JSON, so it's shown as it is.
   }
   return message.slice(0, 200);
 }
@@ -144,9 +144,9 @@ const messageSchema = z
   .transform(({ message, error, error_message }) => message ?? error_message ?? error ?? '');
 
 function usualMeaning(status: number, words: string): Asked {
-  // A 502 may come from a proxy that has passed the request on. So may any other of these.
+  // A 502 may come from a proxy that has forwarded the request, and so may the other statuses here.
   if (status >= 500) return 'unknown';
   if (status >= 200 && status < 300) return 'taken';
-  // The others are about this account, not about this call: a wrong password, no money, too many at once.
+  // The others are about this account, not this call: a wrong password, no credit, too many calls at once.
   return [400, 422].includes(status) ? { refused: words } : { later: words };
 }

@@ -1,4 +1,4 @@
-// Places the core's calls with Retell AI, a platform that hosts the voice agent. core/docs/providers/retell.md
+// Places the core's calls with Retell AI, a platform that hosts the voice agent. See core/docs/providers/retell.md
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 import { ask, serve, setting } from './handoffs.ts';

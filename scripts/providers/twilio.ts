@@ -1,4 +1,4 @@
-// Places the core's calls with Twilio, and connects who answers to a voice agent's WebSocket. core/docs/providers/twilio.md
+// Places the core's calls with Twilio, and connects the contact to a voice agent's WebSocket. See core/docs/providers/twilio.md
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 import { type Asked, ask, serve, setting, shortened } from './handoffs.ts';
@@ -8,7 +8,7 @@ const account = setting('TWILIO_ACCOUNT_SID');
 const token = setting('TWILIO_AUTH_TOKEN');
 const from = setting('TWILIO_FROM');
 const stream = setting('TWILIO_STREAM_URL');
-/** Where Twilio reaches this program. */
+/** The address at which Twilio reaches this program. */
 const publicUrl = setting('PUBLIC_URL');
 const calls = `${setting('TWILIO_API', 'https://api.twilio.com')}/2010-04-01/Accounts/${account}/Calls.json`;
 
@@ -20,7 +20,7 @@ const states: Record<string, OutcomeState> = {
   canceled: 'failed',
 };
 
-/** Variables come from integrators: none may end an attribute and begin an instruction. */
+/** Variables come from integrators, so they must not be able to end an attribute and start an instruction. */
 const attribute = (text: string) => `"${text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)}"`;
 
 function instructions(parameters: Record<string, string>): string {
@@ -29,13 +29,14 @@ function instructions(parameters: Record<string, string>): string {
 }
 
 /**
- * Twilio's error codes (twilio.com/docs/api/errors, as of 2026-11-23) that say that no call was made, though the next may be: they are about the
- * account or its number, not about this call. 10004 and 86008 too many calls at once, 21210 and 21212 the number in TWILIO_FROM.
+ * Twilio's error codes (twilio.com/docs/api/errors, as of 2026-11-23) that mean that no call was made, but the next one may work: they're
+ * about the account or its number, not about this call. 10004 and 86008: too many calls at once. 21210 and 21212: the number in
+ * TWILIO_FROM.
  */
 const later: readonly number[] = [10004, 86008, 21210, 21212];
 const errorSchema = z.object({ code: z.number() });
 
-/** A 500 (20500) must not be repeated: Twilio says that the call may have been made. */
+/** After a 500 (20500), the call must not be repeated, because according to Twilio it may have been made. */
 function meaning(status: number, text: string): Asked | null {
   if (status < 400 || status >= 500) return null;
   try {
@@ -52,7 +53,7 @@ serve({
       To: contact.phone,
       From: from,
       Twiml: instructions({ ...variables, handoffId }),
-      // "completed" is sent however a call ends.
+      // Twilio sends "completed" however a call ends.
       StatusCallback: `${publicUrl}/outcomes?handoffId=${handoffId}`,
       StatusCallbackEvent: 'completed',
     });

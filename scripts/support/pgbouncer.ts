@@ -36,7 +36,7 @@ export async function startPgBouncer(
     `default_pool_size = ${poolSize}`,
   ];
   writeFileSync(file, `${settings.join('\n')}\n`);
-  // It refuses to run as root. There it runs as nobody, who needs access to its file.
+  // PgBouncer refuses to run as root, so it runs as nobody, who needs access to its file.
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   chmodSync(directory, 0o755);
   if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);

@@ -70,7 +70,7 @@ describe('the channels of the Asterisk recipe', () => {
     ] as const)
       channels.handle({ type: 'ChannelStateChange', timestamp: at, channel: { id, state } });
     expect(channels.missing(new Set())).to.deep.equal([
-      { handoffId: 'talked', state: 'completed', detail: 'Asterisk: ended while the recipe was not connected' },
+      { handoffId: 'talked', state: 'completed', detail: "Asterisk: ended while the recipe wasn't connected" },
     ]);
     // Asterisk hasn't reported the channel yet: it's being queried at the moment.
     expect(channels.follows('asked')).to.equal(true);

@@ -41,8 +41,8 @@ describe('the check of a provider adapter', () => {
     expect(wrong(ended)).to.deep.equal([
       'A hand-off with a wrong signature is refused',
       'A hand-off signed ten minutes ago is refused',
-      'The outcome of the hand-off that came twice is reported',
-      'The outcome of the one with every field is reported',
+      'The outcome of the repeated hand-off is reported',
+      'The outcome of the hand-off with every field is reported',
     ]);
     expect(receiver.received.at(-1)?.handoff.contact).to.include({ timeZone: 'Europe/Berlin' });
   });

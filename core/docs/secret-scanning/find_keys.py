@@ -1,4 +1,4 @@
-"""Says in which lines of standard input an API key of Callkey is, and never shows it: git log -p | python3 find_keys.py"""
+"""Prints which lines of standard input contain a Callkey API key, but never the key: git log -p | python3 find_keys.py"""
 
 import re
 import sys
@@ -8,7 +8,7 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def is_key(text):
-    """Whether the last 6 characters are the CRC-32 of the others, as base62 digits."""
+    """Return whether the last 6 characters are the CRC-32 of the others, in base62 digits."""
     rest = crc32(text[:-6].encode())
     digits = ""
     for _ in range(6):
@@ -19,7 +19,7 @@ def is_key(text):
 
 found = False
 for number, line in enumerate(sys.stdin.buffer, 1):
-    # Without its zeros, UTF-16 reads as ASCII: Windows PowerShell writes it with >.
+    # Without its zero bytes, UTF-16 can be read as ASCII. Windows PowerShell writes UTF-16 with >.
     line = line.replace(b"\0", b"")
     for text in re.findall(r"svc_sk_live_[0-9A-Za-z]{49}(?![0-9A-Za-z])", line.decode(errors="replace")):
         if is_key(text):
