@@ -11,7 +11,7 @@ export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.Zo
 export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
 
 /** Protects a secret while it's visible. */
-export type SecretGuard = {
+type SecretGuard = {
   /** A secret is about to be requested. */
   begin(): void;
   show(secret: string): void;

@@ -17,7 +17,7 @@ export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });
 export type UserType = z.infer<typeof userTypeSchema>;
 
-export const tenancyKindSchema = z.enum(['account', 'partner']);
+const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
 /** Null for the first page. */
@@ -224,9 +224,9 @@ export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partne
 /** Without an account, lists the campaigns of all accounts that the viewer manages. */
 export const directoryCampaignsQuerySchema = directoryQuerySchema.extend({ account: identifierSchema.optional() });
 
-export const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
-export const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
-export const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
+const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
+const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
+const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
 
 /** Sorted by name. */
 export const directoryPartnersSchema = z.object({ partners: z.array(directoryPartnerSchema), nextCursor: nextCursorSchema });

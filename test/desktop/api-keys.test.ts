@@ -265,7 +265,7 @@ describeDesktop('API keys in the console', () => {
       await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
-      await dialog('Revoke API Key?').getByText('Last used: Never').waitFor();
+      await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
       expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel');
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
