@@ -55,7 +55,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   const limit = all ? null : limits.listedApiKeys;
   const visibility = owner === undefined ? everyKey : { kind: 'own' as const, userId: (await findUser(ports, owner)).id };
   const { apiKeys, total } = await listAllApiKeys(ports, visibility, search, limit);
-  const now = ports.clock.now().toMillis();
+  const now = ports.clock.now();
   const text = table(
     ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY'],
     apiKeys.map((key) => rowOf(key, now)),
@@ -161,5 +161,5 @@ function rowOf(key: ApiKey, now: number): string[] {
 }
 
 function hasExpired({ expiresAt }: ApiKey, now: number): boolean {
-  return isExpired(expiresAt?.toMillis() ?? null, now);
+  return isExpired(expiresAt, now);
 }

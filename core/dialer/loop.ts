@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Settlement } from '../domain/calls/call-states.ts';
 import { dialingLimits, nextStep, settlementOf } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
+import { type Millis, plus } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
 
@@ -36,7 +37,7 @@ export function startDialer(deps: {
   concurrency: number;
   clock: Clock;
   /** Whether this time can be trusted for dialing and ending calls. */
-  isTrusted: (now: number) => Promise<boolean>;
+  isTrusted: (now: Millis) => Promise<boolean>;
   random: () => number;
   log: Logger;
   observer: DialerObserver;
@@ -66,10 +67,10 @@ export function startDialer(deps: {
     isNotified = false;
   }
 
-  let lastClaimAt = clock.millis();
+  let lastClaimAt = clock.now();
 
   async function claim(limit: number): Promise<ClaimedCall[]> {
-    const now = clock.millis();
+    const now = clock.now();
     if (!(await deps.isTrusted(now))) {
       // While the clock is wrong, calls are placed with its time. When it's right again, they must not be due much later.
       lastClaimAt = now;
@@ -77,13 +78,13 @@ export function startDialer(deps: {
     }
     if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now);
     lastClaimAt = now;
-    const claimed = await store.claim(limit, provider.name, now, now + dialingLimits.lease.toMillis());
+    const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()));
     if (claimed.length > 0) observer.onClaim(claimed.length);
     return claimed;
   }
 
   async function dial(call: ClaimedCall): Promise<void> {
-    const step = nextStep(call, provider, clock.millis());
+    const step = nextStep(call, provider, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));
     if (step.event === 'outcome') observer.onOutcome(step.to);
     if (step.event === 'must-not-repeat') observer.onHandoff('doubt');
@@ -94,7 +95,7 @@ export function startDialer(deps: {
     const result = await provider.handOff(call);
     observer.onHandoff(result.kind);
     observer.onResult(result);
-    return settlementOf(call, result, provider, clock.millis(), deps.random);
+    return settlementOf(call, result, provider, clock.now(), deps.random);
   }
 
   /** Retries while the lease lasts: only this process knows the result, and a short database outage must not lose it. */
@@ -104,7 +105,7 @@ export function startDialer(deps: {
         if (!(await store.settle(call, settlement))) observer.onLeaseLost();
         return;
       } catch (error) {
-        if (isClosing || clock.millis() >= call.leaseUntil) throw error;
+        if (isClosing || clock.now() >= call.leaseUntil) throw error;
         await delay(settleEvery);
       }
     }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { Conclusion } from '../domain/calls/call-states.ts';
+import { plus } from '../domain/instant.ts';
 import type { Clock, Provider } from '../domain/ports.ts';
 
 /** The outcomes of a hundred calls. A call lasts from `shortest` to `shortest + spread` seconds. */
@@ -22,13 +23,13 @@ export function simulatedProvider(clock: Clock): Provider {
   return {
     name: 'simulated',
     deduplicates: true,
-    handOff: async (call) => ({ kind: 'taken', outcomeAt: clock.now().toMillis() + outcomeOf(call.phone).seconds * 1_000 }),
+    handOff: async (call) => ({ kind: 'taken', outcomeAt: plus(clock.now(), outcomeOf(call.phone).seconds * 1_000) }),
     conclude(call): Conclusion {
       const { state, detail, seconds } = outcomeOf(call.phone);
       return {
         state,
         detail: `Simulated: ${detail}`,
-        endedAt: clock.now().toMillis(),
+        endedAt: clock.now(),
         durationSeconds: state === 'completed' ? seconds : null,
       };
     },

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { troubleLimits } from '../domain/calls/dialer-trouble.ts';
+import type { Millis } from '../domain/instant.ts';
 import type { DialerTrouble } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
 
@@ -11,7 +12,7 @@ export type TroubleWatch = {
   close(): Promise<void>;
 };
 
-type Failing = DialerTrouble & { lastAt: number; forgottenAt: number; handoffs: number };
+type Failing = DialerTrouble & { lastAt: Millis; forgottenAt: number; handoffs: number };
 
 /** @param core this process's name among the cores on the database */
 export function watchTrouble(core: string, deps: { store: DialingStore; clock: Clock; log: Logger }): TroubleWatch {
@@ -25,7 +26,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   function note(trouble: DialerTrouble | null): void {
     isNoted = trouble !== null;
     noting = noting
-      .then(() => store.noteTrouble(core, trouble, clock.millis()))
+      .then(() => store.noteTrouble(core, trouble, clock.now()))
       .catch((err) => log.warn({ err }, 'trouble with the provider not recorded'));
   }
 
@@ -38,7 +39,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   function say(): void {
     // The calls were cancelled or have ended: this would be said until another one is taken.
-    if (failing && clock.millis() > failing.forgottenAt)
+    if (failing && clock.now() > failing.forgottenAt)
       end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
     if (!failing || !isTrouble()) return;
     const { since, reason, handoffs } = failing;
@@ -51,7 +52,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   return {
     onResult(result) {
       if (result.kind === 'taken') return end('the provider takes calls again');
-      const now = clock.millis();
+      const now = clock.now();
       const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
       failing = {
         since: failing?.since ?? now,

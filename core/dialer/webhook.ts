@@ -28,7 +28,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
       try {
         const response = await request(options.url, {
           method: 'POST',
-          headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, clock.now().toUnixInteger()) },
+          headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, Math.floor(clock.now() / 1_000)) },
           body,
           dispatcher: connections.dispatcher,
           // Each request opens a new connection. If the provider closed a reused one at that moment, it would be unclear whether it

@@ -7,6 +7,7 @@ import { folded } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
 import { byDay, chartDays, startOf } from './calls/days.ts';
 import { type KeyVisibility, scopeOf } from './directory/scope.ts';
+import { instant } from './instant.ts';
 import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
@@ -34,6 +35,7 @@ export async function createApiKey(
   if (expiration.kind === 'custom' && !isWithin(expiration.date, range)) {
     throw invalidField('expiration.date', `Must be a date from ${range.earliest} to ${range.latest}.`);
   }
+  const expiresAt = expiryInstant(expiration, now, timeZone);
   const keyValue = makeKeyValue(ports.randomness.bytes);
   const apiKey: ApiKey = {
     id: ports.randomness.id(),
@@ -42,7 +44,7 @@ export async function createApiKey(
     owningScope,
     createdAt: now,
     lastUsedAt: null,
-    expiresAt: expiryInstant(expiration, now, timeZone),
+    expiresAt: expiresAt === null ? null : instant(expiresAt),
     expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);

@@ -1,7 +1,8 @@
-import { DateTime, Duration } from 'luxon';
+import { Duration } from 'luxon';
 import { timestamp } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
 import { clockSkew } from './deadlines.ts';
+import type { Millis } from './instant.ts';
 import type { Actor } from './model.ts';
 import type { Clock, ClockStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
@@ -15,15 +16,15 @@ export const longestPause = Duration.fromObject({ days: 7 });
 const recordEvery = 60_000;
 
 /** What the clock is ahead of, and by how many ms. */
-export type ClockDoubt = { than: 'recorded' | 'server'; at: number; aheadBy: number };
+export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
  * Whether a clock is too far ahead to end calls or erase data, neither of which can be undone. A clock that's behind doesn't do either too
  * early.
  *
- * @param now in epoch milliseconds
+ * @param now
  */
-export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: number): ClockDoubt | null {
+export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
   if (newestAt !== null && now > newestAt + longestPause.toMillis()) return { than: 'recorded', at: newestAt, aheadBy: now - newestAt };
   return null;
@@ -34,8 +35,7 @@ export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: 
   const what = `This machine's clock is ${inWords(aheadBy)} ahead of`;
   const held = 'No calls will be dialed or ended, and nothing will be erased, until you set';
   if (than === 'server') return `${what} PostgreSQL's. ${held} the one that's wrong.`;
-  const recorded = DateTime.fromMillis(at, { zone: 'utc' }).toISO();
-  return `${what} ${recorded}, the latest time that a core has recorded. ${held} it. If it's right, run: ${acceptCommand}`;
+  return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} it. If it's right, run: ${acceptCommand}`;
 }
 
 function inWords(ms: number): string {
@@ -46,9 +46,9 @@ function inWords(ms: number): string {
 
 export type ClockWatch = {
   /** Whether calls may be ended and data erased at this time. Queries the database if the last check was long ago. */
-  isTrusted(now: number): Promise<boolean>;
+  isTrusted(now: Millis): Promise<boolean>;
   /** Checks the clock, and records the time if it's trusted. */
-  look(now: number): Promise<boolean>;
+  look(now: Millis): Promise<boolean>;
   /** The result of the last check. */
   doubt(): ClockDoubt | null;
 };
@@ -59,7 +59,7 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
   /** If the clock has jumped further since the last check, it's checked again. */
   let trusted = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
 
-  async function look(now: number): Promise<boolean> {
+  async function look(now: Millis): Promise<boolean> {
     const known = await store.read();
     const found = doubtOf(known, now);
     const isChanged = (found === null) !== (doubt === null);
@@ -82,7 +82,7 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
 
 /** @throws Problem `conflict` if nothing may be ended or erased with this clock */
 export async function requireTrustedClock(store: ClockStore, clock: Clock, acceptCommand: string): Promise<void> {
-  const doubt = doubtOf(await store.read(), clock.millis());
+  const doubt = doubtOf(await store.read(), clock.now());
   if (doubt) throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
 }
 
@@ -92,12 +92,12 @@ export async function requireTrustedClock(store: ClockStore, clock: Clock, accep
  * @returns the confirmed time
  * @throws Problem `conflict` if PostgreSQL's clock contradicts it
  */
-export async function acceptClock(ports: Ports, actor: Actor, acceptCommand: string): Promise<DateTime> {
+export async function acceptClock(ports: Ports, actor: Actor, acceptCommand: string): Promise<Millis> {
   const { clock, activity } = ports.stores;
   const now = ports.clock.now();
-  const doubt = doubtOf(await clock.read(), now.toMillis());
+  const doubt = doubtOf(await clock.read(), now);
   if (doubt?.than === 'server') throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
-  await clock.set(now.toMillis());
+  await clock.set(now);
   const subject = { kind: 'clock', id: ports.randomness.id(), name: timestamp(now) } as const;
   await activity.record(auditEvent(ports, actor, 'clock.accepted', subject, null));
   return now;

@@ -1,6 +1,6 @@
-import type { DateTime } from 'luxon';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { Named, TenancyKind, UserType } from '#contract/console.ts';
+import type { Millis } from './instant.ts';
 
 export type Account = Named & { partnerId: string };
 
@@ -33,27 +33,27 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-export type ListedUser = User & { createdAt: DateTime; lastSignInAt: DateTime | null; disabledAt: DateTime | null; apiKeys: number };
+export type ListedUser = User & { createdAt: Millis; lastSignInAt: Millis | null; disabledAt: Millis | null; apiKeys: number };
 
 /** What deleting a user would also delete: the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
-export type EndangeredKey = { id: string; name: string; createdAt: DateTime; lastUsedAt: DateTime | null; queuedCalls: number };
+export type EndangeredKey = { id: string; name: string; createdAt: Millis; lastUsedAt: Millis | null; queuedCalls: number };
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 export type UserChange = Omit<UserInput, 'email'>;
-export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: DateTime };
+export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: Millis };
 
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it's null for one that the user chose. */
-export type NewPassword = { hash: string; expiresAt: DateTime | null };
+export type NewPassword = { hash: string; expiresAt: Millis | null };
 
-export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: DateTime | null; disabledAt: DateTime | null };
+export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: Millis | null; disabledAt: Millis | null };
 
 export type Session = {
   user: User;
   tenancy: Tenancy | null;
   passwordChangeDue: boolean;
-  startedAt: DateTime;
-  lastSeenAt: DateTime;
+  startedAt: Millis;
+  lastSeenAt: Millis;
 };
 
 /** The scope in which a key was created: a partner, or an account with its partner. */
@@ -67,9 +67,9 @@ export type ApiKey = {
   name: string;
   creator: KeyOwner;
   owningScope: OwningScope;
-  createdAt: DateTime;
-  lastUsedAt: DateTime | null;
-  expiresAt: DateTime | null;
+  createdAt: Millis;
+  lastUsedAt: Millis | null;
+  expiresAt: Millis | null;
   expiryTimeZone: string | null;
 };
 
@@ -80,10 +80,10 @@ export type Place = Named & { kind: TenancyKind };
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
 
 /** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`. */
-export type KeyUsage = { quarterAt: number; placed: number; cancelled: number };
+export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number };
 
 /** How many calls placed in that quarter-hour are in a state. */
-export type CallCount = { quarterAt: number; state: CallState; calls: number };
+export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
 
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
@@ -99,8 +99,8 @@ export type NewCall = {
   name: string | null;
   timeZone: string | null;
   variables: Readonly<Record<string, string>> | null;
-  notBefore: number | null;
-  notAfter: number | null;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
 };
 
 /** The two identifiers of a call. */
@@ -115,17 +115,17 @@ export type ClaimedCall = {
   name: string | null;
   timeZone: string | null;
   variables: Readonly<Record<string, string>>;
-  placedAt: number;
-  notBefore: number | null;
-  notAfter: number | null;
-  firstAttemptAt: number;
+  placedAt: Millis;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
+  firstAttemptAt: Millis;
   /** The provider that has the call, or may have it. */
   provider: string;
   /** Counts the claims of this call. Storage ignores results of an earlier claim. */
   attempt: number;
   /** The progress of the hand-off: see call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
-  leaseUntil: number;
+  leaseUntil: Millis;
 };
 
 export type ListedCall = {
@@ -135,9 +135,9 @@ export type ListedCall = {
   name: string | null;
   state: CallState;
   detail: string | null;
-  placedAt: DateTime;
-  dialedAt: DateTime | null;
-  endedAt: DateTime | null;
+  placedAt: Millis;
+  dialedAt: Millis | null;
+  endedAt: Millis | null;
   /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
@@ -157,11 +157,11 @@ export type ContactCall = CallKey & {
   name: string | null;
   timeZone: string | null;
   variables: Readonly<Record<string, string>>;
-  notBefore: DateTime | null;
-  notAfter: DateTime | null;
-  placedAt: DateTime;
-  dialedAt: DateTime | null;
-  endedAt: DateTime | null;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
+  placedAt: Millis;
+  dialedAt: Millis | null;
+  endedAt: Millis | null;
   durationSeconds: number | null;
   detail: string | null;
 };
@@ -171,16 +171,16 @@ export type CallDetails = {
   /** The contact's time zone. */
   timeZone: string | null;
   variables: Readonly<Record<string, string>> | null;
-  notBefore: DateTime | null;
-  notAfter: DateTime | null;
+  notBefore: Millis | null;
+  notAfter: Millis | null;
   durationSeconds: number | null;
   /** How often a dialer has claimed the call. */
   attempts: number;
-  firstAttemptAt: DateTime | null;
+  firstAttemptAt: Millis | null;
   /** Null unless the call waits for a dialer. */
-  nextAttemptAt: DateTime | null;
+  nextAttemptAt: Millis | null;
   /** When the provider reported the outcome of a call that had been `unknown`. */
-  toldLateAt: DateTime | null;
+  toldLateAt: Millis | null;
 };
 
 /** A page of a list: what its items must contain, and after which item it starts. */
@@ -190,7 +190,7 @@ export type ListFilter = { search: string; cursor: string | null };
  * A range of time, from one instant until just before another; null without an end. IDs sort by time, so those that may be in the range are
  * one range of an index; the times themselves decide.
  */
-export type InstantRange = { from: number | null; before: number | null; ids: { from: string | null; before: string | null } };
+export type InstantRange = { from: Millis | null; before: Millis | null; ids: { from: string | null; before: string | null } };
 
 /** @property states empty for all of them */
 export type CallFilter = { placed: InstantRange; states: readonly CallState[]; apiKey: string | null; search: string };
@@ -205,7 +205,7 @@ export type ActivityFilter = {
 };
 
 /** The oldest call in the part that was searched; null if there are no older ones. */
-export type StretchEnd = { contactId: string; placedAt: DateTime<true> } | null;
+export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
 /** The matching calls in one stretch. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
@@ -258,7 +258,7 @@ export type AuditSubject = Named & {
 /** Who did what, when and from where. Never contains a secret. */
 export type AuditEvent = {
   id: string;
-  at: DateTime;
+  at: Millis;
   /** Null for the operator on the server itself. */
   actor: Named | null;
   action: AuditAction;
@@ -273,7 +273,7 @@ export type AuditEvent = {
 export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
 
 /** An audit event with its place in the chain, as it's stored. `fields` contains everything that it says, in a fixed order. */
-export type ChainedEvent = { seq: number; hash: string; at: number; fields: readonly (string | number | null)[] };
+export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };
 
 /** Identifies a state of the chain: nothing up to it can change without changing the hash. */
 export type Seal = { seq: number; hash: string };
@@ -303,7 +303,7 @@ export type ImportChange = { thing: ImportedThing; event: AuditEvent };
 /** The provider takes no calls. */
 export type DialerTrouble = {
   /** The time of the first hand-off that the provider didn't take. */
-  since: number;
+  since: Millis;
   /** Why the provider didn't take the last hand-off, without its own words, which may be about one call. */
   reason: string;
 };

@@ -1,5 +1,5 @@
-import type { DateTime } from 'luxon';
 import { limits } from '#contract/limits.ts';
+import { instant, type Millis } from './instant.ts';
 import { Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last one. */
@@ -24,10 +24,10 @@ export function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf:
 }
 
 /** A position in a list that's ordered by time and ID. It stays valid if the item there is deleted. */
-export type TimePosition = { at: number; id: string };
+export type TimePosition = { at: Millis; id: string };
 
-export function timeCursor({ createdAt, id }: { createdAt: DateTime; id: string }): string {
-  return `${createdAt.toMillis().toString(36)}_${id}`;
+export function timeCursor({ createdAt, id }: { createdAt: Millis; id: string }): string {
+  return `${createdAt.toString(36)}_${id}`;
 }
 
 /** The inverse of {@link timeCursor}. @throws Problem `malformed-request` */
@@ -35,5 +35,5 @@ export function timePosition(cursor: string | null): TimePosition | null {
   if (cursor === null) return null;
   const [, at = '', id = ''] = /^([0-9a-z]{1,9})_(.+)$/.exec(cursor) ?? [];
   if (id === '') throw new Problem('malformed-request', 'The query is invalid at cursor: pass the nextCursor of the page before.');
-  return { at: Number.parseInt(at, 36), id };
+  return { at: instant(Number.parseInt(at, 36)), id };
 }

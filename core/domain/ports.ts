@@ -1,8 +1,8 @@
-import type { DateTime } from 'luxon';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { Named } from '#contract/console.ts';
 import type { Conclusion, Settlement } from './calls/call-states.ts';
 import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './directory/scope.ts';
+import type { Millis } from './instant.ts';
 import type {
   Account,
   ActivityFilter,
@@ -50,10 +50,7 @@ import type {
 import type { TimePosition } from './paging.ts';
 
 export type Clock = {
-  /** The current instant, in UTC. */
-  now(): DateTime<true>;
-  /** The same in epoch milliseconds, without the cost of a DateTime, because key-authenticated requests call it thousands of times. */
-  millis(): number;
+  now(): Millis;
 };
 
 export type Randomness = {
@@ -62,7 +59,7 @@ export type Randomness = {
   /** A new ID. It sorts after those of earlier milliseconds, so that tables grow at their end. */
   id(): string;
   /** A text that sorts before all IDs generated from this time on, and after all earlier ones; null if it's not known. */
-  firstIdAt(millis: number): string | null;
+  firstIdAt(at: Millis): string | null;
 };
 
 export type Passwords = {
@@ -87,16 +84,16 @@ export type ThrottleCounter = { key: string; most: number; window: number };
 /** Counts attempts, across all processes. */
 export type ThrottleStore = {
   /** @returns when the last full counter among these opens again, at most one window ahead; null if none is full */
-  blockedUntil(counters: readonly ThrottleCounter[], now: number): Promise<number | null>;
+  blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
   /** Counts in all of them or, if one is full, in none. @returns whether it counted */
-  take(counters: readonly ThrottleCounter[], now: number): Promise<boolean>;
+  take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
   /** Deletes counters whose window is over and, if there are too many, those with the fewest attempts. */
-  sweep(now: number): Promise<void>;
+  sweep(now: Millis): Promise<void>;
 };
 
-export type RevokeOptions = { cancelQueuedCalls: boolean; at: DateTime };
+export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
 
 export type ApiKeyStore = {
   /**
@@ -105,7 +102,7 @@ export type ApiKeyStore = {
    */
   create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
   /** The number of a user's active keys. */
-  countActive(creatorId: string, at: DateTime): Promise<number>;
+  countActive(creatorId: string, at: Millis): Promise<number>;
   /** Newest first, ties broken by ID; if there's a cursor, only those after it in that order. */
   list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
@@ -116,7 +113,7 @@ export type ApiKeyStore = {
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
   /** What the key has done since then, at most a minute behind. */
-  usage(id: string, since: number): Promise<KeyUsage[]>;
+  usage(id: string, since: Millis): Promise<KeyUsage[]>;
   countQueuedCalls(id: string): Promise<number>;
   /**
    * Revokes keys in one transaction, and skips those that are already revoked.
@@ -126,33 +123,33 @@ export type ApiKeyStore = {
    */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that an interrupted revoke or deletion should have cancelled. @returns the number of calls */
-  finishCancelling(at: DateTime, signal: AbortSignal): Promise<number>;
+  finishCancelling(at: Millis, signal: AbortSignal): Promise<number>;
   /** Adds up the stored counts of keys, to which PostgreSQL adds a row for each change. Housekeeping runs it. */
   compactCounts(): Promise<void>;
   /** The number of keys by the time left: expired, at most 7 or 30 days, longer, or without expiry. */
-  countByDaysLeft(now: DateTime): Promise<Record<DaysLeft, number>>;
+  countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
 };
 
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
 /** A key-authenticated request. */
-export type KeyedRequest = Caller & { campaignId: string; at: number };
+export type KeyedRequest = Caller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
 /** When the key expires, which never changes after creation; null if it doesn't expire. */
-export type ActiveKey = { expiresAt: number | null };
+export type ActiveKey = { expiresAt: Millis | null };
 
 export type Placement =
   | { kind: 'placed' }
-  | { kind: 'replayed'; contactId: string; placedAt: number }
+  | { kind: 'replayed'; contactId: string; placedAt: Millis }
   | { kind: 'request-id-conflict' }
   /** The `notAfter` has passed, and it isn't a repeat. */
   | { kind: 'too-late' }
   | { kind: Refusal };
 
 export type Cancellation =
-  | { kind: 'cancelled'; contactId: string; requestId: string; cancelledAt: number }
+  | { kind: 'cancelled'; contactId: string; requestId: string; cancelledAt: Millis }
   | { kind: 'already-dialed' }
   | { kind: 'call-not-found' }
   | { kind: Refusal };
@@ -187,9 +184,9 @@ export type CallListStore = {
   /** @returns null if the campaign has no such call */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** The calls placed since then. */
-  summary(campaignId: string, since: number): Promise<CallCount[]>;
+  summary(campaignId: string, since: Millis): Promise<CallCount[]>;
   /** The same for several campaigns, counted by day. @param days their first instants, oldest first */
-  summaryOfAll(campaignIds: readonly string[], days: readonly number[]): Promise<CountOfCampaign[]>;
+  summaryOfAll(campaignIds: readonly string[], days: readonly Millis[]): Promise<CountOfCampaign[]>;
   /** Adds up the stored counts of ended calls, to which PostgreSQL adds a row for each call. Housekeeping runs it. */
   compactCounts(): Promise<void>;
 };
@@ -201,7 +198,7 @@ export type CountOfCampaign = CallCount & { campaignId: string };
 /** The result of one hand-off. `detail` may contain the provider's own words; `reason` doesn't. */
 export type HandoffResult =
   /** The provider has the call. It reports the outcome, or is asked for it at `outcomeAt`. */
-  | { kind: 'taken'; outcomeAt?: number }
+  | { kind: 'taken'; outcomeAt?: Millis }
   /** The provider refused the call permanently. */
   | { kind: 'rejected'; detail: string; reason: string }
   /** The provider definitely doesn't have the call. `retryAfter` is in seconds. */
@@ -226,29 +223,29 @@ export type DialingStore = {
    * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts that have any. Lapses calls whose time has passed
    * without being dialed. No two claims of a call overlap, across all processes.
    */
-  claim(limit: number, provider: Provider['name'], now: number, leaseUntil: number): Promise<ClaimedCall[]>;
+  claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
   /** @returns false, without any change, if another process has claimed the call since then, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
    * Ends a call that's being dialed, or is `unknown` and not erased. Doesn't change any other. @returns null if there was no such hand-off
    */
-  reportOutcome(contactId: string, conclusion: Conclusion, now: number): Promise<'recorded' | 'not-needed' | null>;
+  reportOutcome(contactId: string, conclusion: Conclusion, now: Millis): Promise<'recorded' | 'not-needed' | null>;
   /** Lapses calls whose `notAfter` has passed without being dialed, in short steps. @returns the number of calls */
-  lapse(now: number, signal?: AbortSignal): Promise<number>;
+  lapse(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns the number of calls */
-  endForgotten(now: number, signal?: AbortSignal): Promise<number>;
+  endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
   /**
    * Makes calls due whose `due_at` must come from a clock that was ahead. Otherwise, they'd wait until the clock catches up.
    *
    * @returns the number of calls
    */
-  recoverFromClockStep(now: number, signal?: AbortSignal): Promise<number>;
+  recoverFromClockStep(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Records, or with null clears, that a core's provider takes no calls. @param core the name of its process */
-  noteTrouble(core: string, trouble: DialerTrouble | null, now: number): Promise<void>;
+  noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
   /** The oldest trouble recorded since then. */
-  findTrouble(notedSince: number): Promise<DialerTrouble | null>;
+  findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;
   /** The number of due calls that wait for a dialer, and since when the oldest has been due. */
-  queue(now: number): Promise<{ due: number; oldestDueAt: number | null }>;
+  queue(now: Millis): Promise<{ due: number; oldestDueAt: Millis | null }>;
 };
 
 export type RetentionStore = {
@@ -257,11 +254,11 @@ export type RetentionStore = {
   /** @returns the previous settings, if they were different */
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
   /** Counts calls that ended before this and still have contact data, and finds when the oldest of all ended. */
-  countErasable(endedBefore: DateTime): Promise<{ erasable: number; oldestEndedAt: DateTime | null }>;
+  countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
   /** Erases phone number, name, time zone, variables and the provider's detail, in short steps. @returns the number of calls */
-  erase(endedBefore: DateTime, signal?: AbortSignal): Promise<number>;
+  erase(endedBefore: Millis, signal?: AbortSignal): Promise<number>;
   /** Deletes counts from before this time, in short steps, because no chart shows them any more. @returns the number of counts */
-  forgetCounts(before: DateTime, signal?: AbortSignal): Promise<number>;
+  forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
 /** The chain of audit events: see audit-chain.ts. */
@@ -281,11 +278,11 @@ export type AuditChainStore = {
 /** The latest time from a clock that was right: see clock.ts. */
 export type ClockStore = {
   /** Null until a core has recorded one; `serverAt` is the database server's own clock, null on SQLite. */
-  read(): Promise<{ newestAt: number | null; serverAt: number | null }>;
+  read(): Promise<{ newestAt: Millis | null; serverAt: Millis | null }>;
   /** Records a time if it's later. */
-  advance(now: number): Promise<void>;
+  advance(now: Millis): Promise<void>;
   /** Records a time, whether it's later or not. */
-  set(now: number): Promise<void>;
+  set(now: Millis): Promise<void>;
 };
 
 /** Everything that's stored about one phone number. */
@@ -293,7 +290,7 @@ export type ContactStore = {
   /** Its calls, oldest first. Reads all calls, in short steps. */
   findCalls(phone: string): Promise<ContactCall[]>;
   /** Cancels the queued ones, and erases those that have ended. Skips those that are being dialed. */
-  erase(calls: readonly CallKey[], at: DateTime): Promise<{ cancelled: number; erased: number }>;
+  erase(calls: readonly CallKey[], at: Millis): Promise<{ cancelled: number; erased: number }>;
 };
 
 export type ActivityStore = {
@@ -308,15 +305,15 @@ export type ActivityStore = {
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };
 
-export type SessionBounds = { startedAfter: DateTime; seenAfter: DateTime; before: DateTime };
+export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: Millis };
 
 /** Identifies sessions by the digest of their ID. */
 export type SessionStore = {
   /** @returns false, without starting a session, if the user no longer has that password hash or is disabled */
-  start(id: Digest, userId: string, passwordHash: string, at: DateTime, event: AuditEvent): Promise<boolean>;
+  start(id: Digest, userId: string, passwordHash: string, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Changes only an existing session, because a slow request must not bring back a deleted one. */
-  touch(id: Digest, at: DateTime): Promise<void>;
+  touch(id: Digest, at: Millis): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** @returns the number of sessions */
@@ -352,7 +349,7 @@ export type UserStore = {
    *
    * @returns the number of sessions it ended, or null if nothing changed or the user doesn't exist
    */
-  setDisabled(userId: string, disabledAt: DateTime | null, event: AuditEvent): Promise<number | null>;
+  setDisabled(userId: string, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
   /**
    * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the rest of their rows are
    * deleted later, in steps.

@@ -64,7 +64,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     // the others, the statement that does the work decides: a remembered key isn't accepted without it.
     const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, { ...caller, address: addressOf(ctx) }));
     if (!key) return refuseKey(ctx);
-    if (endsSoon(key.expiresAt, ports.clock.millis())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
+    if (endsSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
       await found.handler(ctx, ports, caller, isPlain ? found.parameters : decoded(found.parameters));

@@ -24,7 +24,7 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = path;
     const bytes = await readBytes(ctx.req, limits.strangerBodyBytes).catch(() => null);
-    const now = ports.clock.now().toUnixInteger();
+    const now = Math.floor(ports.clock.now() / 1_000);
     if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
     await reportOutcome(ports, readJson(bytes, body));
     setRequestId(ctx);

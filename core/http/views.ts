@@ -1,4 +1,3 @@
-import type { DateTime } from 'luxon';
 import type { CancelledCallView, PlacedCallView } from '#contract/calls/calls.ts';
 import type {
   ApiKeyDetailsView,
@@ -18,6 +17,7 @@ import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
 import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
+import type { Millis } from '../domain/instant.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
@@ -31,7 +31,7 @@ export function cancelledCallView(call: CancelledCall): CancelledCallView {
   return { requestId, contactId, campaignId, state: 'cancelled', cancelledAt: timestamp(cancelledAt) };
 }
 
-export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyView {
+export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView {
   const view: ApiKeyView = {
     id: key.id,
     name: key.name,
@@ -39,14 +39,14 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: DateTime): ApiKeyVi
     lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
     expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
-    expired: isExpired(key.expiresAt?.toMillis() ?? null, now.toMillis()),
+    expired: isExpired(key.expiresAt, now),
   };
   if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
   if (key.creator.isDisabled) view.ownerDisabled = true;
   return view;
 }
 
-export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: DateTime): ApiKeyDetailsView {
+export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Millis): ApiKeyDetailsView {
   const { apiKey, createdIn, reach, usage, activity } = details;
   return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
 }

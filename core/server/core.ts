@@ -198,7 +198,7 @@ async function startConfiguredDialer(
 }
 
 async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number }> {
-  const now = ports.clock.now().toMillis();
+  const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }

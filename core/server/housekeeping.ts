@@ -30,8 +30,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function sweepEachMinute(): Promise<void> {
     const now = ports.clock.now();
-    if (await clockWatch.look(now.toMillis())) {
-      const lapsed = await dialing.lapse(now.toMillis(), signal);
+    if (await clockWatch.look(now)) {
+      const lapsed = await dialing.lapse(now, signal);
       if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
     }
     await callList.compactCounts();
@@ -71,7 +71,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
    */
   async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
-    if (await clockWatch.isTrusted(now.toMillis())) await step({ ...ports, clock: { now: () => now, millis: () => now.toMillis() } });
+    if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }
 
   /** Erasing contact data comes first, so that another step that keeps failing can't prevent it. */
@@ -85,7 +85,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       if (erased > 0) log.info({ calls: erased }, 'contact data erased');
     },
     sweepSessions,
-    ({ throttle, clock }) => throttle.sweep(clock.millis()),
+    ({ throttle, clock }) => throttle.sweep(clock.now()),
     async ({ clock }) => {
       await forgetOldCounts(retention, clock, signal);
     },

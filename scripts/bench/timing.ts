@@ -5,6 +5,7 @@ import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { createKey, databaseKinds, leave, openStage, type Stage, signIn } from './environment.ts';
 import { useFolder } from './processes.ts';
 import { spreadOf } from './spread.ts';
@@ -28,7 +29,10 @@ try {
 /** Keys that are refused, by the reason. */
 async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
   const expired = await createKey(core, await signIn(core, 'oda'));
-  await storage.database.write('api_keys').where({ id: expired.id }).update({ expires_at: 1 });
+  await storage.database
+    .write('api_keys')
+    .where({ id: expired.id })
+    .update({ expires_at: instant(1) });
   const orphaned = await createKey(core, await signIn(core, 'tom'));
   await deleteUser(ports, operator, tenants.users.tom, false);
   return [

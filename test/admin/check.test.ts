@@ -1,5 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { instant } from '../../core/domain/instant.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -40,7 +41,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
   it('reports a clock that is far ahead of the recorded time until an administrator accepts it', async () => {
     const direct = await openDirect(database());
     const clock = () => direct.storage.database.write('clock');
-    await clock().update({ newest_at: 0 });
+    await clock().update({ newest_at: instant(0) });
     await direct.storage.database.write('recorded_retention').insert({ one: 1, contact_days: 90, audit_event_days: null });
     const refused = await Promise.all(['check', 'clock show', 'retention run'].map((command) => admin(command.split(' '))));
     expect(refused.map(({ code }) => code)).to.deep.equal([1, 1, 4]);
@@ -60,15 +61,15 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     expect((await admin(['check'])).stdout).to.contain('ok     dialer: no calls are due');
     const now = Date.now();
     const since = now - 3_600_000;
-    await dialing.noteTrouble('core-1', { since, reason: 'connection refused' }, now);
-    await dialing.noteTrouble('core-2', { since: since + 1, reason: 'HTTP 503' }, now);
+    await dialing.noteTrouble('core-1', { since: instant(since), reason: 'connection refused' }, instant(now));
+    await dialing.noteTrouble('core-2', { since: instant(since + 1), reason: 'HTTP 503' }, instant(now));
     const { code, stdout } = await admin(['check']);
     const text = `FAIL   dialer: the provider hasn't taken a call since ${new Date(since).toISOString()}: connection refused`;
     expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
-    await dialing.noteTrouble('core-1', null, now);
+    await dialing.noteTrouble('core-1', null, instant(now));
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');
     // The core that reported this may have died.
-    await dialing.noteTrouble('core-2', { since, reason: 'HTTP 503' }, now - 600_000);
+    await dialing.noteTrouble('core-2', { since: instant(since), reason: 'HTTP 503' }, instant(now - 600_000));
     expect((await admin(['check'])).code).to.equal(0);
     await direct.close();
   });
@@ -77,7 +78,13 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     const direct = await openDirect(database());
     const { write, read } = direct.storage.database;
     const { users, partner } = await createTenants(direct.ports);
-    const key = { name: 'A key', creator_id: users.partner.id, creator_partner_id: partner.id, partner_id: partner.id, created_at: 1 };
+    const key = {
+      name: 'A key',
+      creator_id: users.partner.id,
+      creator_partner_id: partner.id,
+      partner_id: partner.id,
+      created_at: instant(1),
+    };
     await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
     const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
     const right = await keyCounts();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { instant } from '../../core/domain/instant.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -23,7 +24,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     await place(tenants.campaign.id, ada.keyValue, 'of somebody else'.replaceAll(' ', '-'), somePhone());
     await place(tenants.otherCampaign.id, oda.keyValue, 'elsewhere', phone);
     const { write } = direct.storage.database;
-    const ended = { state: 'completed', due_at: null, ended_at: Date.now(), detail: 'Grace was glad.' } as const;
+    const ended = { state: 'completed', due_at: null, ended_at: instant(Date.now()), detail: 'Grace was glad.' } as const;
     await write('calls').where({ request_id: 'ended' }).update(ended);
     await write('calls').where({ request_id: 'dialing' }).update({ state: 'dialing', handoff: 'taken' });
   });
@@ -58,7 +59,10 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(known.map(({ request_id }) => request_id)).to.deep.equal(['dialing', 'of-somebody-else']);
     const [elsewhere] = (await rows()).filter(({ request_id }) => request_id === 'elsewhere');
     expect(elsewhere).to.deep.include({ state: 'cancelled', name: null, variables: null, time_zone: null, detail: null, due_at: null });
-    await direct.storage.database.write('calls').where({ request_id: 'dialing' }).update({ state: 'completed', due_at: null, ended_at: 1 });
+    await direct.storage.database
+      .write('calls')
+      .where({ request_id: 'dialing' })
+      .update({ state: 'completed', due_at: null, ended_at: instant(1) });
     expect(await json('contact', 'erase', phone)).to.deep.equal({ erased: 1, cancelled: 0, dialing: 0 });
     expect((await events()).map(({ action, subject_name }) => [action, subject_name])).to.deep.equal([
       ['contact.erased', '3 calls'],

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { instant } from '../../core/domain/instant.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDirectory } from '../support/databases.ts';
@@ -42,7 +43,12 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     const [pat, pia] = users.map((user: { id: string }) => user.id);
     const direct = await openDirect(database());
     const key = (n: number) => ({
-      ...{ id: `key-${String(n).padStart(4, '0')}`, digest: `digest-${n}`, name: n % 1_000 === 7 ? 'Das Café' : `Key ${n}`, created_at: n },
+      ...{
+        id: `key-${String(n).padStart(4, '0')}`,
+        digest: `digest-${n}`,
+        name: n % 1_000 === 7 ? 'Das Café' : `Key ${n}`,
+        created_at: instant(n),
+      },
       ...{ creator_id: n < 1_003 ? pat : pia, creator_partner_id: partner.id, partner_id: partner.id },
     });
     const keys = Array.from({ length: 1_010 }, (_, n) => key(n));

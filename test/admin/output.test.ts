@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { instant } from '../../core/domain/instant.ts';
 import { adminOn } from '../support/admin.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
@@ -49,7 +50,7 @@ describe('terminal output of admin', () => {
       .where({ id: users.staff.id })
       .update({ name: `${hostile}\nforged  line` });
     await write('api_keys').insert({
-      ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: 1 },
+      ...{ id: 'key-1', digest: 'digest', name: hostile, creator_id: users.staff.id, created_at: instant(1) },
       partner_id: users.partner.partner?.id ?? '',
     });
     await direct.close();

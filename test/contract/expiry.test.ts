@@ -1,17 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DateTime, IANAZone, Settings } from 'luxon';
-import {
-  customRange,
-  type Expiration,
-  endOfDay,
-  endsSoon,
-  expiryInstant,
-  isExpired,
-  isTimeZone,
-  isWithin,
-  startOfDay,
-} from '#contract/expiry.ts';
+import { endOfDay, isTimeZone, startOfDay } from '#contract/calendar.ts';
+import { customRange, type Expiration, endsSoon, expiryInstant, isExpired, isWithin } from '#contract/expiry.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 
@@ -19,6 +10,8 @@ const zones = Intl.supportedValuesOf('timeZone');
 
 /** Cached by zone, because creating one takes as long as using it a hundred times. */
 const formats = new Map(zones.map((timeZone) => [timeZone, new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })]));
+
+const isoOf = (instant: number | null) => instant && new Date(instant).toISOString();
 
 /** The calendar day in a zone, from the runtime's own tables instead of the code under test. */
 function localDay(millis: number, timeZone: string): string {
@@ -67,7 +60,7 @@ describe('expiry', () => {
     ];
     for (const [now, years, day] of cases) {
       it(`${years} from ${now.slice(0, 10)} is ${day}`, () => {
-        expect(expiryInstant(choice(years), at(now), 'UTC')?.toUTC().toISO()).to.equal(`${day}T23:59:59.999Z`);
+        expect(isoOf(expiryInstant(choice(years), at(now), 'UTC'))).to.equal(`${day}T23:59:59.999Z`);
       });
     }
 
@@ -75,7 +68,7 @@ describe('expiry', () => {
       const now = at('2026-11-21T12:00:00Z');
       for (const zone of zones) {
         const { latest } = customRange(now, zone);
-        expect(expiryInstant(choice('5'), now, zone)?.toMillis()).to.equal(endOfDay(latest, zone).toMillis());
+        expect(expiryInstant(choice('5'), now, zone)).to.equal(endOfDay(latest, zone));
       }
     });
   });
@@ -86,7 +79,7 @@ describe('expiry', () => {
 
   it('is the end of the chosen day in the chosen zone', () => {
     const end = expiryInstant({ kind: 'custom', date: '2027-01-31' }, at('2026-11-21T12:00:00Z'), 'europe/berlin');
-    expect([end?.toUTC().toISO(), end?.zoneName]).to.deep.equal(['2027-01-31T22:59:59.999Z', 'Europe/Berlin']);
+    expect(isoOf(end)).to.equal('2027-01-31T22:59:59.999Z');
   });
 
   describe('the start of a day', () => {
@@ -98,8 +91,7 @@ describe('expiry', () => {
       ['the day after a skipped day', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
     ] as const) {
       it(`is right for ${what} (${zone})`, () => {
-        const start = startOfDay(day, zone);
-        expect([start.toUTC().toISO(), start.zoneName]).to.deep.equal([instant, zone]);
+        expect(isoOf(startOfDay(day, zone))).to.equal(instant);
       });
     }
   });
@@ -108,7 +100,7 @@ describe('expiry', () => {
     // That day doesn't exist there, so it would be skipped.
     Settings.defaultZone = 'Pacific/Apia';
     try {
-      expect(endOfDay('2011-12-29', 'Europe/Berlin').toUTC().toISO()).to.equal('2011-12-29T22:59:59.999Z');
+      expect(isoOf(endOfDay('2011-12-29', 'Europe/Berlin'))).to.equal('2011-12-29T22:59:59.999Z');
       expect(customRange(at('2011-12-29T12:00:00Z'), 'UTC')).to.deep.equal({ earliest: '2011-12-30', latest: '2016-12-28' });
     } finally {
       Settings.defaultZone = 'system';
@@ -130,7 +122,7 @@ describe('expiry', () => {
     ];
     for (const [what, zone, day, instant] of cases) {
       it(`is right for ${what} (${zone})`, () => {
-        expect(endOfDay(day, zone).toUTC().toISO()).to.equal(instant);
+        expect(isoOf(endOfDay(day, zone))).to.equal(instant);
       });
     }
 
@@ -139,7 +131,7 @@ describe('expiry', () => {
       fc.assert(
         fc.property(fc.constantFrom(...zones), fc.integer({ min: 0, max: 3_652 }), (zone, days) => {
           const day = DateTime.utc(2026, 11, 21).plus({ days }).toISODate() ?? '';
-          const end = endOfDay(day, zone).toMillis();
+          const end = endOfDay(day, zone);
           return localDay(end, zone) === day && localDay(end + 1, zone) > day;
         }),
         runs(3_000),
@@ -150,7 +142,7 @@ describe('expiry', () => {
       this.timeout(120_000);
       for (const zone of zones) {
         for (const day of daysOfChange(zone)) {
-          const end = endOfDay(day, zone).toMillis();
+          const end = endOfDay(day, zone);
           expect([zone, day, localDay(end, zone), localDay(end + 1, zone) > day]).to.deep.equal([zone, day, day, true]);
         }
       }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
+import { instant } from '../../core/domain/instant.ts';
 import { type ConsoleHarness, openConsole, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -198,7 +199,7 @@ describeDesktop('API keys in the console', () => {
           id: direct.ports.randomness.id(),
           name: `Copy ${number}`,
           digest: Buffer.from(direct.ports.randomness.bytes(32)).toString('hex'),
-          created_at: (model?.created_at ?? 0) + number + 1,
+          created_at: instant((model?.created_at ?? 0) + number + 1),
         };
       });
       await direct.storage.database.write('api_keys').insert(copies);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { disableUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
@@ -51,8 +52,8 @@ describeDesktop('calls and users in the console', () => {
       ...window,
       variables: { orderNumber: '4711' },
     });
-    const trouble = { since: Date.UTC(2026, 10, 21, 9), reason: 'connection refused' };
-    await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, Date.UTC(2099, 0));
+    const trouble = { since: instant(Date.UTC(2026, 10, 21, 9)), reason: 'connection refused' };
+    await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, instant(Date.UTC(2099, 0)));
     await signInAs(harness, 'tied');
     await button('Calls').click();
     await page.getByText(/^The provider hasn’t taken a call since .+: connection refused\.$/).waitFor();
@@ -82,7 +83,7 @@ describeDesktop('calls and users in the console', () => {
     await harness.page.getByText('No calls yet').waitFor();
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
     await row('Ada Lovelace').getByText('Dialing').waitFor();
-    await harness.direct.storage.database.write('calls').update({ state: 'completed', ended_at: Date.now() });
+    await harness.direct.storage.database.write('calls').update({ state: 'completed', ended_at: instant(Date.now()) });
     await row('Ada Lovelace').getByText('Completed').waitFor();
   });
 
@@ -119,7 +120,7 @@ describeDesktop('calls and users in the console', () => {
     const { keyValue: partnerKey } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
     for (let index = 0; index < 3; index++) await placeCall(core.url, tenants.campaign.id, partnerKey);
     const yesterday = Math.floor((Date.now() - 86_400_000) / 900_000) * 900_000;
-    const counted = { campaign_id: tenants.siblingCampaign.id, quarter_at: yesterday };
+    const counted = { campaign_id: tenants.siblingCampaign.id, quarter_at: instant(yesterday) };
     await direct.storage.database.write('call_counts').insert([
       { ...counted, state: 'completed', calls: 6 },
       { ...counted, state: 'failed', calls: 2 },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { customRange, endOfDay } from '#contract/expiry.ts';
+import { endOfDay } from '#contract/calendar.ts';
+import { customRange } from '#contract/expiry.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
@@ -44,7 +45,7 @@ describeDesktop('choosing when a key expires', () => {
       expect(await words().innerText()).to.equal(expected);
     }
     await create();
-    expect(await createdEnd()).to.equal(endOfDay('2031-11-20', 'Europe/Berlin').toMillis());
+    expect(await createdEnd()).to.equal(endOfDay('2031-11-20', 'Europe/Berlin'));
   });
 
   it('accepts a date from tomorrow to one day short of five years, and shows that range', async () => {
@@ -58,7 +59,7 @@ describeDesktop('choosing when a key expires', () => {
     await lastDay().fill('2027-01-31');
     expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)');
     await create();
-    expect(await createdEnd()).to.equal(endOfDay('2027-01-31', 'Europe/Berlin').toMillis());
+    expect(await createdEnd()).to.equal(endOfDay('2027-01-31', 'Europe/Berlin'));
     await harness.page.getByText('works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
   });
 
@@ -70,7 +71,7 @@ describeDesktop('choosing when a key expires', () => {
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
     expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)');
     await create();
-    expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland').toMillis());
+    expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland'));
   });
 
   it('keeps the focus when the other zone’s field reappears', async () => {
@@ -96,7 +97,7 @@ describeDesktop('choosing when a key expires', () => {
     await harness.page.clock.fastForward('02:00');
     await harness.page.getByText('Works until 22 Nov 2027, 23:59:59 Europe/Berlin').waitFor();
     await create();
-    expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin').toMillis());
+    expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin'));
   });
 
   it('says so if the chosen date is too early after midnight', async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { BrowserContext, ConsoleMessage, Dialog, Page } from 'playwright-core';
+import { instant } from '../../core/domain/instant.ts';
 import { violationsOn } from '../support/axe.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
@@ -212,9 +213,15 @@ describeBrowser('the console in a browser', () => {
     const days = Date.now() - 2 * 86_400_000;
     const oldId = `${direct.ports.randomness.id().replace(/^.{13}/, days.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-'))}`;
     const old = { contact_id: oldId, request_id: 'long-ago', campaign_id: tenants.campaign.id, account_id: tenants.account.id };
-    await direct.storage.database
-      .write('calls')
-      .insert({ ...old, api_key_id: id, state: 'busy', phone: '+493020001', placed_at: days, ended_at: days, attempt: 0 });
+    await direct.storage.database.write('calls').insert({
+      ...old,
+      api_key_id: id,
+      state: 'busy',
+      phone: '+493020001',
+      placed_at: instant(days),
+      ended_at: instant(days),
+      attempt: 0,
+    });
     await open();
     await button('Calls').click();
     await page.getByText('50 of 61 calls').waitFor();
@@ -234,7 +241,11 @@ describeBrowser('the console in a browser', () => {
     await page.getByText('1 call,').waitFor();
 
     // More than a page of sign-ins pushes the key created before them off the list.
-    const events = Array.from({ length: 60 }, () => ({ id: direct.ports.randomness.id(), at: Date.now(), action: 'session.started' }));
+    const events = Array.from({ length: 60 }, () => ({
+      id: direct.ports.randomness.id(),
+      at: instant(Date.now()),
+      action: 'session.started',
+    }));
     const { account } = tenants.users;
     const by = { actor_id: account.id, actor_name: account.name, account_id: tenants.account.id, partner_id: tenants.partner.id };
     const about = { subject_kind: 'user' as const, subject_id: account.id, subject_name: account.name, address: '127.0.0.1' };
@@ -432,7 +443,9 @@ describeBrowser('the console in a browser', () => {
       placedAt = DateTime.fromISO(textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'placedAt'));
       const quarter = Math.floor(placedAt.toMillis() / 900_000) * 900_000;
       // A core collects uses for a minute before it writes them.
-      await harness.direct.storage.database.write('api_key_usage').insert({ api_key_id: id, quarter_at: quarter, placed: 1, cancelled: 0 });
+      await harness.direct.storage.database
+        .write('api_key_usage')
+        .insert({ api_key_id: id, quarter_at: instant(quarter), placed: 1, cancelled: 0 });
     });
     const tips = async () => {
       const tip = page.locator('g[data-tip]:not([data-tip*=": 0 "])').first();

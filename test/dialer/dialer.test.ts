@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { sign } from '#contract/calls/signature.ts';
 import { callDetailsSchema, callsSchema } from '#contract/console.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
@@ -149,7 +150,10 @@ describe('the dialer', () => {
         await until(async () => (await call(contactId))['handoff'] === 'retry');
         status = 202;
         const { length } = receiver.received;
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await direct.storage.database
+          .write('calls')
+          .where({ contact_id: contactId })
+          .update({ not_after: instant(1) });
         await untilState(contactId, 'lapsed');
         expect(receiver.received).to.have.length(length);
       });
@@ -160,7 +164,10 @@ describe('the dialer', () => {
         const contactId = textAt(await place(), 'contactId');
         // Longer than the retry window, but not long enough for the call to lapse.
         const longAgo = Date.now() - 2 * dialingLimits.window.toMillis();
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ placed_at: longAgo, due_at: longAgo });
+        await direct.storage.database
+          .write('calls')
+          .where({ contact_id: contactId })
+          .update({ placed_at: instant(longAgo), due_at: instant(longAgo) });
         await core.close();
         core = await startCoreHere(database, { environment: webhook() });
         await receiver.until(2);
@@ -172,7 +179,10 @@ describe('the dialer', () => {
         const contactId = textAt(await place(), 'contactId');
         await until(async () => (await call(contactId))['handoff'] === 'taken');
         await core.close();
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
+        await direct.storage.database
+          .write('calls')
+          .where({ contact_id: contactId })
+          .update({ due_at: instant(1) });
         core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
         expect(await untilState(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
           state: 'unknown',
@@ -202,7 +212,10 @@ describe('the dialer', () => {
       it("lets a call lapse if it wasn't dialed by notAfter", async () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
-        await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ not_after: 1 });
+        await direct.storage.database
+          .write('calls')
+          .where({ contact_id: contactId })
+          .update({ not_after: instant(1) });
         await core.close();
         core = await startCoreHere(database, { environment: webhook() });
         await untilState(contactId, 'lapsed');
@@ -358,7 +371,10 @@ describe('the dialer', () => {
       expect(receiver.received).to.deep.equal([]);
       await until(async () => (await call(contactId))['handoff'] === 'taken');
       // A minute from now, without waiting for it.
-      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 0 });
+      await direct.storage.database
+        .write('calls')
+        .where({ contact_id: contactId })
+        .update({ due_at: instant(0) });
       const ended = await untilState(contactId, 'completed', 'no_answer', 'busy', 'failed');
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
@@ -376,7 +392,10 @@ describe('the dialer', () => {
       const contactId = await placeThere();
       await receiver.until(1);
       await killed.stop('SIGKILL');
-      await direct.storage.database.write('calls').where({ contact_id: contactId }).update({ due_at: 1 });
+      await direct.storage.database
+        .write('calls')
+        .where({ contact_id: contactId })
+        .update({ due_at: instant(1) });
       core = await startCoreHere(database, { environment: webhook() });
       await untilState(contactId, 'unknown');
       expect(receiver.received).to.have.length(1);
@@ -392,7 +411,7 @@ describe('the dialer', () => {
         .write('calls')
         .where({ state: 'dialing' })
         .whereNot({ handoff: 'taken' })
-        .update({ due_at: Date.now() - 1_000 });
+        .update({ due_at: instant(Date.now() - 1_000) });
       core = await startCoreHere(database, { environment: { ...webhook(), DIALER_DEDUPLICATES: 'true' } });
       for (const id of ids) {
         await until(async () => (await call(id))['handoff'] === 'taken');

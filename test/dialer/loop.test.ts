@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -31,7 +32,7 @@ describe('the dialer loop', () => {
   const addCall = (contactId: string) =>
     direct.storage.database.write('calls').insert({
       ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
-      ...{ api_key_id: 'key', placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', state: 'queued' as const },
+      ...{ api_key_id: 'key', placed_at: clock.now(), due_at: clock.now(), phone: '+493012345678', state: 'queued' as const },
     });
   const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
   /** A provider that returns these results in order, and then repeats the last one. */
@@ -77,7 +78,7 @@ describe('the dialer loop', () => {
     while (handedOff.length < 2) {
       clock.advance({ seconds: 2 });
       dialer.wake();
-      await until(async () => Number((await call('c'))?.due_at) > clock.millis());
+      await until(async () => Number((await call('c'))?.due_at) > clock.now());
     }
     expect(await call('c')).to.include({ handoff: 'doubt' });
     clock.advance(dialingLimits.window);
@@ -90,7 +91,7 @@ describe('the dialer loop', () => {
     await addCall('c');
     start(providerOf([{ kind: 'not-taken', detail: 'busy', reason: 'HTTP 503', retryAfter: 60 }, { kind: 'taken' }]));
     await handoffIs('c', 'retry');
-    expect((await call('c'))?.due_at).to.equal(clock.millis() + 60_000);
+    expect((await call('c'))?.due_at).to.equal(clock.now() + 60_000);
   });
 
   it('never exceeds its concurrency', async () => {
@@ -157,8 +158,8 @@ describe("the dialer's schedule", () => {
 
   const claimed = (contactId: string, more: Partial<ClaimedCall> = {}): ClaimedCall => ({
     ...{ contactId, requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-    ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: clock.millis(), provider: 'webhook', attempt: 1 },
-    ...{ handoff: 'open', leaseUntil: clock.millis() + 30_000, ...more },
+    ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
+    ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), ...more },
   });
   const start = async (concurrency = 4, of = provider) => {
     const warn = (...line: unknown[]) => seen.push(line);
@@ -225,8 +226,12 @@ describe("the dialer's schedule", () => {
   });
 
   it('settles a call that must not be handed off, and reports the result', async () => {
-    const conclusion = { state: 'busy', detail: null, endedAt: 1, durationSeconds: null } as const;
-    due.push(claimed('doubtful', { handoff: 'doubt' }), claimed('overdue', { handoff: 'taken' }), claimed('late', { notAfter: 1 }));
+    const conclusion = { state: 'busy', detail: null, endedAt: instant(1), durationSeconds: null } as const;
+    due.push(
+      claimed('doubtful', { handoff: 'doubt' }),
+      claimed('overdue', { handoff: 'taken' }),
+      claimed('late', { notAfter: instant(1) }),
+    );
     await start(4, { ...provider, conclude: () => conclusion });
     expect(seen.slice(2)).to.have.members([
       ...['handed off: doubt', 'settle doubtful unknown', 'outcome busy', 'settle overdue busy', 'settle late retry'],
@@ -276,7 +281,7 @@ describe("the dialer's schedule", () => {
     clock.advance({ minutes: -5, milliseconds: -1 });
     await wake();
     await wake();
-    expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.millis()}`, 'claim 4', 'claim 4']);
+    expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.now()}`, 'claim 4', 'claim 4']);
   });
 
   it("waits for hand-offs in flight when it's closed, tries once to settle them, and claims no more", async () => {

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { simulatedProvider } from '../../core/dialer/simulated.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
 
 const callTo = (phone: string): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone, name: null, timeZone: null, variables: {} },
-  ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 1, provider: 'simulated', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: 30_000 },
+  ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'simulated', attempt: 1 },
+  ...{ handoff: 'open', leaseUntil: instant(30_000) },
 });
 
 describe('the simulated provider', () => {
@@ -15,7 +16,7 @@ describe('the simulated provider', () => {
   /** The outcome of a call, and after how many seconds it ends. */
   const outcomeOf = async (phone: string) => {
     const taken = await provider.handOff(callTo(phone));
-    const seconds = taken.kind === 'taken' && taken.outcomeAt !== undefined ? (taken.outcomeAt - clock.millis()) / 1_000 : Number.NaN;
+    const seconds = taken.kind === 'taken' && taken.outcomeAt !== undefined ? (taken.outcomeAt - clock.now()) / 1_000 : Number.NaN;
     return { ...provider.conclude(callTo(phone)), seconds };
   };
   const outcomes = () => Promise.all(Array.from({ length: 10_000 }, (_, n) => outcomeOf(`+4930${10_000_000 + n}`)));
@@ -40,7 +41,7 @@ describe('the simulated provider', () => {
       ]);
       expect(new Set(found.map((outcome) => outcome.detail))).to.deep.equal(new Set([`Simulated: ${detail}`]));
       const lasted = found.every(({ durationSeconds, seconds }) => durationSeconds === (state === 'completed' ? seconds : null));
-      expect([lasted, found[0]?.endedAt]).to.deep.equal([true, clock.millis()]);
+      expect([lasted, found[0]?.endedAt]).to.deep.equal([true, clock.now()]);
     });
   }
 });

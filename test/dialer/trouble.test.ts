@@ -45,7 +45,7 @@ describe('the warning about a provider that accepts no calls', () => {
 
   it('is logged once a minute, however many calls are refused, until one is accepted', async () => {
     watch.onResult(refused);
-    const since = clock.millis();
+    const since = clock.now();
     clock.advance({ minutes: 1 });
     for (let n = 0; n < 50; n++) watch.onResult(refused);
     expect([lines, watch.seconds()]).to.deep.equal([['the provider takes no calls'], 60]);

@@ -5,14 +5,15 @@ import { expect } from 'chai';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 const call: ClaimedCall = {
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 1, provider: 'webhook', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: 30_000 },
+  ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'webhook', attempt: 1 },
+  ...{ handoff: 'open', leaseUntil: instant(30_000) },
 };
 const clock = fakeClock();
 const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);
@@ -42,7 +43,7 @@ describe('a hand-off through a webhook', () => {
     const { handoff, headers, body, method } = await sent({ name: 'Ada', timeZone: 'UTC', variables: { a: 'b' } });
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
     expect(handoff).to.deep.equal({ ...identifiers, contact, variables: { a: 'b' } });
-    const signature = sign('c', body, signingSecret, clock.now().toUnixInteger());
+    const signature = sign('c', body, signingSecret, Math.floor(clock.now() / 1_000));
     expect(headers).to.include({ 'content-type': 'application/json', ...signature });
     expect(method).to.equal('POST');
   });

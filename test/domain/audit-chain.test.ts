@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { chainHash, pruneAudit, verifyChain } from '../../core/domain/audit/audit-chain.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ChainedEvent, Seal } from '../../core/domain/model.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';
@@ -21,7 +22,7 @@ function chainOf(count: number, pruned = 0, record = pruned, says: { action?: st
     const fields = seq === count && record > 0 ? recorded : [`e${seq}`, null, seq];
     const hash = chainHash(hashes[seq - 1] ?? '', seq, fields);
     hashes.push(hash);
-    events.push({ seq, hash, at: seq, fields });
+    events.push({ seq, hash, at: instant(seq), fields });
   }
   const state = { seq: count, hash: hashes[count] ?? '', prunedSeq: pruned, prunedHash: hashes[pruned] ?? '', unchained: 7 };
   const looks: number[] = [];
@@ -169,7 +170,7 @@ describe('pruning old audit events', () => {
   const prune = async (ages: number[], tamper: (chain: ReturnType<typeof chainOf>) => void = () => undefined, oldest?: number) => {
     const steps: unknown[] = [];
     const chain = chainOf(ages.length);
-    for (const [n, age] of ages.entries()) chain.change(n + 1, { at: now.toMillis() - age * day });
+    for (const [n, age] of ages.entries()) chain.change(n + 1, { at: instant(now - age * day) });
     tamper(chain);
     const { signal } = new AbortController();
     const ports = fakePorts({

@@ -3,13 +3,14 @@ import type { Outcome } from '#contract/calls/dialer.ts';
 import { listCalls, showCall, summarizeAllCalls, summarizeCalls } from '../../core/domain/calls/call-list.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
 import { reportOutcome } from '../../core/domain/calls/outcomes.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 
 const caller = { digest: 'digest', deadline: 0 };
-const now = at('2026-11-21T09:00:00.000Z').toMillis();
+const now = at('2026-11-21T09:00:00.000Z');
 const unauthorized = 'unauthorized: This request needs valid credentials.';
 const campaignRefused = "campaign-refused: The campaign doesn't exist, or this key doesn't have access to it.";
 const refusals: [Refusal, string][] = [
@@ -36,7 +37,7 @@ function callsOf({
     },
     findActive: async (request) => {
       asked.push(request);
-      return { expiresAt: 5 };
+      return { expiresAt: instant(5) };
     },
     authorize: async (request) => {
       asked.push(request);
@@ -68,17 +69,17 @@ describe('a placed call', () => {
       notBefore: '2026-11-21T10:00:00Z',
       notAfter: '2026-11-21T11:00:00.5Z',
     });
-    const window = { notBefore: now + 3_600_000, notAfter: now + 7_200_500 };
+    const window = { notBefore: instant(now + 3_600_000), notAfter: instant(now + 7_200_500) };
     expect(to.placed).to.deep.equal([{ contactId: 'id1', requestId: 'r', ...contact, variables: { a: 'b' }, ...window }]);
   });
 
   it('is returned again for the same request', async () => {
-    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: 5 } });
+    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5) } });
     expect(await place(to, { requestId: 'r' })).to.deep.equal({
       requestId: 'r',
       contactId: 'first',
       campaignId: 'g',
-      placedAt: 5,
+      placedAt: instant(5),
       replayed: true,
     });
   });
@@ -100,7 +101,7 @@ describe('a cancelled call', () => {
   const cancel = (to: ReturnType<typeof callsOf>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
 
   it('is returned with the time of the cancellation', async () => {
-    const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: 5 };
+    const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: instant(5) };
     const to = callsOf({ cancellation: { kind: 'cancelled', ...cancelled } });
     expect(await cancel(to)).to.deep.equal({ ...cancelled, campaignId: 'g' });
     expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }, { requestId: 'r' }]);
@@ -120,7 +121,7 @@ describe('a cancelled call', () => {
 describe('an API key', () => {
   it('is looked up at the current time', async () => {
     const to = callsOf();
-    expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: 5 });
+    expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: instant(5) });
     expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
   });
 
@@ -159,7 +160,7 @@ describe('an outcome reported by a provider', () => {
 
   it('is stored and counted', async () => {
     const { stored, counted } = await report({ detail: 'Busy.', endedAt: '2026-11-21T08:59:59Z', durationSeconds: 0 });
-    expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: now - 1_000, durationSeconds: 0 }, now]]);
+    expect(stored).to.deep.equal([['h', { state: 'busy', detail: 'Busy.', endedAt: instant(now - 1_000), durationSeconds: 0 }, now]]);
     expect(counted).to.deep.equal(['busy']);
   });
 
@@ -210,7 +211,7 @@ describe("a campaign's calls", () => {
         };
       },
       countPlaced: async () => 10_001,
-      count: async () => ({ counts: [{ campaignId: 'g', quarterAt: 0, state: 'busy' as const, calls: 70 }], end: null }),
+      count: async () => ({ counts: [{ campaignId: 'g', quarterAt: instant(0), state: 'busy' as const, calls: 70 }], end: null }),
       find: async (...given: unknown[]) => {
         asked.push(given);
         return details;
@@ -282,7 +283,7 @@ describe("a campaign's calls", () => {
 
   it('are counted by day, in a time zone, and by state', async () => {
     const count = (instant: string, state: 'queued' | 'busy' | 'unknown', calls: number) => ({
-      quarterAt: Date.parse(instant),
+      quarterAt: at(instant),
       state,
       calls,
     });

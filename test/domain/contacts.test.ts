@@ -111,6 +111,6 @@ describe('housekeeping', () => {
       stores: { dialing: { recoverFromClockStep: step('recover', 100), lapse: step('lapse', 1), endForgotten: step('end', 2) } },
     });
     expect(await endOverdueCalls(ports.stores.dialing, clock, signal)).to.equal(3);
-    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.millis(), signal]));
+    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.now(), signal]));
   });
 });

@@ -1,15 +1,16 @@
 import { expect } from 'chai';
 import { dialingLimits, nextStep, retryDelay, settlementOf } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { HandoffResult, Provider } from '../../core/domain/ports.ts';
 
-const now = 1_795_000_000_000;
+const now = instant(1_795_000_000_000);
 const hour = 3_600_000;
 const claimed = (some: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{ placedAt: now - 2 * hour, notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: now + 30_000, ...some },
+  ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
+  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), ...some },
 });
 const provider = (some: Partial<Provider> = {}): Provider => ({
   name: 'webhook',
@@ -25,7 +26,7 @@ const failed = (event: string, detail: string) => ({ ...unknown(event, detail), 
 describe('settling a claimed call', () => {
   const lostAnswer = 'The provider may have received this call, but its response was lost.';
   const tooLate = "The call's time window ended before the provider accepted it.";
-  const conclusion = { state: 'busy', detail: null, endedAt: now - 1, durationSeconds: null } as const;
+  const conclusion = { state: 'busy', detail: null, endedAt: instant(now - 1), durationSeconds: null } as const;
   const concluding = provider({ name: 'simulated', conclude: () => conclusion });
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
     ['hands an open call off', claimed(), provider(), 'hand-off'],
@@ -48,11 +49,16 @@ describe('settling a claimed call', () => {
     ],
     [
       'releases an open call after notAfter, so that it lapses',
-      claimed({ notAfter: now - 1 }),
+      claimed({ notAfter: instant(now - 1) }),
       provider(),
       { event: 'not-taken', to: 'retry', dueAt: now },
     ],
-    ['ends a call in doubt after notAfter', claimed({ handoff: 'doubt', notAfter: now - 1 }), deduplicating, unknown('too-late', tooLate)],
+    [
+      'ends a call in doubt after notAfter',
+      claimed({ handoff: 'doubt', notAfter: instant(now - 1) }),
+      deduplicating,
+      unknown('too-late', tooLate),
+    ],
     [
       'releases an open call for another claim after its lease',
       claimed({ leaseUntil: now }),
@@ -69,7 +75,7 @@ describe('settling a claimed call', () => {
       "uses the outcome from the call's own provider",
       claimed({ handoff: 'taken', provider: 'simulated' }),
       concluding,
-      { event: 'outcome', to: 'busy', detail: null, endedAt: now - 1, durationSeconds: null },
+      { event: 'outcome', to: 'busy', detail: null, endedAt: instant(now - 1), durationSeconds: null },
     ],
     [
       'ends a taken call without an outcome',
@@ -95,49 +101,49 @@ describe('the settlement of a hand-off', () => {
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;
   const doubt = claimed({ handoff: 'doubt' });
-  const windowOver = { firstAttemptAt: now - dialingLimits.window.toMillis() };
+  const windowOver = { firstAttemptAt: instant(now - dialingLimits.window.toMillis()) };
   const table: [string, () => ReturnType<typeof settle>, object][] = [
     [
       'a taken call waits four hours for its outcome',
       () => settle(claimed(), { kind: 'taken' }),
-      { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 4 * hour },
+      { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 4 * hour) },
     ],
     [
       'a taken call is concluded when the provider says',
-      () => settle(doubt, { kind: 'taken', outcomeAt: now + 7 }),
-      { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 7 },
+      () => settle(doubt, { kind: 'taken', outcomeAt: instant(now + 7) }),
+      { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 7) },
     ],
     ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no', reason: 'HTTP 422' }), failed('rejected', 'no')],
     [
       'a call that was not taken is retried',
       () => settle(claimed(), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
+      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a call in doubt that was not taken stays in doubt',
       () => settle(doubt, notTaken),
-      { event: 'not-taken', to: 'doubt', dueAt: now + 600, detail: 'busy' },
+      { event: 'not-taken', to: 'doubt', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
-      { event: 'not-taken', to: 'retry', dueAt: now + 60_000, detail: 'busy' },
+      { event: 'not-taken', to: 'retry', dueAt: instant(now + 60_000), detail: 'busy' },
     ],
     ['a call fails when its retry window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
     [
       "a call lapses if it can't be retried before notAfter",
-      () => settle(claimed({ notAfter: now + 599 }), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
+      () => settle(claimed({ notAfter: instant(now + 599) }), notTaken),
+      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown if its retry would come after notAfter',
-      () => settle({ ...doubt, notAfter: now + 599 }, notTaken),
+      () => settle({ ...doubt, notAfter: instant(now + 599) }, notTaken),
       unknown('too-late', 'busy'),
     ],
     [
       'notAfter extends the retry window',
-      () => settle(claimed({ ...windowOver, notAfter: now + 600 }), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: now + 600, detail: 'busy' },
+      () => settle(claimed({ ...windowOver, notAfter: instant(now + 600) }), notTaken),
+      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown when its retry window is over',
@@ -148,12 +154,12 @@ describe('the settlement of a hand-off', () => {
     [
       'a lost response is retried if the provider de-duplicates',
       () => settle(claimed(), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
+      { event: 'answer-lost', to: 'doubt', dueAt: instant(now + 600), detail: 'lost' },
     ],
     [
       'a lost response is retried at the very end of the retry window',
-      () => settle(claimed({ notAfter: now + 600 }), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: now + 600, detail: 'lost' },
+      () => settle(claimed({ notAfter: instant(now + 600) }), lost, deduplicating),
+      { event: 'answer-lost', to: 'doubt', dueAt: instant(now + 600), detail: 'lost' },
     ],
     [
       'a lost response makes the call unknown when the retry window is over',

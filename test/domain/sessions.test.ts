@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, Session, Tenancy } from '../../core/domain/model.ts';
 import type { SessionBounds, SessionStore } from '../../core/domain/ports.ts';
 import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
@@ -20,7 +21,7 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
   const now = fakePorts().clock.now();
   const session: Session = {
     ...{ user, tenancy: null, passwordChangeDue: false },
-    ...{ startedAt: now.minus(started), lastSeenAt: now.minus(seen) },
+    ...{ startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) },
   };
   const sessions: Partial<SessionStore> = {
     find: async () => (isKnown ? session : null),
@@ -28,7 +29,7 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
       events.push(event);
       return isKnown;
     },
-    touch: async (_id, at) => void touched.push(at.toMillis()),
+    touch: async (_id, at) => void touched.push(at),
     end: async (_id, event) => {
       events.push(event);
       return true;
@@ -69,7 +70,7 @@ describe('a session', () => {
     const touched = async (seen: number) => {
       const { ports, touched, now } = sessionOf({ seen });
       await resumeSession(ports, 'id');
-      return touched.map((at) => at - now.toMillis());
+      return touched.map((at) => at - now);
     };
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
@@ -77,7 +78,7 @@ describe('a session', () => {
   it("is swept by the same limits that it's refused by", async () => {
     const { ports, swept, now } = sessionOf();
     await sweepSessions(ports);
-    const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now.diff(at).toMillis()));
+    const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
     expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
   });
 
@@ -119,7 +120,7 @@ describe('signing in', () => {
           findByEmail: async () => ({
             user,
             passwordHash: 'hash',
-            passwordExpiresAt: expiresIn === null ? null : fakePorts().clock.now().plus(expiresIn),
+            passwordExpiresAt: expiresIn === null ? null : plus(fakePorts().clock.now(), expiresIn),
             disabledAt: isDisabled ? fakePorts().clock.now() : null,
           }),
         },

@@ -149,8 +149,8 @@ describe('an event', () => {
 });
 
 describe("a chart's days", () => {
-  const days = ['2026-11-20', '2026-11-21'].map((day) => ({ day, from: at(`${day}T00:00:00Z`).toMillis() }));
-  const count = (instant: string) => ({ quarterAt: at(instant).toMillis() });
+  const days = ['2026-11-20', '2026-11-21'].map((day) => ({ day, from: at(`${day}T00:00:00Z`) }));
+  const count = (instant: string) => ({ quarterAt: at(instant) });
 
   it('count their own events, and today also those from a clock that was ahead', () => {
     const [before, first, last, ahead] = [

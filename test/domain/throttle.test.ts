@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
 import { checkPassword, longestWindow } from '../../core/domain/sign-in/throttle.ts';
@@ -26,7 +27,7 @@ async function check({
   const throttle: ThrottleStore = {
     blockedUntil: async (_, now) => {
       const wait = answers.shift() ?? null;
-      return wait === null ? null : now + wait;
+      return wait === null ? null : plus(now, wait);
     },
     take: async (asked) => {
       counters.push(...asked);

@@ -9,6 +9,7 @@ import {
 } from '../../core/domain/directory/managed-users.ts';
 import type { UserVisibility } from '../../core/domain/directory/scope.ts';
 import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/directory/users.ts';
+import { oneDay, plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, UserInput, Viewer } from '../../core/domain/model.ts';
 import type { UserStore } from '../../core/domain/ports.ts';
 import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
@@ -117,7 +118,7 @@ describe('a new user', () => {
       const { ports, created, events } = usersOf();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();
-      const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: createdAt.plus({ days: 7 }) };
+      const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: plus(createdAt, 7 * oneDay) };
       expect(created).to.deep.equal([{ ...input(more), id: user.id, partnerId, password: stored, createdAt }]);
       expect([password, oneTimePasswordNote]).to.deep.equal([
         oneTimePassword,
@@ -205,7 +206,7 @@ describe('a new password', () => {
 
   it('set by someone else is valid for seven days and ends all sessions', async () => {
     const users = usersOf();
-    const expiresAt = users.ports.clock.now().plus({ days: 7 });
+    const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
     expect(users.passwords).to.deep.equal([['ada', { hash: `hash of ${oneTimePassword}`, expiresAt }, null, null]]);
     expect(users.events[0]).to.deep.include({ action: 'password.reset', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });

@@ -147,7 +147,7 @@ describe('API keys in the console', () => {
             creator_partner_id: tenants.partner.id,
             account_id: tenants.account.id,
             partner_id: tenants.partner.id,
-            created_at: clock.now().toMillis(),
+            created_at: clock.now(),
           },
         }));
         for (let start = 0; start < rows.length; start += 100)

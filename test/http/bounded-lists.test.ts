@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { accountsSchema, callsSchema, campaignsSchema, deletionSchema, tenanciesSchema, usersSchema } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
@@ -144,7 +145,9 @@ describe('console lists longer than a page', () => {
 
     it('show the best tenancy matches first, however many others match', async () => {
       const named = (id: string, name: string) =>
-        direct.storage.database.write('accounts').insert({ id, name, partner_id: tenants.partner.id, created_at: 1, external_id: null });
+        direct.storage.database
+          .write('accounts')
+          .insert({ id, name, partner_id: tenants.partner.id, created_at: instant(1), external_id: null });
       await named('word', 'Zahnarzt Übersee');
       await named('whole', 'übersee');
       await named('start', 'Überseering');

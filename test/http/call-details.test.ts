@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { callDetailsSchema } from '#contract/console.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -34,7 +35,7 @@ describe('call details', () => {
     const show = (contactId: string, campaignId = tenants.campaign.id) =>
       ask('GET', `${core.url}/console/campaigns/${campaignId}/calls/${contactId}`, { cookie });
     const detailsOf = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
-    const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.millis(), clock.millis() + 30_000);
+    const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), instant(clock.now() + 30_000));
 
     it("include the call's time window, variables, time zone and key", async () => {
       const window = { notBefore: '2026-11-21T10:00:00.000Z', notAfter: '2026-11-21T12:00:00.000Z' };
@@ -57,13 +58,14 @@ describe('call details', () => {
     it('show the number of attempts and, until the provider has the call, when the next one is due', async () => {
       const contactId = await place();
       const [first] = (await claim()).filter((each) => each.contactId === contactId);
-      const due = clock.millis() + 60_000;
-      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', dueAt: due });
+      const due = clock.now() + 60_000;
+      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', dueAt: instant(due) });
       const tried = { attempts: 1, firstAttemptAt: '2026-11-21T09:00:00.000Z', nextAttemptAt: '2026-11-21T09:01:00.000Z' };
       expect(await detailsOf(contactId)).to.deep.include(tried);
       clock.set('2026-11-21T09:01:00.000Z');
       const [second] = (await claim()).filter((each) => each.contactId === contactId);
-      if (second) await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.millis(), dueAt: due });
+      if (second)
+        await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: instant(due) });
       expect(await detailsOf(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 

@@ -187,7 +187,7 @@ describe('filtered calls and activity in the console', () => {
           : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
       await direct.storage.database.write.raw(
         `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
-         SELECT 'c' || (100000 + i), '${id}', '${tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.millis()}, ${clock.millis()}
+         SELECT 'c' || (100000 + i), '${id}', '${tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.now()}, ${clock.now()}
          FROM ${numbers}`,
       );
       const oda = await signIn(core.url, 'oda@example.com');

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { allCallsSummarySchema, callsSummarySchema } from '#contract/console.ts';
+import { oneDay, plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -50,8 +51,7 @@ describe('the call summary of a campaign', () => {
       });
       expect(answer.status).to.equal(202);
     };
-    const claim = (limit: number) =>
-      direct.ports.stores.dialing.claim(limit, 'webhook', clock.millis(), clock.now().plus({ seconds: 30 }).toMillis());
+    const claim = (limit: number) => direct.ports.stores.dialing.claim(limit, 'webhook', clock.now(), plus(clock.now(), 30_000));
 
     it('covers the last 30 days in the time zone, oldest first, including empty ones', async () => {
       const all = await days();
@@ -70,10 +70,10 @@ describe('the call summary of a campaign', () => {
         call?.contactId ?? '',
         {
           state: 'completed',
-          endedAt: clock.millis(),
+          endedAt: clock.now(),
           ...nothingElse,
         },
-        clock.millis(),
+        clock.now(),
       );
       expect(await filled()).to.deep.equal([{ day: '2026-11-18', states: { completed: 1 } }]);
       // 18:15 in UTC is midnight in Kathmandu.
@@ -86,9 +86,9 @@ describe('the call summary of a campaign', () => {
       const claimed = await claim(4);
       const outcomes = ['completed', 'no_answer', 'busy'] as const;
       for (const [index, state] of outcomes.entries()) {
-        const report = { state, endedAt: clock.millis(), ...nothingElse };
+        const report = { state, endedAt: clock.now(), ...nothingElse };
         // A repeat changes nothing.
-        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report, clock.millis());
+        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report, clock.now());
       }
       await place('cancelled');
       for (let n = 0; n < 2; n++) {
@@ -96,7 +96,7 @@ describe('the call summary of a campaign', () => {
       }
       await place('lapsing', { notAfter: '2026-11-21T09:00:10.000Z' });
       clock.advance({ seconds: 11 });
-      await dialing.lapse(clock.millis());
+      await dialing.lapse(clock.now());
       await place('waiting');
       const expected = { completed: 1, no_answer: 1, busy: 1, dialing: 1, cancelled: 1, lapsed: 1, queued: 1 };
       expect(await today()).to.deep.equal(expected);
@@ -109,20 +109,20 @@ describe('the call summary of a campaign', () => {
       for (const id of ['a', 'b']) await place(id);
       const claimed = await claim(2);
       for (const call of claimed) {
-        const ending = { detail: null, endedAt: clock.millis(), durationSeconds: null };
+        const ending = { detail: null, endedAt: clock.now(), durationSeconds: null };
         await dialing.settle(call, { event: 'must-not-repeat', to: 'unknown', ...ending });
       }
       expect(await today()).to.deep.equal({ unknown: 2 });
       await callList.compactCounts();
       const [first, second] = claimed.map(({ contactId }) => contactId);
       for (const state of ['completed', 'busy'] as const)
-        await dialing.reportOutcome(first ?? '', { state, endedAt: clock.millis(), ...nothingElse }, clock.millis());
+        await dialing.reportOutcome(first ?? '', { state, endedAt: clock.now(), ...nothingElse }, clock.now());
       expect(await today()).to.deep.equal({ completed: 1, unknown: 1 });
-      await dialing.reportOutcome(second ?? '', { state: 'completed', endedAt: clock.millis(), ...nothingElse }, clock.millis());
+      await dialing.reportOutcome(second ?? '', { state: 'completed', endedAt: clock.now(), ...nothingElse }, clock.now());
       expect(await today()).to.deep.equal({ completed: 2 });
       await callList.compactCounts();
       expect(await today()).to.deep.equal({ completed: 2 });
-      expect(await retention.forgetCounts(clock.now().plus({ days: 1 }))).to.be.greaterThan(0);
+      expect(await retention.forgetCounts(plus(clock.now(), oneDay))).to.be.greaterThan(0);
     });
 
     it("counts the calls that a revoked key's cancellation ends", async () => {
@@ -134,7 +134,7 @@ describe('the call summary of a campaign', () => {
     it('still includes calls whose contact data was erased', async () => {
       await place('erased');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });
-      await direct.ports.stores.retention.erase(clock.now().plus({ days: 1 }));
+      await direct.ports.stores.retention.erase(plus(clock.now(), oneDay));
       expect(await today()).to.deep.equal({ cancelled: 1 });
     });
 

@@ -8,6 +8,7 @@ import {
 } from '#contract/console.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -151,7 +152,7 @@ describe('the directory', () => {
       const { otherAccount } = harness.tenants;
       const rows = Array.from({ length: 1_001 }, (_, n) => ({
         ...{ id: `many-${String(n).padStart(4, '0')}`, name: n % 2 === 0 ? 'Same' : `Other ${n}` },
-        ...{ account_id: otherAccount.id, created_at: 1 },
+        ...{ account_id: otherAccount.id, created_at: instant(1) },
       }));
       const { write } = harness.direct.storage.database;
       for (let start = 0; start < rows.length; start += 100) await write('campaigns').insert(rows.slice(start, start + 100));

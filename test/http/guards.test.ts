@@ -8,6 +8,7 @@ import Koa from 'koa';
 import { sign } from '#contract/calls/signature.ts';
 import { pathTo } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import { clientAddress } from '../../core/http/middleware/client-address.ts';
@@ -207,14 +208,14 @@ describe('an outcome report', () => {
     await harness.direct.storage.database.write('calls').insert({
       ...{ contact_id: contactId, request_id: contactId, campaign_id: campaign.id, account_id: account.id, api_key_id: 'key' },
       ...{ state: 'dialing', handoff: 'taken', provider: 'webhook', phone: somePhone() },
-      ...{ placed_at: clock.millis(), due_at: clock.millis() + 60_000 },
+      ...{ placed_at: clock.now(), due_at: instant(clock.now() + 60_000) },
     });
     return contactId;
   };
   const report = (raw: string, { of = harness.core, signed = raw, headers = {} } = {}) =>
     ask('POST', of.url + routes.reportOutcome.path, {
       raw,
-      headers: { ...sign('any', signed, signingSecret, clock.now().toUnixInteger()), ...headers },
+      headers: { ...sign('any', signed, signingSecret, Math.floor(clock.now() / 1_000)), ...headers },
     });
   const outcomeOf = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
 

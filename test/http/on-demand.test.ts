@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { routes } from '#contract/routes.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
@@ -75,7 +76,7 @@ describe('the key-authenticated endpoints', () => {
       it('returns the first response even after notAfter, when a new request gets a 422', async () => {
         const body = { contact: { phone: somePhone() }, notAfter: new Date(Date.now() + 60_000).toISOString() };
         const first = await place({ requestId: 'in-time', ...body });
-        const past = { not_after: 1 };
+        const past = { not_after: instant(1) };
         await direct.storage.database.write('calls').where({ request_id: 'in-time' }).update(past);
         const late = { ...body, notAfter: new Date(1).toISOString() };
         const second = await place({ requestId: 'in-time', ...late });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
@@ -41,7 +42,7 @@ describe('two cores on one database', () => {
         id,
         digest: digestOf(keyValue),
         partner_id: tenants.partner.id,
-        created_at: 0,
+        created_at: instant(0),
       }));
       for (let start = 0; start < count; start += 100)
         await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 100));

@@ -1,14 +1,24 @@
-// Writes core/storage/sql: the final text of every statement for each database. Run it after changing a query.
+// Writes core/storage/sql: the final text of every statement, for each database. Run it after a change of a query.
+//   npm run sql [FOLDER]
+// Fails if code that makes a statement wasn't run.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { cleanUp } from '../support/clean-up.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { recordAll } from './record.ts';
+import { unreachedBy } from './unreached.ts';
 
-for (const kind of databaseKinds) {
-  for (const [file, text] of await recordAll(kind)) {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
+const [folder = 'core/storage/sql'] = process.argv.slice(2);
+
+const unreached = await unreachedBy(async () => {
+  for (const kind of databaseKinds) {
+    for (const [name, text] of await recordAll(kind)) {
+      const file = join(folder, name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
   }
-}
+});
 await cleanUp();
+for (const code of unreached) process.stderr.write(`test/sql/statements.ts doesn't run ${code}\n`);
+process.exitCode = unreached.length > 0 ? 1 : 0;

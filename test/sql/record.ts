@@ -18,7 +18,7 @@ const files = {
 /** The start and end of transactions, and the set-up of connections. */
 const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |SELECT pg_backend_pid|select version)/i.test(sql);
 
-/** Runs each method of each store. @returns the text of each file by its path */
+/** Runs each method of each store. @returns the text of each file by its path in core/storage/sql */
 export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>> {
   const statements = new Map<string, Set<string>>();
   const running: string[] = [];
@@ -54,7 +54,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
     Object.entries(files).map(([file, listed]) => {
       const sections = listed.flatMap((store) => Array.from(statements).filter(([section]) => section.startsWith(`${store}.`)));
       const texts = sections.flatMap(([section, all]) => [`-- ${section}`, ...all]);
-      return [`core/storage/sql/${kind}/${file}.sql`, `${texts.join('\n\n')}\n`];
+      return [`${kind}/${file}.sql`, `${texts.join('\n\n')}\n`];
     }),
   );
 }

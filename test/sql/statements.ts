@@ -1,9 +1,9 @@
-import { DateTime } from 'luxon';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { oneDay as dayMs, instant, plus } from '../../core/domain/instant.ts';
 import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewUser } from '../../core/domain/model.ts';
 import type { CallScope, ImportStore, KeyedRequest, Ports, Stores, ThrottleStore } from '../../core/domain/ports.ts';
 import type { Storage } from '../../core/storage/index.ts';
-import { testRandomness } from '../support/clock.ts';
+import { at, testRandomness } from '../support/clock.ts';
 import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';
 
 type Stored = Stores & { throttle: ThrottleStore; imports: ImportStore };
@@ -12,13 +12,12 @@ export type Runs = {
   readonly [Store in keyof Stored]: { readonly [Method in keyof Stored[Store]]: (run: Stored[Store][Method]) => Promise<unknown> };
 };
 
-const now = DateTime.fromISO('2026-11-21T09:00:00.000Z', { zone: 'utc' });
-const millis = now.toMillis();
-const later = millis + 60_000;
+const now = at('2026-11-21T09:00:00.000Z');
+const later = plus(now, 60_000);
 const digest = (): Digest => Buffer.from(testRandomness.bytes(32)).toString('hex');
 const filter = { search: '', cursor: null };
 const anyInstant = { from: null, before: null, ids: { from: null, before: null } };
-const oneDay = { from: 0, before: later, ids: { from: '0', before: 'z' } };
+const oneDay = { from: instant(0), before: later, ids: { from: '0', before: 'z' } };
 const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, search: '' };
 const secrets = { hash: 'a hash', expiresAt: null };
 const nothing = { kind: 'nothing' } as const;
@@ -75,11 +74,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     expiryTimeZone: null,
   });
   async function keysOf(creator: typeof user, count: number): Promise<void> {
-    const columns = { creator_id: creator.id, creator_partner_id: partner.id, partner_id: partner.id, name: 'A key', created_at: millis };
+    const columns = { creator_id: creator.id, creator_partner_id: partner.id, partner_id: partner.id, name: 'A key', created_at: now };
     const rows = Array.from({ length: count }, () => ({ id: testRandomness.id(), digest: digest(), ...columns }));
     await storage.database.write.batchInsert('api_keys', rows, 50);
   }
-  const requestWith = (digest: Digest): KeyedRequest => ({ ...callerOf(digest), campaignId: campaign.id, at: millis });
+  const requestWith = (digest: Digest): KeyedRequest => ({ ...callerOf(digest), campaignId: campaign.id, at: now });
   const callOf = (): NewCall => ({
     contactId: testRandomness.id(),
     requestId: testRandomness.id(),
@@ -100,14 +99,14 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   async function claimed(): Promise<ClaimedCall> {
     const { call } = await placed();
     for (;;) {
-      const found = await stores.dialing.claim(100, 'webhook', millis, later);
+      const found = await stores.dialing.claim(100, 'webhook', now, later);
       const claim = found.find(({ contactId }) => contactId === call.contactId);
       if (claim) return claim;
     }
   }
   async function ended(): Promise<ClaimedCall> {
     const call = await claimed();
-    const end = { event: 'rejected', to: 'failed', detail: null, endedAt: millis, durationSeconds: null } as const;
+    const end = { event: 'rejected', to: 'failed', detail: null, endedAt: now, durationSeconds: null } as const;
     await stores.dialing.settle(call, end);
     return call;
   }
@@ -141,7 +140,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
 
   return {
     calls: {
-      findActive: async (findActive) => findActive({ ...callerOf((await key()).digest), at: millis }),
+      findActive: async (findActive) => findActive({ ...callerOf((await key()).digest), at: now }),
       async place(place) {
         const { request, call } = await placed();
         await place(request, callOf());
@@ -161,11 +160,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     dialing: {
       async claim(claim) {
         await placed();
-        await claim(1, 'webhook', millis, later);
+        await claim(1, 'webhook', now, later);
       },
       async settle(settle) {
-        const settled = { detail: 'No answer.', endedAt: millis, durationSeconds: null };
-        await settle(await claimed(), { event: 'taken', to: 'taken', dialedAt: millis, dueAt: later });
+        const settled = { detail: 'No answer.', endedAt: now, durationSeconds: null };
+        await settle(await claimed(), { event: 'taken', to: 'taken', dialedAt: now, dueAt: later });
         await settle(await claimed(), { event: 'not-taken', to: 'retry', dueAt: later, detail: 'Busy.' });
         await settle(await claimed(), { event: 'rejected', to: 'failed', ...settled });
       },
@@ -175,14 +174,14 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await reportOutcome(contactId, outcome, later);
         await reportOutcome(contactId, outcome, later);
       },
-      lapse: (lapse) => lapse(millis),
-      endForgotten: (endForgotten) => endForgotten(millis),
-      recoverFromClockStep: (recover) => recover(millis),
+      lapse: (lapse) => lapse(now),
+      endForgotten: (endForgotten) => endForgotten(now),
+      recoverFromClockStep: (recover) => recover(now),
       async noteTrouble(noteTrouble) {
-        await noteTrouble('a core', { since: millis, reason: 'The provider is down.' }, millis);
+        await noteTrouble('a core', { since: now, reason: 'The provider is down.' }, now);
       },
-      findTrouble: (findTrouble) => findTrouble(0),
-      queue: (queue) => queue(millis),
+      findTrouble: (findTrouble) => findTrouble(now),
+      queue: (queue) => queue(now),
     },
     callList: {
       hasCampaign: (hasCampaign) => hasCampaign({ kind: 'account', accountId: account.id }, campaign.id),
@@ -200,8 +199,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       count: (count) => count(oneCampaign, allCalls, null),
       seesKey: (seesKey) => seesKey(own, testRandomness.id()),
       find: async (find) => find(campaign.id, (await placed()).call.contactId, own),
-      summary: (summary) => summary(campaign.id, millis),
-      summaryOfAll: (summaryOfAll) => summaryOfAll([campaign.id], [millis]),
+      summary: (summary) => summary(campaign.id, now),
+      summaryOfAll: (summaryOfAll) => summaryOfAll([campaign.id], [now]),
       compactCounts: (compactCounts) => compactCounts(),
     },
     apiKeys: {
@@ -213,7 +212,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await list(own, 100, older.key);
         const deleting = await createdUser();
         await key(deleting);
-        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: millis });
+        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: now });
         await list(own, 100, null);
         await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: null });
       },
@@ -225,13 +224,13 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       findAll: (findAll) => findAll(own, [testRandomness.id()]),
       findByDigest: (findByDigest) => findByDigest(own, digest()),
       details: (details) => details(own, testRandomness.id()),
-      usage: (usage) => usage(testRandomness.id(), 0),
+      usage: (usage) => usage(testRandomness.id(), now),
       countQueuedCalls: (countQueuedCalls) => countQueuedCalls(testRandomness.id()),
       revoke: async (revoke) => revoke([(await placed()).key.id], revokeOptions, []),
       async finishCancelling(finishCancelling) {
         const { key } = await placed();
         await stores.apiKeys.revoke([key.id], { ...revokeOptions, cancelQueuedCalls: false }, []);
-        await storage.database.write('retired_api_keys').where({ id: key.id }).update({ cancelling_since: millis });
+        await storage.database.write('retired_api_keys').where({ id: key.id }).update({ cancelling_since: now });
         await finishCancelling(now, AbortSignal.timeout(60_000));
       },
       compactCounts: (compactCounts) => compactCounts(),
@@ -249,7 +248,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
           nothing,
         ] as const;
         await each(visibilities, (visibility) => list(visibility, '', null, 100));
-        await list({ kind: 'all' }, 'Ada', { at: millis, id: user.id }, 100);
+        await list({ kind: 'all' }, 'Ada', { at: now, id: user.id }, 100);
       },
       find: (find) => find({ kind: 'all' }, user.id),
       async deletionImpact(deletionImpact) {
@@ -281,7 +280,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       async finishDeletions(finishDeletions) {
         const { id } = await createdUser();
-        await storage.database.write('users').where({ id }).update({ deleted_at: millis });
+        await storage.database.write('users').where({ id }).update({ deleted_at: now });
         await finishDeletions(AbortSignal.timeout(60_000));
       },
       async finishMoves(finishMoves) {
@@ -306,11 +305,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       sweep: (sweep) => sweep({ startedAfter: now, seenAfter: now, before: now }),
     },
     throttle: {
-      blockedUntil: (blockedUntil) => blockedUntil([counter], millis),
-      take: (take) => each([1, 2], () => take([counter], millis)),
+      blockedUntil: (blockedUntil) => blockedUntil([counter], now),
+      take: (take) => each([1, 2], () => take([counter], now)),
       giveBack: (giveBack) => giveBack(counter.key),
       reset: (reset) => reset(counter.key),
-      sweep: (sweep) => sweep(millis),
+      sweep: (sweep) => sweep(now),
     },
     tenancies: {
       findPartner: (findPartner) => findPartner(partner.id),
@@ -404,7 +403,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       countErasable: (countErasable) => countErasable(now),
       async erase(erase) {
         await ended();
-        await erase(now.plus({ days: 1 }));
+        await erase(plus(now, dayMs));
       },
       forgetCounts: (forgetCounts) => forgetCounts(now),
     },
@@ -417,8 +416,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     },
     clock: {
       read: (read) => read(),
-      advance: (advance) => advance(millis),
-      set: (set) => set(millis),
+      advance: (advance) => advance(now),
+      set: (set) => set(now),
     },
   };
 }

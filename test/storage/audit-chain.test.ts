@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
+import { instant, plus } from '../../core/domain/instant.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
 import { required } from '../../core/storage/engine/columns.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
@@ -34,7 +35,7 @@ describe('the audit chain in the database', () => {
     let made = 0;
     /** @returns their times, a second apart */
     async function addEvents(count: number): Promise<number[]> {
-      const instants = Array.from({ length: count }, (_, n) => clock.millis() + (n + 1) * 1_000);
+      const instants = Array.from({ length: count }, (_, n) => plus(clock.now(), (n + 1) * 1_000));
       clock.advance({ seconds: count });
       // In the order of their identifiers, like events from different milliseconds.
       await events().insert(instants.map((instant) => ({ id: `event-${String(++made).padStart(6, '0')}`, at: instant, ...row, ...where })));
@@ -61,7 +62,7 @@ describe('the audit chain in the database', () => {
 
     it('hashes all fields of an event in a fixed order, without which earlier hashes would no longer match', async () => {
       const id = '0190a0b0-0000-7000-8000-000000000000';
-      await events().insert({ id, at: 1, ...row, ...where });
+      await events().insert({ id, at: instant(1), ...row, ...where });
       await chain.extend();
       const [only] = await chain.read(0, 1, 1);
       expect(only?.fields).to.deep.equal([id, 1, 'u', 'Ada', 'a', 'partner', 's', 'S', 'c', 'p', '192.0.2.1']);

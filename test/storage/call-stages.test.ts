@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { isAt } from '../../core/storage/calls/call-stages.ts';
 import { cancelQueued } from '../../core/storage/calls/queued-calls.ts';
@@ -9,7 +10,7 @@ import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
-const now = 1_795_000_000_000;
+const now = instant(1_795_000_000_000);
 const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', cancelledAt: 'cancelled_at', endedAt: 'ended_at' } as const;
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
@@ -23,19 +24,32 @@ function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
       variables: null,
       not_before: null,
       not_after: null,
-      placed_at: 1,
+      placed_at: instant(1),
       cancelled_at: null,
       due_at: stage === 'unknown' ? null : now,
     },
-    ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? 2 : null, provider: attempted ? 'webhook' : null },
-    ...{ state: stateOf(stage), handoff: isHandoff(stage) ? stage : attempted ? 'doubt' : null, dialed_at: stage === 'taken' ? 3 : null },
-    ...{ ended_at: stage === 'unknown' ? 4 : null, duration_seconds: null, detail: null, told_late_at: null },
+    ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? instant(2) : null, provider: attempted ? 'webhook' : null },
+    ...{
+      state: stateOf(stage),
+      handoff: isHandoff(stage) ? stage : attempted ? 'doubt' : null,
+      dialed_at: stage === 'taken' ? instant(3) : null,
+    },
+    ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, told_late_at: null },
   };
 }
 
 const claimed = (contactId: string): ClaimedCall => ({
   ...{ contactId, requestId: contactId, campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
-  ...{ placedAt: 1, notBefore: null, notAfter: null, firstAttemptAt: 2, provider: 'webhook', attempt: 1, handoff: 'open', leaseUntil: now },
+  ...{
+    placedAt: instant(1),
+    notBefore: null,
+    notAfter: null,
+    firstAttemptAt: instant(2),
+    provider: 'webhook',
+    attempt: 1,
+    handoff: 'open',
+    leaseUntil: now,
+  },
 });
 
 describe('the SQL condition for stages', () => {
@@ -62,11 +76,11 @@ describe('a call in the database', () => {
       const { database } = direct.storage;
       if (event === 'cancel') await cancelQueued(database, { ids: ['k'] }, now);
       else if (event === 'lapse') {
-        await database.write('calls').update({ not_after: now - 1 });
+        await database.write('calls').update({ not_after: instant(now - 1) });
         await dialing.lapse(now);
-      } else if (event === 'claim') await dialing.claim(1, 'webhook', now, now + 1);
+      } else if (event === 'claim') await dialing.claim(1, 'webhook', now, instant(now + 1));
       else if (event === 'outcome') await dialing.reportOutcome(from, { state: 'busy', ...ending }, now);
-      else if (event === 'forgotten') await dialing.endForgotten(now + dialingLimits.life.toMillis() + 1);
+      else if (event === 'forgotten') await dialing.endForgotten(instant(now + dialingLimits.life.toMillis() + 1));
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
         await dialing.settle(claimed(from), { event, to, dueAt: now });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
 import type { CallStore } from '../../core/domain/ports.ts';
 import { callStore } from '../../core/storage/calls/calls.ts';
@@ -40,7 +41,7 @@ describe('requests that share a statement', () => {
     const request = (digest: Awaited<ReturnType<typeof createKey>>['digest']) => ({
       ...callerOf(digest),
       campaignId: tenants.campaign.id,
-      at: direct.ports.clock.millis(),
+      at: direct.ports.clock.now(),
     });
 
     it('to cancel one call each get the result for their own key', async () => {
@@ -61,7 +62,7 @@ describe('requests that share a statement', () => {
 describe('calls in the database', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    const now = clock.millis();
+    const now = clock.now();
     let direct: DirectAccess;
     let tenants: Tenants;
     let digest: Digest;
@@ -110,35 +111,41 @@ describe('calls in the database', () => {
     const row = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first();
 
     it("exist once they're placed, with everything that was requested, and are due immediately", async () => {
-      const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: now - 1, notAfter: now + 9 };
+      const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
       expect(await place('r', call)).to.deep.equal({ kind: 'placed' });
       expect(await row('r')).to.include({
         ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'queued', placed_at: now, due_at: now },
         ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
-        ...{ variables: '[["a","1"],["b","2"]]', not_before: now - 1, not_after: now + 9, attempt: 0 },
+        ...{ variables: '[["a","1"],["b","2"]]', not_before: instant(now - 1), not_after: instant(now + 9), attempt: 0 },
       });
       expect(seen).to.deep.equal([['place', 1], [digest, now, 'placed'], 'placed']);
     });
 
     it('are due at notBefore', async () => {
-      await place('r', { notBefore: now + 5 });
-      expect(await row('r')).to.include({ placed_at: now, due_at: now + 5 });
+      await place('r', { notBefore: instant(now + 5) });
+      expect(await row('r')).to.include({ placed_at: now, due_at: instant(now + 5) });
     });
 
     it('are placed once per request ID, which returns the first result unless something differs', async () => {
-      const call = { variables: { b: '2', a: '1' }, notAfter: now + 9 };
+      const call = { variables: { b: '2', a: '1' }, notAfter: instant(now + 9) };
       await place('r', call);
       seen = [];
-      const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: now + 5 });
+      const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: instant(now + 5) });
       expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now });
       expect(seen).to.deep.equal([
         ['place', 1],
         ['explain', 1],
         [digest, now + 5],
       ]);
-      for (const other of [{ phone: '+493087654321' }, { name: 'Ada' }, { timeZone: 'UTC' }, { variables: { a: '1' } }, { notBefore: 1 }])
+      for (const other of [
+        { phone: '+493087654321' },
+        { name: 'Ada' },
+        { timeZone: 'UTC' },
+        { variables: { a: '1' } },
+        { notBefore: instant(1) },
+      ])
         expect(await place('r', { ...call, ...other }), JSON.stringify(other)).to.deep.equal({ kind: 'request-id-conflict' });
-      expect(await place('r', { ...call, notAfter: now + 8 })).to.deep.equal({ kind: 'request-id-conflict' });
+      expect(await place('r', { ...call, notAfter: instant(now + 8) })).to.deep.equal({ kind: 'request-id-conflict' });
     });
 
     it('that are placed together each get their own result', async () => {
@@ -221,13 +228,13 @@ describe('calls in the database', () => {
       it(`are cancelled by their ${by}, and return the same again`, async () => {
         await place('r');
         seen = [];
-        const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: now + 5 };
-        expect(await calls.cancel(request({ at: now + 5 }), reference('r'))).to.deep.equal(cancelled);
+        const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: instant(now + 5) };
+        expect(await calls.cancel(request({ at: instant(now + 5) }), reference('r'))).to.deep.equal(cancelled);
         expect(seen).to.deep.equal([
           ['cancel', 1],
           [digest, now + 5, 'cancelled'],
         ]);
-        expect(await calls.cancel(request({ at: now + 6 }), reference('r'))).to.deep.equal(cancelled);
+        expect(await calls.cancel(request({ at: instant(now + 6) }), reference('r'))).to.deep.equal(cancelled);
         expect(seen.slice(2)).to.deep.equal([
           ['cancel', 1],
           ['explain', 1],
@@ -267,10 +274,10 @@ describe('calls in the database', () => {
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
       const found = await Promise.all([
-        calls.findActive({ ...callerOf(ending), at: last }),
-        calls.findActive({ ...callerOf('no key'), at: last }),
-        calls.findActive({ ...callerOf(digest), at: last }),
-        calls.findActive({ ...callerOf(ending), at: last + 60_000 }),
+        calls.findActive({ ...callerOf(ending), at: instant(last) }),
+        calls.findActive({ ...callerOf('no key'), at: instant(last) }),
+        calls.findActive({ ...callerOf(digest), at: instant(last) }),
+        calls.findActive({ ...callerOf(ending), at: instant(last + 60_000) }),
       ]);
       expect(found).to.deep.equal([{ expiresAt: last }, null, { expiresAt: null }, null]);
       expect(seen).to.deep.equal([['look up', 4]]);
@@ -402,14 +409,14 @@ describe('on PostgreSQL', () => {
     const direct = await openDirect(database, fakeClock());
     const { account, partner, users } = tenants;
     const of = { creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id };
-    const row = (n: number) => ({ ...of, id: `k${n}`, digest: digestOf(`k${n}`), name: 'x', created_at: 0 });
+    const row = (n: number) => ({ ...of, id: `k${n}`, digest: digestOf(`k${n}`), name: 'x', created_at: instant(0) });
     await direct.storage.database.write.batchInsert(
       'api_keys',
       Array.from({ length: 1_000 }, (_, n) => row(n)),
     );
     // Only for the keys, and not for the few users, as autovacuum does it.
     await direct.storage.database.write.raw('ANALYZE api_keys');
-    const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: 0 };
+    const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: instant(0) };
     const { calls } = direct.ports.stores;
     await calls.findActive(request);
     await calls.authorize(request);

@@ -5,6 +5,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/retention.ts';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
+import { instant, plus } from '../../core/domain/instant.ts';
 import { endSomeForgotten, lapseSome, makeSomeDue } from '../../core/storage/calls/overdue-calls.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
@@ -34,12 +35,12 @@ describe('queued calls', () => {
     const addKey = (id: string) =>
       direct.storage.database.write('api_keys').insert({
         ...{ id, digest: id, name: id, creator_id: tenants.users.account.id, creator_partner_id: tenants.partner.id },
-        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: 1 },
+        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(1) },
       });
     const addCalls = async (key: string, count: number, more: Partial<CallRow> = {}) => {
       const placed = {
-        placed_at: clock.millis(),
-        due_at: clock.millis(),
+        placed_at: clock.now(),
+        due_at: clock.now(),
         phone: '+493012345678',
         name: 'Ada',
         state: 'queued' as const,
@@ -67,9 +68,7 @@ describe('queued calls', () => {
       await addCalls('stays', 5);
       const order: string[] = [];
       const { database: db } = direct.storage;
-      const cancelling = cancelQueued(db, { ids: ['goes'] }, clock.millis(), undefined, 10).then((count) =>
-        order.push(`cancelled ${count}`),
-      );
+      const cancelling = cancelQueued(db, { ids: ['goes'] }, clock.now(), undefined, 10).then((count) => order.push(`cancelled ${count}`));
       for (let n = 0; n < 3; n++)
         await db
           .write('api_keys')
@@ -84,11 +83,11 @@ describe('queued calls', () => {
     it('of a revoked key are cancelled wherever they are in the queue, however many are due at the same instant', async () => {
       await addCalls('goes', 25);
       await addCalls('stays', 25);
-      await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: clock.millis() + day, not_before: clock.millis() + day });
+      await addCalls('goes-later', 25, { api_key_id: 'goes', due_at: instant(clock.now() + day), not_before: instant(clock.now() + day) });
       await addCalls('goes-elsewhere', 1, { api_key_id: 'goes', account_id: '!' });
       await addCalls('between-tries', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'retry', provider: 'webhook' });
       await addCalls('dialing', 1, { api_key_id: 'goes', state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), undefined, 10)).to.equal(52);
+      expect(await cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), undefined, 10)).to.equal(52);
       expect(await states()).to.deep.equal({ cancelled: 52, queued: 25, dialing: 1 });
     });
 
@@ -127,7 +126,7 @@ describe('queued calls', () => {
         ...(['completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const).map((state) => ({
           state,
           due_at: null,
-          ended_at: 1,
+          ended_at: instant(1),
         })),
       ];
       for (const [n, other] of others.entries())
@@ -144,8 +143,8 @@ describe('queued calls', () => {
       await addKey('goes');
       await addCalls('goes', 3);
       const { dialing, apiKeys } = direct.ports.stores;
-      const now = clock.millis();
-      const [refused, taken, late] = await dialing.claim(3, 'webhook', now, now + 30_000);
+      const now = clock.now();
+      const [refused, taken, late] = await dialing.claim(3, 'webhook', now, instant(now + 30_000));
       if (!refused || !taken || !late) throw new Error('No call was claimed.');
       await revoke('goes');
       expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 3 }, ['goes']]);
@@ -176,7 +175,7 @@ describe('queued calls', () => {
       expect(left).to.deep.equal({
         ...{ id: 'goes', name: 'goes', creator_id: tenants.users.account.id, creator_name: tenants.users.account.name },
         ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id },
-        ...{ retired_at: clock.millis(), cancelling_since: clock.millis() },
+        ...{ retired_at: clock.now(), cancelling_since: clock.now() },
       });
     });
 
@@ -187,7 +186,7 @@ describe('queued calls', () => {
         let cancelling: Promise<number> | undefined;
         await db.write.transaction(async (trx) => {
           await trx('calls').where({ contact_id: 'goes-1' }).forUpdate().first();
-          cancelling = cancelQueued(db, { ids: ['goes'] }, clock.millis());
+          cancelling = cancelQueued(db, { ids: ['goes'] }, clock.now());
           await until(async () => (await states())['cancelled'] === 2);
         });
         expect([await cancelling, await states()]).to.deep.equal([3, { cancelled: 3 }]);
@@ -222,7 +221,7 @@ describe('queued calls', () => {
           return db.query(sql, bindings, on);
         };
         await countQueued({ ...db, query }, ['none', 'neither']);
-        await cancelQueued({ ...db, query }, { ids: ['none', 'neither'] }, clock.millis());
+        await cancelQueued({ ...db, query }, { ids: ['none', 'neither'] }, clock.now());
         const plans: string[] = [];
         for (const [sql, bindings] of asked) plans.push(JSON.stringify(await db.query(`EXPLAIN QUERY PLAN ${sql}`, bindings)));
         await analyzed.close();
@@ -243,16 +242,16 @@ describe('queued calls', () => {
     it('stop being cancelled when a signal aborts', async () => {
       await addCalls('goes', 2);
       const stop = AbortSignal.abort(new Error('Stop.'));
-      const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.millis(), stop);
+      const cancelling = cancelQueued(direct.storage.database, { ids: ['goes'] }, clock.now(), stop);
       expect(await cancelling.catch((error) => error.message)).to.equal('Stop.');
       expect(await states()).to.deep.equal({ queued: 2 });
     });
 
     it("lapse after their notAfter even if the dialer is off, and end at that time, however late it's noticed", async () => {
-      const notAfter = clock.millis() + 1_000;
-      await addCalls('past', 2, { not_after: notAfter });
-      await addCalls('past-between-tries', 1, { not_after: notAfter, state: 'dialing', handoff: 'retry', provider: 'webhook' });
-      await addCalls('later', 1, { not_after: notAfter + day });
+      const notAfter = clock.now() + 1_000;
+      await addCalls('past', 2, { not_after: instant(notAfter) });
+      await addCalls('past-between-tries', 1, { not_after: instant(notAfter), state: 'dialing', handoff: 'retry', provider: 'webhook' });
+      await addCalls('later', 1, { not_after: instant(notAfter + day) });
       clock.advance({ hours: 1 });
       const core = await startCoreHere(database, { clock, environment: { DIALER: 'off' } });
       await until(async () => (await states())['lapsed'] === 3);
@@ -263,18 +262,18 @@ describe('queued calls', () => {
     });
 
     it("that a fast clock had postponed are due again once it's set back", async () => {
-      const now = clock.millis();
+      const now = clock.now();
       const ahead = now + 400 * day;
-      await addCalls('ahead', 2, { placed_at: ahead, due_at: ahead });
-      await addCalls('ahead-until', 1, { placed_at: ahead, due_at: ahead, not_before: now + day });
-      await addCalls('claimed', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + day });
-      await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: ahead });
-      await addCalls('as-asked', 1, { due_at: now + day, not_before: now + day });
-      await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: now + day / 8 });
+      await addCalls('ahead', 2, { placed_at: instant(ahead), due_at: instant(ahead) });
+      await addCalls('ahead-until', 1, { placed_at: instant(ahead), due_at: instant(ahead), not_before: instant(now + day) });
+      await addCalls('claimed', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + day) });
+      await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(ahead) });
+      await addCalls('as-asked', 1, { due_at: instant(now + day), not_before: instant(now + day) });
+      await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(now + day / 8) });
       // The lease of a core whose clock is as far ahead as allowed.
       const leased = clockSkew.plus(dialingLimits.lease).toMillis();
-      await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased });
-      await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: now + leased + 1 });
+      await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased) });
+      await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased + 1) });
       await direct.ports.stores.dialing.recoverFromClockStep(now);
       const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
@@ -285,12 +284,12 @@ describe('queued calls', () => {
     });
 
     it('without a notAfter lapse thirty days after they were due, but not before', async () => {
-      const due = clock.millis();
+      const due = clock.now();
       await addCalls('endless', 2);
-      await addCalls('later', 1, { due_at: due + day, not_before: due + day });
-      await addCalls('long', 1, { not_after: due + 60 * day });
+      await addCalls('later', 1, { due_at: instant(due + day), not_before: instant(due + day) });
+      await addCalls('long', 1, { not_after: instant(due + 60 * day) });
       await addCalls('dialing', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook' });
-      await addCalls('dialing-until', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', not_after: due + 1 });
+      await addCalls('dialing-until', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', not_after: instant(due + 1) });
       const { dialing } = direct.ports.stores;
       clock.advance({ days: 30 });
       expect(await endOverdueCalls(dialing, clock)).to.equal(0);
@@ -303,11 +302,11 @@ describe('queued calls', () => {
 
     it('that are overdue are changed in batches, so that others can write in between', async () => {
       const { write } = direct.storage.database;
-      const now = clock.millis();
+      const now = clock.now();
       for (const [change, call] of [
-        [lapseSome, { not_after: now - 1 }],
-        [endSomeForgotten, { due_at: 1 }],
-        [makeSomeDue, { due_at: now + day }],
+        [lapseSome, { not_after: instant(now - 1) }],
+        [endSomeForgotten, { due_at: instant(1) }],
+        [makeSomeDue, { due_at: instant(now + day) }],
       ] as const) {
         await write('calls').delete();
         await addCalls('one', 2, call);
@@ -317,23 +316,23 @@ describe('queued calls', () => {
     });
 
     it('that a provider refused temporarily lapse if no dialer retries them for thirty days', async () => {
-      const due = clock.millis();
+      const due = clock.now();
       await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
       clock.advance({ days: 30, milliseconds: 1 });
       expect(await endOverdueCalls(direct.ports.stores.dialing, clock)).to.equal(2);
       const ended: object[] = await direct.storage.database.read('calls').select('state', 'ended_at');
-      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: due + 30 * day })));
+      expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: instant(due + 30 * day) })));
     });
 
     it("that have lapsed aren't handed off, whether or not they're marked", async () => {
-      const due = clock.millis();
+      const due = clock.now();
       await addCalls('endless', 1);
-      await addCalls('many', 600, { not_after: due + 1 });
-      const between = { not_after: due + 1, state: 'dialing', handoff: 'retry', provider: 'webhook' } as const;
+      await addCalls('many', 600, { not_after: instant(due + 1) });
+      const between = { not_after: instant(due + 1), state: 'dialing', handoff: 'retry', provider: 'webhook' } as const;
       await addCalls('many-between-tries', 600, between);
       clock.advance({ days: 31 });
       await addCalls('now', 1);
-      const claimed = await direct.ports.stores.dialing.claim(1_000, 'webhook', clock.millis(), clock.millis() + 1_000);
+      const claimed = await direct.ports.stores.dialing.claim(1_000, 'webhook', clock.now(), instant(clock.now() + 1_000));
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
@@ -341,7 +340,7 @@ describe('queued calls', () => {
       // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
-      await addCalls('past', 1, { not_after: clock.millis() + 1 });
+      await addCalls('past', 1, { not_after: instant(clock.now() + 1) });
       clock.advance({ days: 91 });
       const core = await startCoreHere(database, { clock, environment: { RETENTION_DAYS: '60' } });
       const phones = (): Promise<unknown[]> => direct.storage.database.read('calls').whereNotNull('phone').pluck('phone');
@@ -356,13 +355,13 @@ describe('queued calls', () => {
     it("aren't erased before the end of their retention", async () => {
       const { retention } = direct.ports.stores;
       expect(await retention.countErasable(clock.now())).to.deep.equal({ erasable: 0, oldestEndedAt: null });
-      await addCalls('past', 1, { not_after: clock.millis() });
+      await addCalls('past', 1, { not_after: clock.now() });
       const endedAt = clock.now();
       clock.advance({ days: 60 });
       await endOverdueCalls(direct.ports.stores.dialing, clock);
       expect(await retention.countErasable(endedAt)).to.deep.equal({ erasable: 0, oldestEndedAt: endedAt });
-      await addCalls('later', 1, { state: 'busy', due_at: null, ended_at: clock.millis() });
-      expect(await retention.countErasable(endedAt.plus({ milliseconds: 1 }))).to.deep.equal({ erasable: 1, oldestEndedAt: endedAt });
+      await addCalls('later', 1, { state: 'busy', due_at: null, ended_at: clock.now() });
+      expect(await retention.countErasable(plus(endedAt, 1))).to.deep.equal({ erasable: 1, oldestEndedAt: endedAt });
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
@@ -370,13 +369,13 @@ describe('queued calls', () => {
 
     it('that have ended are counted for as long as charts show them, and so are their keys', async () => {
       const { write } = direct.storage.database;
-      const quarters = [clock.millis() - 1, clock.millis()];
+      const quarters = [plus(clock.now(), -1), clock.now()];
       await write('api_key_usage').insert(quarters.map((quarter_at) => ({ api_key_id: 'key', quarter_at, placed: 1, cancelled: 0 })));
       const counts = quarters.map((quarter_at) => ({ campaign_id: 'g', quarter_at, state: 'busy' as const, calls: 1 }));
       await write('call_counts').insert(counts);
       expect(await direct.ports.stores.retention.forgetCounts(clock.now())).to.equal(2);
       for (const table of ['api_key_usage', 'call_counts'] as const)
-        expect(await write(table).pluck('quarter_at'), table).to.deep.equal([clock.millis()]);
+        expect(await write(table).pluck('quarter_at'), table).to.deep.equal([clock.now()]);
     });
   });
 });

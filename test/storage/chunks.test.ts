@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { inChunks, inShortTransactions } from '../../core/storage/engine/chunks.ts';
-import { instant, instantOrNull, required } from '../../core/storage/engine/columns.ts';
+import { required } from '../../core/storage/engine/columns.ts';
 
 describe('work in chunks', () => {
   it('is split into chunks of 500, in order', () => {
@@ -34,15 +34,6 @@ describe('work in chunks', () => {
 });
 
 describe('database columns', () => {
-  it('hold timestamps in epoch milliseconds', () => {
-    expect([instant(1_500).toISO(), instantOrNull(1_500)?.toISO(), instantOrNull(null)]).to.deep.equal([
-      '1970-01-01T00:00:01.500Z',
-      '1970-01-01T00:00:01.500Z',
-      null,
-    ]);
-    expect(() => instant(9e15)).to.throw(RangeError, "9000000000000000 isn't a valid timestamp.");
-  });
-
   it("must not be null if they're required", () => {
     expect(required(0, 'at')).to.equal(0);
     expect(() => required(null, 'at')).to.throw('A database row is missing at.');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { identifyApiKey, listAllApiKeys } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { countWrongCounts } from '../../core/storage/keys/key-counts.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -20,7 +21,7 @@ describe('a user with thousands of API keys', () => {
     const clock = fakeClock();
     const digestOf = (n: number) => `${n}`.padStart(64, '0');
     const authorize = (n: number, { id: campaignId } = tenants.campaign) =>
-      direct.ports.stores.calls.authorize({ campaignId, at: clock.millis(), ...callerOf(digestOf(n)) });
+      direct.ports.stores.calls.authorize({ campaignId, at: clock.now(), ...callerOf(digestOf(n)) });
     const left = async () => (await direct.storage.database.read('api_keys').pluck('id')).length;
     const statesOfCalls = (): Promise<string[]> => direct.storage.database.read('calls').orderBy('contact_id').pluck('state');
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
@@ -46,14 +47,14 @@ describe('a user with thousands of API keys', () => {
       const { account, teammate } = tenants.users;
       const row = (n: number, creator: string) => ({
         ...{ id: `k${n}`, digest: digestOf(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
-        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
+        ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(n) },
       });
       // The oldest key is another user's.
       const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
       for (let start = 0; start < rows.length; start += 400) await write('api_keys').insert(rows.slice(start, start + 400));
       const call = (n: number) => ({
         ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: `k${n}`, contact_id: `c${n}` },
-        ...{ request_id: `c${n}`, placed_at: clock.millis(), due_at: clock.millis(), phone: '+493012345678', state: 'queued' as const },
+        ...{ request_id: `c${n}`, placed_at: clock.now(), due_at: clock.now(), phone: '+493012345678', state: 'queued' as const },
       });
       await write('calls').insert([call(0), call(1), call(many)]);
     });
@@ -93,7 +94,7 @@ describe('a user with thousands of API keys', () => {
       await direct.storage.database
         .write('calls')
         .whereNot({ contact_id: 'c0' })
-        .update({ state: 'queued', due_at: clock.millis(), cancelled_at: null, ended_at: null });
+        .update({ state: 'queued', due_at: clock.now(), cancelled_at: null, ended_at: null });
       const core = await startCoreHere(database, { clock });
       const unfinished = () => direct.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
       await until(async () => (await left()) === 1 && (await unfinished()).length === 0);
@@ -104,12 +105,12 @@ describe('a user with thousands of API keys', () => {
     it("doesn't keep other users from being deleted if deleting it fails", async () => {
       await remove();
       await deleteUser(direct.ports, operator, tenants.users.teammate, false);
-      const deleted = { deleted_at: clock.millis(), disabled_at: clock.millis() };
+      const deleted = { deleted_at: clock.now(), disabled_at: clock.now() };
       const { write, read } = direct.storage.database;
       await write('users').where({ id: tenants.users.sibling.id }).update(deleted);
       // The row of this user can't be deleted.
       const id = { id: 'stuck', user_id: tenants.users.account.id, tenancy_kind: null, tenancy_id: null };
-      await write('sessions').insert({ ...id, started_at: 1, last_seen_at: 1 });
+      await write('sessions').insert({ ...id, started_at: instant(1), last_seen_at: instant(1) });
       expect(await finish().catch(({ code }) => code)).to.match(/^SQLITE_CONSTRAINT|^23503/);
       expect(await read('users').whereNotNull('deleted_at').pluck('id')).to.deep.equal([tenants.users.account.id]);
     });

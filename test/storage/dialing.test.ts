@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
-const now = 1_795_000_000_000;
+const now = instant(1_795_000_000_000);
 const lease = 30_000;
 
 describe('claiming and settling calls', () => {
@@ -30,18 +31,18 @@ describe('claiming and settling calls', () => {
       });
     const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     const claim = async (limit: number, { provider = 'webhook', at = now }: { provider?: Provider['name']; at?: number } = {}) =>
-      store.claim(limit, provider, at, at + lease);
+      store.claim(limit, provider, instant(at), instant(at + lease));
     const claimOne = async (options?: Parameters<typeof claim>[1]) => {
       const [claimed] = await claim(1, options);
       if (!claimed) throw new Error('No call was claimed.');
       return claimed;
     };
-    const taken = { event: 'taken', to: 'taken', dialedAt: now, dueAt: now + 1 } as const;
+    const taken = { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 1) } as const;
 
     it('settles nothing for a claim that another one has replaced', async () => {
       await addCall('c');
       const older = await claimOne();
-      await claimOne({ at: now + lease });
+      await claimOne({ at: instant(now + lease) });
       const between = await call('c');
       expect(await store.settle(older, taken)).to.equal(false);
       expect(await call('c')).to.deep.equal(between);
@@ -54,7 +55,7 @@ describe('claiming and settling calls', () => {
       await claimOne();
       const other = await call('other');
       expect(await store.settle(claimed, taken)).to.equal(true);
-      expect(await call('c')).to.include({ handoff: 'taken', due_at: now + 1 });
+      expect(await call('c')).to.include({ handoff: 'taken', due_at: instant(now + 1) });
       expect(await call('other')).to.deep.equal(other);
     });
 
@@ -69,22 +70,26 @@ describe('claiming and settling calls', () => {
     it('leaves a claimed call to its dialer until the lease expires', async () => {
       await addCall('c');
       await claimOne();
-      expect(await claim(1, { at: now + lease - 1 })).to.deep.equal([]);
-      expect(await claim(1, { at: now + lease })).to.have.length(1);
+      expect(await claim(1, { at: instant(now + lease - 1) })).to.deep.equal([]);
+      expect(await claim(1, { at: instant(now + lease) })).to.have.length(1);
     });
 
     it('keeps an unsettled call in doubt for the provider that may have it', async () => {
       await addCall('c');
       await claimOne({ provider: 'simulated' });
-      expect(await claimOne({ provider: 'webhook', at: now + lease })).to.include({ handoff: 'doubt', provider: 'simulated', attempt: 2 });
+      expect(await claimOne({ provider: 'webhook', at: instant(now + lease) })).to.include({
+        handoff: 'doubt',
+        provider: 'simulated',
+        attempt: 2,
+      });
     });
 
     it('keeps a call in doubt that a provider has refused temporarily', async () => {
       await addCall('c');
       await claimOne();
-      const doubtful = await claimOne({ at: now + lease });
-      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', dueAt: now + lease + 1 });
-      expect(await claimOne({ at: now + 2 * lease })).to.include({ handoff: 'doubt' });
+      const doubtful = await claimOne({ at: instant(now + lease) });
+      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', dueAt: instant(now + lease + 1) });
+      expect(await claimOne({ at: instant(now + 2 * lease) })).to.include({ handoff: 'doubt' });
     });
 
     it("gives a call to another provider if the previous one didn't accept it", async () => {
@@ -94,7 +99,8 @@ describe('claiming and settling calls', () => {
     });
 
     it("claims an account's oldest due call first", async () => {
-      for (const [contactId, age] of Object.entries({ younger: 1, oldest: 9, older: 5 })) await addCall(contactId, { due_at: now - age });
+      for (const [contactId, age] of Object.entries({ younger: 1, oldest: 9, older: 5 }))
+        await addCall(contactId, { due_at: instant(now - age) });
       const claimed: string[] = [];
       for (let turn = 0; turn < 3; turn++) claimed.push((await claimOne()).contactId);
       expect(claimed).to.deep.equal(['oldest', 'older', 'younger']);
@@ -106,7 +112,8 @@ describe('claiming and settling calls', () => {
         const { id } = await createAccount(direct.ports, operator, `Account ${n}`, tenants.partner.id);
         const campaign = await createCampaign(direct.ports, operator, 'Calls', id);
         accounts.add(id);
-        for (let one = 0; one < 3; one++) await addCall(`${id}-${one}`, { account_id: id, campaign_id: campaign.id, due_at: now - 10 + n });
+        for (let one = 0; one < 3; one++)
+          await addCall(`${id}-${one}`, { account_id: id, campaign_id: campaign.id, due_at: instant(now - 10 + n) });
       }
       const served: string[] = [];
       for (let turn = 0; turn < 5; turn++) served.push(...(await claim(1)).map(({ contactId }) => contactId.slice(0, -2)));
@@ -123,17 +130,31 @@ describe('claiming and settling calls', () => {
 
     for (const handoff of ['open', 'doubt', 'taken'] as const)
       it(`claims a call with the hand-off ${handoff} after its time is over, since only a dialer can end it`, async () => {
-        await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: now - 1 });
+        await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: instant(now - 1) });
         expect(await claimOne()).to.include({ contactId: 'c' });
       });
 
     it('claims a call with everything that a hand-off needs', async () => {
-      const more = { name: 'Ada', time_zone: 'UTC', variables: '[["a","1"]]', not_before: 1, not_after: now + 9, request_id: 'r' };
-      await addCall('c', { ...more, placed_at: 2 });
+      const more = {
+        name: 'Ada',
+        time_zone: 'UTC',
+        variables: '[["a","1"]]',
+        not_before: instant(1),
+        not_after: instant(now + 9),
+        request_id: 'r',
+      };
+      await addCall('c', { ...more, placed_at: instant(2) });
       expect(await claimOne()).to.deep.equal({
         ...{ contactId: 'c', requestId: 'r', campaignId: tenants.campaign.id, phone: '+493012345678', name: 'Ada', timeZone: 'UTC' },
-        ...{ variables: { a: '1' }, placedAt: 2, notBefore: 1, notAfter: now + 9, firstAttemptAt: now, provider: 'webhook' },
-        ...{ attempt: 1, handoff: 'open', leaseUntil: now + lease },
+        ...{
+          variables: { a: '1' },
+          placedAt: instant(2),
+          notBefore: instant(1),
+          notAfter: instant(now + 9),
+          firstAttemptAt: now,
+          provider: 'webhook',
+        },
+        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease) },
       });
       await addCall('bare');
       expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });
@@ -142,7 +163,7 @@ describe('claiming and settling calls', () => {
     it('claims up to its limit, one call per account in turn', async () => {
       const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id).toSorted();
       for (const [n, id] of accounts.entries())
-        for (let call = 0; call < 3; call++) await addCall(`${n}-${call}`, { account_id: id, due_at: now - 9 + call });
+        for (let call = 0; call < 3; call++) await addCall(`${n}-${call}`, { account_id: id, due_at: instant(now - 9 + call) });
       // Whichever account is first after the previous claims.
       const claimed = (await claim(4)).map(({ contactId }) => contactId);
       expect(claimed).to.have.length(4);
@@ -152,27 +173,27 @@ describe('claiming and settling calls', () => {
     });
 
     it('claims no lapsed calls, and lapses them', async () => {
-      await addCall('late', { not_after: now - 1 });
-      await addCall('future', { due_at: now + 1 });
+      await addCall('late', { not_after: instant(now - 1) });
+      await addCall('future', { due_at: instant(now + 1) });
       expect(await claim(1)).to.deep.equal([]);
       expect([(await call('late'))?.state, (await call('future'))?.state]).to.deep.equal(['lapsed', 'queued']);
     });
 
     it('stores everything from a settlement', async () => {
       await addCall('c');
-      await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: now + 1 });
-      expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: now + 1 });
-      await store.settle(await claimOne({ at: now + 1 }), { ...taken, dialedAt: now + 2, dueAt: now + 3 });
-      expect(await call('c')).to.include({ handoff: 'taken', dialed_at: now + 2, due_at: now + 3 });
-      const end = { detail: 'Busy.', endedAt: now + 4, durationSeconds: 5 };
-      await store.settle(await claimOne({ at: now + 3 }), { event: 'outcome', to: 'busy', ...end });
-      expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: now + 4, duration_seconds: 5 });
+      await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: instant(now + 1) });
+      expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: instant(now + 1) });
+      await store.settle(await claimOne({ at: instant(now + 1) }), { ...taken, dialedAt: instant(now + 2), dueAt: instant(now + 3) });
+      expect(await call('c')).to.include({ handoff: 'taken', dialed_at: instant(now + 2), due_at: instant(now + 3) });
+      const end = { detail: 'Busy.', endedAt: instant(now + 4), durationSeconds: 5 };
+      await store.settle(await claimOne({ at: instant(now + 3) }), { event: 'outcome', to: 'busy', ...end });
+      expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: instant(now + 4), duration_seconds: 5 });
     });
 
     it('accepts one outcome of a call that was handed off, and sets its dialing time to the first attempt', async () => {
-      const outcome = { state: 'completed', detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 } as const;
+      const outcome = { state: 'completed', detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 } as const;
       await addCall('c');
-      const report = (contactId: string) => store.reportOutcome(contactId, outcome, now + 10);
+      const report = (contactId: string) => store.reportOutcome(contactId, outcome, instant(now + 10));
       expect([await report('c'), await report('none')]).to.deep.equal([null, null]);
       await claimOne();
       await addCall('other');
@@ -182,25 +203,25 @@ describe('claiming and settling calls', () => {
       const ended = await call('c');
       expect(await call('other')).to.deep.equal(other);
       expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
-      expect(ended).to.include({ ended_at: now + 9, duration_seconds: 42, told_late_at: null });
+      expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, told_late_at: null });
       expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
       expect(await call('c')).to.deep.equal(ended);
     });
 
-    const late = { detail: 'Talked.', endedAt: now + 9, durationSeconds: 42 };
+    const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };
 
     it('lets the first outcome replace unknown, however late, and only one of two concurrent ones', async () => {
       await addCall('c');
       const fenced = await claimOne();
-      const claimed = await claimOne({ at: now + lease });
-      const unknown = { detail: 'The answer was lost.', endedAt: now + lease, durationSeconds: null };
+      const claimed = await claimOne({ at: instant(now + lease) });
+      const unknown = { detail: 'The answer was lost.', endedAt: instant(now + lease), durationSeconds: null };
       await store.settle(claimed, { event: 'must-not-repeat', to: 'unknown', ...unknown });
       const states = ['completed', 'busy'] as const;
-      const results = await Promise.all(states.map((state) => store.reportOutcome('c', { state, ...late }, now + lease + 5)));
+      const results = await Promise.all(states.map((state) => store.reportOutcome('c', { state, ...late }, instant(now + lease + 5))));
       expect(results.toSorted()).to.deep.equal(['not-needed', 'recorded']);
       const ended = await call('c');
       expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
-      expect(ended).to.include({ ended_at: now + 9, dialed_at: now, told_late_at: now + lease + 5 });
+      expect(ended).to.include({ ended_at: instant(now + 9), dialed_at: now, told_late_at: instant(now + lease + 5) });
       for (const dialer of [fenced, claimed]) {
         expect(await store.settle(dialer, taken)).to.equal(false);
         expect(await store.settle(dialer, { event: 'must-not-repeat', to: 'unknown', ...unknown })).to.equal(false);
@@ -224,9 +245,9 @@ describe('claiming and settling calls', () => {
     it('reports how many calls are waiting for a dialer, and since when', async () => {
       expect(await store.queue(now)).to.deep.equal({ due: 0, oldestDueAt: null });
       await addCall('queued', { due_at: now });
-      await addCall('later', { due_at: now + 1 });
+      await addCall('later', { due_at: instant(now + 1) });
       for (const handoff of ['open', 'retry', 'doubt', 'taken'] as const)
-        await addCall(handoff, { state: 'dialing', handoff, due_at: now - (handoff === 'doubt' ? 5 : 1) });
+        await addCall(handoff, { state: 'dialing', handoff, due_at: instant(now - (handoff === 'doubt' ? 5 : 1)) });
       await addCall('ended', { state: 'busy', due_at: null });
       expect(await store.queue(now)).to.deep.equal({ due: 3, oldestDueAt: now - 5 });
     });

@@ -2,8 +2,10 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { Duration } from 'luxon';
 import { pino } from 'pino';
+import { timestamp } from '#contract/text/text.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { acceptClock, longestPause, watchClock } from '../../core/domain/clock.ts';
+import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import { startHousekeeping } from '../../core/server/housekeeping.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
@@ -45,9 +47,9 @@ describe('a running core', () => {
         .write('calls')
         .insert({
           ...{ contact_id, request_id: contact_id, campaign_id: harness.tenants.campaign.id, account_id: harness.tenants.account.id },
-          ...{ api_key_id: 'key', placed_at: clock.millis() - 100 * day, phone: somePhone(), state: 'queued' as const, ...more },
+          ...{ api_key_id: 'key', placed_at: instant(clock.now() - 100 * day), phone: somePhone(), state: 'queued' as const, ...more },
         });
-    const audit = (id: string, at: number) => ({
+    const audit = (id: string, at: Millis) => ({
       ...{ id, at, actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'u' },
       ...{ subject_name: 'U', account_id: null, partner_id: null, address: 'local' },
     });
@@ -57,34 +59,34 @@ describe('a running core', () => {
       const { database: url, tenants } = await databaseWithTenants(kind);
       const direct = await openDirect(url, clock);
       const { write } = direct.storage.database;
-      const soon = clock.millis() + hour;
-      await write('audit_events').insert(audit('0', soon - 31 * day));
+      const soon = plus(clock.now(), hour);
+      await write('audit_events').insert(audit('0', plus(soon, -31 * day)));
       await direct.ports.stores.auditChain.extend();
       const core = await startCoreHere(url, { clock, environment: { AUDIT_RETENTION_DAYS: '30' } });
       harness = { database: url, core, direct, tenants, close: () => Promise.all([direct.close(), core.close()]).then(() => undefined) };
       await until(() => logged(/sealed/) === 1);
-      await addCall({ contact_id: 'past', due_at: clock.millis(), not_after: soon });
-      await addCall({ contact_id: 'forgotten', due_at: soon - 30 * day });
-      await addCall({ contact_id: 'put-off', due_at: soon + 60 * day });
-      await addCall({ contact_id: 'ended', state: 'completed', ended_at: soon - 90 * day });
+      await addCall({ contact_id: 'past', due_at: clock.now(), not_after: soon });
+      await addCall({ contact_id: 'forgotten', due_at: plus(soon, -30 * day) });
+      await addCall({ contact_id: 'put-off', due_at: plus(soon, 60 * day) });
+      await addCall({ contact_id: 'ended', state: 'completed', ended_at: plus(soon, -90 * day) });
       await write('sessions').insert({
         ...{ id: 'idle', user_id: harness.tenants.users.account.id, tenancy_kind: null, tenancy_id: null },
-        ...{ started_at: soon - day, last_seen_at: soon - day },
+        ...{ started_at: plus(soon, -day), last_seen_at: plus(soon, -day) },
       });
       await write('sign_in_attempts').insert({ key: 'over', points: 1, expire: soon });
-      await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: soon - 31 * day, placed: 1, cancelled: 0 });
-      await write('call_counts').insert({ campaign_id: 'g', quarter_at: soon - 31 * day, state: 'busy', calls: 1 });
-      await write('audit_events').insert(audit('1', clock.millis()));
+      await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
+      await write('call_counts').insert({ campaign_id: 'g', quarter_at: plus(soon, -31 * day), state: 'busy', calls: 1 });
+      await write('audit_events').insert(audit('1', clock.now()));
 
       await write('retired_api_keys').insert({
         ...{ id: 'revoked', name: 'R', creator_id: 'u', creator_name: 'U', creator_partner_id: null, account_id: null, partner_id: 'p' },
-        ...{ retired_at: clock.millis(), cancelling_since: clock.millis() },
+        ...{ retired_at: clock.now(), cancelling_since: clock.now() },
       });
-      await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.millis() });
+      await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.now() });
       await write('users').where({ id: tenants.users.sibling.id }).update({ moving_keys: 'e' });
-      await write('users').where({ id: tenants.users.teammate.id }).update({ deleted_at: clock.millis(), disabled_at: clock.millis() });
+      await write('users').where({ id: tenants.users.teammate.id }).update({ deleted_at: clock.now(), disabled_at: clock.now() });
       if (kind === 'sqlite') return;
-      const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.millis(), state: 'busy', calls }));
+      const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.now(), state: 'busy', calls }));
       await write('call_count_changes').insert(changes);
       await write('api_key_tallies').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
     }
@@ -100,7 +102,7 @@ describe('a running core', () => {
         byTheClock: named({
           lapse: (await call('past')).state === 'queued',
           endForgotten: (await call('forgotten')).state === 'queued',
-          recoverFromClockStep: Number((await call('put-off')).due_at) > clock.millis(),
+          recoverFromClockStep: Number((await call('put-off')).due_at) > clock.now(),
           eraseContacts: (await call('ended')).phone !== null,
           sweepSessions: await some('sessions', { id: 'idle' }),
           sweepThrottle: await some('sign_in_attempts', { key: 'over' }),
@@ -161,7 +163,7 @@ describe('a running core', () => {
       await passAnHour();
       await until(async () => (await left()).byTheClock.length === 0);
       clock.advance({ days: -400 });
-      await addCall({ contact_id: 'another', due_at: clock.millis(), not_after: clock.millis() - 1 });
+      await addCall({ contact_id: 'another', due_at: clock.now(), not_after: instant(clock.now() - 1) });
       await passAnHour();
       await until(async () => (await database().read('calls').where({ contact_id: 'another', state: 'lapsed' })).length === 1);
       expect(logged(/^The clock/)).to.equal(0);
@@ -190,7 +192,7 @@ describe('a running core', () => {
       const trusted = watchClock(ports.stores.clock, () => undefined);
       const housekeeping = startHousekeeping(withSlowStep, { contacts: 90, auditEvents: 30 }, trusted, log);
       await swept.finally(housekeeping.close);
-      expect(await database().read('sessions').where({ started_at: clock.millis() }).pluck('user_id')).to.deep.equal([
+      expect(await database().read('sessions').where({ started_at: clock.now() }).pluck('user_id')).to.deep.equal([
         harness.tenants.users.account.id,
       ]);
     });
@@ -207,7 +209,7 @@ describe('a running core', () => {
         Object.fromEntries(
           (await database().read('calls').select('request_id', 'state')).map(({ request_id, state }) => [request_id, state]),
         );
-      await place('later', { notBefore: clock.now().plus({ hours: 1 }).toISO(), notAfter: clock.now().plus({ hours: 2 }).toISO() });
+      await place('later', { notBefore: timestamp(plus(clock.now(), hour)), notAfter: timestamp(plus(clock.now(), 2 * hour)) });
       clock.advance({ days: 31 });
       // The housekeeping timers are stopped, so only the dialer can have noticed.
       await until(() => logged(/^This machine's clock is 31 days ahead/) === 1);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { instant } from '../../core/domain/instant.ts';
 import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -26,7 +27,7 @@ describe('the total number of keys', () => {
     async function add(user: keyof Tenants['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
       const creator = tenants.users[user];
       const rows = Array.from({ length: count }, () => ({
-        ...{ id: `key-${++made}`, digest: String(made).padStart(64, '0'), name: 'A key', created_at: made },
+        ...{ id: `key-${++made}`, digest: String(made).padStart(64, '0'), name: 'A key', created_at: instant(made) },
         ...{ creator_id: creator.id, creator_partner_id: creator.partner?.id ?? null, account_id: account && tenants[account].id },
         partner_id: account === 'otherAccount' ? tenants.otherPartner.id : tenants.partner.id,
       }));
@@ -71,7 +72,7 @@ describe('the total number of keys', () => {
       const creatorOf = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
       await creatorOf('account').update({ creator_partner_id: tenants.otherPartner.id });
       await creatorOf('sibling').update({ creator_partner_id: null });
-      await creatorOf('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: 1 });
+      await creatorOf('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: instant(1) });
       await expectToBeRight();
     });
 

@@ -2,6 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { keyUseOf } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
@@ -27,7 +28,7 @@ describe('the use of a key', () => {
     afterEach(() => direct.close());
 
     const written = async () =>
-      (await direct.ports.stores.apiKeys.usage(key.id, 0)).toSorted((one, other) => one.quarterAt - other.quarterAt);
+      (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((one, other) => one.quarterAt - other.quarterAt);
     const sumOf = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
     const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
     const unexpected = (error: unknown) => {
@@ -36,9 +37,9 @@ describe('the use of a key', () => {
 
     it('is counted in the quarter of an hour when the request arrived', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      use.note(key.digest, clock.millis(), 'placed');
+      use.note(key.digest, clock.now(), 'placed');
       clock.advance({ milliseconds: 1 });
-      for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(key.digest, clock.millis(), did);
+      for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(key.digest, clock.now(), did);
       await use.close();
       expect(await written()).to.deep.equal([
         { quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 1, cancelled: 0 },
@@ -56,17 +57,17 @@ describe('the use of a key', () => {
           return async (rows) => {
             if (!isDown || !sql('r').includes(failing)) return run(rows);
             clock.advance({ seconds: 1 });
-            use.note(key.digest, clock.millis(), 'cancelled');
+            use.note(key.digest, clock.now(), 'cancelled');
             throw new Error('down');
           };
         };
         const use = keyUseOf({ ...database, prepare }, clock, (error) => errors.push(error));
-        for (const did of ['placed', 'cancelled'] as const) use.note(key.digest, clock.millis(), did);
+        for (const did of ['placed', 'cancelled'] as const) use.note(key.digest, clock.now(), did);
         await use.close();
         expect([errors.length, await written(), use.lag()]).to.deep.equal([1, [], 1_000]);
-        const latest = clock.millis();
+        const latest = clock.now();
         isDown = false;
-        use.note(key.digest, latest - 1_000, 'placed');
+        use.note(key.digest, instant(latest - 1_000), 'placed');
         for (let writing = 0; writing < 2; writing++) {
           await use.close();
           const quarters = await written();
@@ -78,10 +79,10 @@ describe('the use of a key', () => {
     it('reports how long its oldest entry has been waiting to be written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       expect(use.lag()).to.equal(0);
-      use.note(key.digest, clock.millis());
+      use.note(key.digest, clock.now());
       clock.advance({ milliseconds: 5 });
-      use.note('another', clock.millis());
-      use.note(key.digest, clock.millis());
+      use.note('another', clock.now());
+      use.note(key.digest, clock.now());
       clock.advance({ milliseconds: 2 });
       expect(use.lag()).to.equal(7);
       await use.close();
@@ -90,10 +91,10 @@ describe('the use of a key', () => {
 
     it('has the latest time of all requests in any order, and never an earlier one than another core has written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      for (const at of [5, 9, 7]) use.note(key.digest, at);
+      for (const at of [5, 9, 7]) use.note(key.digest, instant(at));
       await use.close();
       expect(await lastUsedAt()).to.equal(9);
-      use.note(key.digest, 8);
+      use.note(key.digest, instant(8));
       await use.close();
       expect([await lastUsedAt(), await written()]).to.deep.equal([9, []]);
     });
@@ -101,10 +102,10 @@ describe('the use of a key', () => {
     it('is written on the writing connection, and only as last_used_at if nothing else changed', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
-      use.note(key.digest, clock.millis());
+      use.note(key.digest, clock.now());
       await use.close();
       expect(ran).to.deep.equal(['write UPDATE api_keys']);
-      use.note(key.digest, clock.millis(), 'placed');
+      use.note(key.digest, clock.now(), 'placed');
       await use.close();
       expect(ran.slice(1)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
     });
@@ -114,7 +115,7 @@ describe('the use of a key', () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
       await use.close();
-      use.note(key.digest, clock.millis());
+      use.note(key.digest, clock.now());
       mock.timers.tick(10_000);
       mock.timers.reset();
       await new Promise((resolve) => setImmediate(resolve));
@@ -123,7 +124,7 @@ describe('the use of a key', () => {
 
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      use.note(key.digest, clock.millis(), 'placed');
+      use.note(key.digest, clock.now(), 'placed');
       await revokeApiKey(direct.ports, viewer, operator, key.id, false);
       await use.close();
       expect(await written()).to.deep.equal([]);

@@ -35,14 +35,14 @@ describe("a key's last use", () => {
     const sweep = () => mock.timers.tick(10_000);
 
     it('is written within ten seconds of placing a call while the core is running', async () => {
-      const usedAt = clock.millis();
+      const usedAt = clock.now();
       await place();
       sweep();
       await isWritten(usedAt);
     });
 
     it('is written again within a minute, and at most every 45 seconds', async () => {
-      const first = clock.millis();
+      const first = clock.now();
       await place();
       sweep();
       await isWritten(first);
@@ -52,7 +52,7 @@ describe("a key's last use", () => {
       // An entry that must be written immediately shows that the sweep is over.
       await direct.storage.database.write('api_keys').update({ name: 'Renamed' });
       expect(await lastUsedAt()).to.equal(first);
-      const second = clock.millis();
+      const second = clock.now();
       clock.advance({ seconds: 1 });
       sweep();
       await isWritten(second);

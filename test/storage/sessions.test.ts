@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
@@ -46,14 +47,17 @@ describe('sessions in the database', () => {
         ...{ user: tenants.users.account, tenancy: null, passwordChangeDue: false },
         ...{ startedAt: clock.now(), lastSeenAt: clock.now() },
       });
-      expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.millis(), [leaving.id]]);
+      expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.now(), [leaving.id]]);
       expect((await user(tenants.users.sibling.id))?.last_sign_in_at).to.equal(null);
     });
 
     it("don't start for a different password, a disabled user or a missing user", async () => {
       expect(await start('s', { withHash: 'another' })).to.equal(false);
       expect(await start('s', { of: 'nobody' })).to.equal(false);
-      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: 1 });
+      await direct.storage.database
+        .write('users')
+        .where({ id: tenants.users.account.id })
+        .update({ disabled_at: instant(1) });
       expect(await start('s')).to.equal(false);
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: null });
       expect([await ids(), await events()]).to.deep.equal([[], []]);
@@ -66,7 +70,10 @@ describe('sessions in the database', () => {
 
     it('require a password change if someone else chose the password', async () => {
       await start('s');
-      await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: 5 });
+      await direct.storage.database
+        .write('users')
+        .where({ id: tenants.users.account.id })
+        .update({ password_expires_at: instant(5) });
       expect(await sessions.find('s')).to.include({ passwordChangeDue: true });
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: null });
     });

@@ -6,6 +6,7 @@ import type { Database as Connection, Statement } from 'sqlite3';
 import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { emptyLog } from '../../core/storage/calls/erased.ts';
 import { longestTurn } from '../../core/storage/engine/sqlite/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
@@ -197,7 +198,7 @@ describe('the writer of a SQLite file', () => {
     expect(await place('erased')).to.equal('placed');
     const { write, read } = direct.storage.database;
     const variables = JSON.stringify([['note', 'a secret note '.repeat(1_000)]]);
-    await write('calls').update({ variables, state: 'completed', due_at: null, ended_at: 1 });
+    await write('calls').update({ variables, state: 'completed', due_at: null, ended_at: instant(1) });
     const [phone]: (string | null)[] = await read('calls').pluck('phone');
     const has = (text: string) => ['', '-wal'].some((suffix) => readFileSync(filename() + suffix).includes(text));
     expect([has(String(phone)), has('a secret note')]).to.deep.equal([true, true]);

@@ -5,6 +5,7 @@ import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys
 import { operator } from '../../core/domain/audit/audit.ts';
 import { cancelCall, placeCall } from '../../core/domain/calls/calls.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
@@ -100,7 +101,7 @@ describe('storage', () => {
         expiryTimeZone: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), 1, { ...event, subject });
-      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.millis() });
+      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.now() });
       const revoked = { ...event, id: 'e2', action: 'api-key.revoked' as const, subject };
       await apiKeys.revoke(['k1'], { cancelQueuedCalls: false, at: clock.now() }, [revoked]);
       await direct.close();
@@ -184,16 +185,16 @@ describe('storage', () => {
       account_id: account.id,
       api_key_id: 'k',
       state: 'queued',
-      placed_at: 1,
+      placed_at: instant(1),
       phone: '+4930',
     } as const;
     const ids = ['a', 'locked', 'z'];
-    const now = direct.ports.clock.millis();
+    const now = direct.ports.clock.now();
     await direct.storage.database.write('calls').insert(ids.map((id) => ({ ...due, contact_id: id, request_id: id, due_at: now })));
     const holder = new pg.Client(database);
     await holder.connect();
     await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
-    const claimed = await direct.ports.stores.dialing.claim(10, 'simulated', now, now + 30_000);
+    const claimed = await direct.ports.stores.dialing.claim(10, 'simulated', now, instant(now + 30_000));
     await holder.end();
     await direct.close();
     expect(claimed.map(({ contactId }) => contactId).toSorted()).to.deep.equal(['a', 'z']);
@@ -225,12 +226,12 @@ describe('storage', () => {
     const direct = await openDirect(database, clock);
     const { account, partner, users } = await createTenants(direct.ports);
     const digests = Array.from({ length: 200 }, (_, n) => String(n).padStart(64, '0'));
-    const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: 1 };
+    const common = { name: 'K', creator_id: users.account.id, account_id: account.id, partner_id: partner.id, created_at: instant(1) };
     await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
         const use = keyUseOf(direct.storage.database, clock, (error) => errors.push(error));
-        for (const digest of order) use.note(digest, clock.millis() + round, 'placed');
+        for (const digest of order) use.note(digest, instant(clock.now() + round), 'placed');
         return use;
       });
       await Promise.all(cores.map((core) => core.close()));
@@ -259,7 +260,7 @@ describe('storage', () => {
       const before = await readThrough();
 
       const { ports, close } = await openDirect(database);
-      const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.millis() };
+      const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
       const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
       for (let n = 0; n < 20; n++) {
         const contactId = ports.randomness.id();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { longestWindow } from '../../core/domain/sign-in/throttle.ts';
 import { mostThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
@@ -6,7 +7,7 @@ import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
-const now = 1_795_000_000_000;
+const now = instant(1_795_000_000_000);
 const window = 60_000;
 const one = { key: 'one', most: 2, window };
 const other = { key: 'other', most: 3, window: 2 * window };
@@ -28,20 +29,23 @@ describe('the counters of attempts', () => {
       const rows: { key: string; points: number }[] = await counters().orderBy('key');
       return Object.fromEntries(rows.map((row) => [row.key, row.points]));
     };
-    const take = (at = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, at);
+    const take = (at: number = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, instant(at));
 
     it('allow a certain number of attempts and are then full until their window is over', async () => {
       expect([await take(), await throttle.blockedUntil([one, other], now)]).to.deep.equal([true, null]);
       expect([await take(now + 1), await take(now + 2)]).to.deep.equal([true, false]);
       expect(await points()).to.deep.equal({ one: 2, other: 2 });
-      expect(await throttle.blockedUntil([one, other], now + 2)).to.equal(now + window);
-      expect([await throttle.blockedUntil([other], now + 2), await throttle.blockedUntil([one], now + window)]).to.deep.equal([null, null]);
+      expect(await throttle.blockedUntil([one, other], instant(now + 2))).to.equal(now + window);
+      expect([
+        await throttle.blockedUntil([other], instant(now + 2)),
+        await throttle.blockedUntil([one], instant(now + window)),
+      ]).to.deep.equal([null, null]);
     });
 
     it('allow attempts again when the last full one does', async () => {
       await counters().insert([
-        { key: 'one', points: 2, expire: now + window },
-        { key: 'other', points: 3, expire: now + 2 * window },
+        { key: 'one', points: 2, expire: instant(now + window) },
+        { key: 'other', points: 3, expire: instant(now + 2 * window) },
       ]);
       expect(await throttle.blockedUntil([one, other], now)).to.equal(now + 2 * window);
     });
@@ -103,7 +107,7 @@ describe('the counters of attempts', () => {
     });
 
     it("are swept when they're over, or if they end later than any window starting now", async () => {
-      const expires = { over: now, live: now + 1, longest: now + longestWindow, ahead: now + longestWindow + 1 };
+      const expires = { over: now, live: plus(now, 1), longest: plus(now, longestWindow), ahead: plus(now, longestWindow + 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);
       expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);
@@ -121,7 +125,7 @@ describe('the counters of attempts', () => {
     }
 
     it('are bounded during a flood: every thousandth attempt keeps those with the highest counts, and among equals those that end last', async () => {
-      const expire = now + window;
+      const expire = plus(now, window);
       const series =
         kind === 'sqlite'
           ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'

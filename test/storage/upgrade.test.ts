@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
+import { instant } from '../../core/domain/instant.ts';
 import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
 import { callListStore } from '../../core/storage/calls/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
@@ -24,9 +25,9 @@ const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_
   variables: '[["orderNumber","4711"]]',
   not_before: null,
   not_after: null,
-  placed_at: 1_795_000_000_000 + number,
+  placed_at: instant(1_795_000_000_000 + number),
   cancelled_at: null,
-  due_at: 1_795_000_000_000 + number,
+  due_at: instant(1_795_000_000_000 + number),
   attempt: 0,
   first_attempt_at: null,
   handoff: null,
@@ -38,28 +39,28 @@ const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_
   ...more,
 });
 
-const user = { name: 'Pat', user_type: 'partner' as const, partner_id: 'partner', password_hash: '', created_at: 1 };
-const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', partner_id: 'partner', created_at: 1 };
+const user = { name: 'Pat', user_type: 'partner' as const, partner_id: 'partner', password_hash: '', created_at: instant(1) };
+const key = { name: 'A key', creator_id: 'user', creator_partner_id: 'partner', partner_id: 'partner', created_at: instant(1) };
 
 describe('a database from an earlier release', () => {
   onEachDatabase((kind) => {
     let database: OpenedDatabase;
     const calls = [
       ...Array.from({ length: 100 }, (_, number) => call(number)),
-      call(100, { state: 'dialing', handoff: 'taken', provider: 'webhook', attempt: 2, dialed_at: 1_795_000_060_000 }),
+      call(100, { state: 'dialing', handoff: 'taken', provider: 'webhook', attempt: 2, dialed_at: instant(1_795_000_060_000) }),
       call(101, {
         state: 'completed',
         handoff: 'taken',
         due_at: null,
-        ended_at: 1_795_000_090_000,
+        ended_at: instant(1_795_000_090_000),
         duration_seconds: 30,
         detail: 'Talked.',
       }),
       call(102, {
         state: 'cancelled',
         due_at: null,
-        cancelled_at: 1_795_000_005_000,
-        ended_at: 1_795_000_005_000,
+        cancelled_at: instant(1_795_000_005_000),
+        ended_at: instant(1_795_000_005_000),
         phone: null,
         name: null,
       }),
@@ -74,7 +75,7 @@ describe('a database from an earlier release', () => {
     afterEach(() => database.close());
     it('has a count of its existing keys', async () => {
       const { write, read } = database;
-      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
       await write('api_keys').insert([1, 2, 3].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
       await migrate(database);
@@ -87,12 +88,12 @@ describe('a database from an earlier release', () => {
 
     it('lets partners see the keys that staff created for them, active or revoked, and counts them', async () => {
       const { write, read } = database;
-      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'stan@example.com', user_type: 'staff', partner_id: null });
       const staffs = { ...key, creator_partner_id: null };
       await write('api_keys').insert([1, 2].map((n) => ({ ...staffs, id: `key-${n}`, digest: `digest-${n}` })));
       const { name, creator_id, creator_partner_id, partner_id } = staffs;
-      const revoked = { id: 'key-3', name, creator_id, creator_name: 'Stan', creator_partner_id, partner_id, retired_at: 2 };
+      const revoked = { id: 'key-3', name, creator_id, creator_name: 'Stan', creator_partner_id, partner_id, retired_at: instant(2) };
       await write('retired_api_keys').insert(revoked);
       await migrate(database);
       const seen = (table: string) => read(table).where({ creator_partner_id: 'partner' }).orderBy('id').pluck('id');
@@ -104,7 +105,8 @@ describe('a database from an earlier release', () => {
     it('chains its existing audit events in order', async () => {
       const event = { actor_id: null, actor_name: null, action: 'user.added', subject_kind: 'user' as const, subject_id: 'user' };
       const ids = Array.from({ length: 250 }, (_, n) => `event-${String(n).padStart(3, '0')}`);
-      for (const id of ids) await database.write('audit_events').insert({ ...event, id, at: 1, subject_name: 'Ada', address: 'local' });
+      for (const id of ids)
+        await database.write('audit_events').insert({ ...event, id, at: instant(1), subject_name: 'Ada', address: 'local' });
       await migrate(database);
       const chain = auditChainStore(database);
       expect(await chain.extend()).to.equal(250);
@@ -126,7 +128,7 @@ describe('a database from an earlier release', () => {
     });
 
     it('erases what a provider wrote about calls whose contact data was already erased', async () => {
-      const ended = { state: 'failed', due_at: null, ended_at: 1, detail: 'Ada has moved.' } as const;
+      const ended = { state: 'failed', due_at: null, ended_at: instant(1), detail: 'Ada has moved.' } as const;
       await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
       await migrate(database);
       const details = database.read('calls').whereIn('contact_id', ['contact-300', 'contact-301']).orderBy('contact_id').pluck('detail');
@@ -135,10 +137,10 @@ describe('a database from an earlier release', () => {
 
     it("counts last month's key use and call outcomes by quarter of an hour, and continues counting", async () => {
       const { write, read } = database;
-      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: 1 });
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
       await write('api_keys').insert({ ...key, id: 'key', digest: 'digest' });
-      await write('calls').insert(call(400, { placed_at: 1, state: 'completed', due_at: null, ended_at: 2 }));
+      await write('calls').insert(call(400, { placed_at: instant(1), state: 'completed', due_at: null, ended_at: instant(2) }));
       await migrate(database);
       const quarter_at = 1_795_000_000_000 - (1_795_000_000_000 % 900_000);
       expect(await read('api_key_usage')).to.deep.equal([{ api_key_id: 'key', quarter_at, placed: 103, cancelled: 1 }]);
@@ -148,7 +150,9 @@ describe('a database from an earlier release', () => {
         { campaign_id: 'campaign-2', quarter_at, state: 'completed', calls: 1 },
       ];
       expect(await counted()).to.deep.equal(before);
-      await write('calls').where({ contact_id: 'contact-2' }).update({ state: 'completed', due_at: null, ended_at: 3 });
+      await write('calls')
+        .where({ contact_id: 'contact-2' })
+        .update({ state: 'completed', due_at: null, ended_at: instant(3) });
       await callListStore(database).compactCounts();
       expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
     });
@@ -156,7 +160,7 @@ describe('a database from an earlier release', () => {
     it('finds and cancels the queued calls of a key', async () => {
       await migrate(database);
       const before = await countQueued(database, ['key', 'another']);
-      const cancelled = await cancelQueued(database, { ids: ['key'] }, 1_795_000_100_000);
+      const cancelled = await cancelQueued(database, { ids: ['key'] }, instant(1_795_000_100_000));
       expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { DateTime, type DurationLike } from 'luxon';
+import { Duration, type DurationLike } from 'luxon';
+import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { Clock, Randomness } from '../../core/domain/ports.ts';
 
 export type FakeClock = Clock & {
@@ -12,20 +13,17 @@ export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
   let now = at(start);
   return {
     now: () => now,
-    millis: () => now.toMillis(),
     set: (instant) => {
       now = at(instant);
     },
     advance: (by) => {
-      now = now.plus(by);
+      now = plus(now, Duration.fromDurationLike(by).toMillis());
     },
   };
 }
 
-export function at(instant: string): DateTime<true> {
-  const parsed = DateTime.fromISO(instant, { zone: 'utc' });
-  if (!parsed.isValid) throw new Error(`${instant} isn't a valid timestamp.`);
-  return parsed;
+export function at(text: string): Millis {
+  return instant(Date.parse(text));
 }
 
 /** Its identifiers contain the machine's time, whatever a test's own clock says. */

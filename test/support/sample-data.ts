@@ -1,7 +1,8 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import { createApiKey } from '../../core/domain/api-keys.ts';
+import { instant, plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
-import { fakeClock } from './clock.ts';
+import { at, fakeClock } from './clock.ts';
 import type { CoreHarness } from './core-harness.ts';
 import { ask, textAt } from './http.ts';
 import { onDemand } from './tenants.ts';
@@ -27,7 +28,7 @@ export async function createKeyOn(
     await direct.storage.database
       .write('api_keys')
       .where({ id })
-      .update({ last_used_at: Date.parse(lastUsed) });
+      .update({ last_used_at: instant(Date.parse(lastUsed)) });
   return { id, keyValue: made.keyValue };
 }
 
@@ -41,7 +42,7 @@ export async function placeCallIn(
 ): Promise<string> {
   const answer = await ask('POST', onDemand(core.url, campaignId), { key: keyValue, body: call });
   const contactId = textAt(answer, 'contactId');
-  const placedAt = Date.parse(textAt(answer, 'placedAt')) - 5 * 60_000;
+  const placedAt = plus(at(textAt(answer, 'placedAt')), -5 * 60_000);
   const isOver = state !== 'queued' && state !== 'dialing';
   await direct.storage.database
     .write('calls')
@@ -49,9 +50,9 @@ export async function placeCallIn(
     .update({
       state,
       detail,
-      placed_at: placedAt,
-      dialed_at: state === 'queued' || state === 'cancelled' || state === 'lapsed' ? null : placedAt + 1_000,
-      ended_at: isOver ? placedAt + 45_000 : null,
+      placed_at: instant(placedAt),
+      dialed_at: state === 'queued' || state === 'cancelled' || state === 'lapsed' ? null : plus(placedAt, 1_000),
+      ended_at: isOver ? plus(placedAt, 45_000) : null,
       due_at: state === 'queued' ? placedAt : null,
       provider: isSimulated ? 'simulated' : null,
     });
@@ -81,13 +82,13 @@ const parts = [
 async function addHistory({ direct, tenants }: CoreHarness, keyId: string): Promise<void> {
   const today = Math.floor(Date.now() / dayMs) * dayMs;
   for (let ago = 1; ago < 30; ago++) {
-    const at = today - ago * dayMs + dayMs / 2;
-    const isWeekend = [0, 6].includes(new Date(at).getUTCDay());
+    const quarterAt = instant(today - ago * dayMs + dayMs / 2);
+    const isWeekend = [0, 6].includes(new Date(quarterAt).getUTCDay());
     const placed = Math.round((isWeekend ? 0.15 : 1) * (60 + 30 * Math.sin(ago / 3)));
-    await direct.storage.database.write('api_key_usage').insert({ api_key_id: keyId, quarter_at: at, placed, cancelled: 0 });
+    await direct.storage.database.write('api_key_usage').insert({ api_key_id: keyId, quarter_at: quarterAt, placed, cancelled: 0 });
     const counts = parts.map(([state, part]) => ({
       campaign_id: tenants.campaign.id,
-      quarter_at: at,
+      quarter_at: quarterAt,
       state,
       calls: Math.round(placed * part),
     }));

@@ -69,7 +69,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
 }
 
 async function lookAtClock({ stores }: Storage): Promise<string> {
-  const doubt = doubtOf(await stores.clock.read(), systemClock.millis());
+  const doubt = doubtOf(await stores.clock.read(), systemClock.now());
   if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
   return 'plausible';
 }
@@ -83,7 +83,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
 async function dialerState(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
   if (trouble) throw new Error(`the provider hasn't taken a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
-  const now = ports.clock.millis();
+  const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
   return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;

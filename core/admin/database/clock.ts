@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
 import { acceptClock, describeDoubt, doubtOf } from '../../domain/clock.ts';
+import type { Millis } from '../../domain/instant.ts';
 import { adminCommand } from '../../program.ts';
-import { instant } from '../../storage/engine/columns.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
 
@@ -20,7 +20,7 @@ export function clockCommands(program: Command, { withDatabase }: Runner): void 
 
 /** @returns whether the clock is trusted */
 async function runShow({ ports, output }: AdminContext): Promise<boolean> {
-  const now = ports.clock.millis();
+  const now = ports.clock.now();
   const known = await ports.stores.clock.read();
   const doubt = doubtOf(known, now);
   const instants = { now: iso(now), recordedAt: iso(known.newestAt), serverAt: iso(known.serverAt) };
@@ -42,6 +42,6 @@ async function runAccept({ ports, actor, output }: AdminContext): Promise<void> 
   );
 }
 
-function iso(millis: number | null): string | null {
-  return millis === null ? null : timestamp(instant(millis));
+function iso(at: Millis | null): string | null {
+  return at === null ? null : timestamp(at);
 }

@@ -37,7 +37,7 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
   if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
   const restored =
     location.kind === 'sqlite'
-      ? await restoreSqlite(location.filename, file, systemClock.now().toJSDate())
+      ? await restoreSqlite(location.filename, file, new Date(systemClock.now()))
       : await restorePostgres(location.url, file);
   const { before, revived, missing } = restored;
   const isRevokedAgain = revokeAgain && revived !== null && missing.length === 0;

@@ -5,6 +5,7 @@ import { findPrunable, pruneAudit } from '../../domain/audit/audit-chain.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../domain/calls/retention.ts';
 import { requireTrustedClock } from '../../domain/clock.ts';
+import { oneDay, plus } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -48,7 +49,7 @@ async function runShow(context: AdminContext): Promise<void> {
   const { ports, output } = context;
   const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
   const { retention, auditChain } = ports.stores;
-  const { erasable, oldestEndedAt } = await retention.countErasable(ports.clock.now().minus({ days: retentionDays ?? longerThanAny }));
+  const { erasable, oldestEndedAt } = await retention.countErasable(plus(ports.clock.now(), -(retentionDays ?? longerThanAny) * oneDay));
   const oldestEventAt = await auditChain.oldestAt();
   const lapseDays = dialingLimits.life.as('days');
   const lines = [
@@ -88,7 +89,7 @@ type Due = { erased: number; auditEvents: number };
 
 async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays): Promise<Due> {
   const { retention } = ports.stores;
-  const erasable = contacts === null ? 0 : (await retention.countErasable(ports.clock.now().minus({ days: contacts }))).erasable;
+  const erasable = contacts === null ? 0 : (await retention.countErasable(plus(ports.clock.now(), -contacts * oneDay))).erasable;
   const prunable = auditEvents === null ? null : await findPrunable(ports, auditEvents);
   return { erased: erasable, auditEvents: prunable ? prunable.last.seq - prunable.first + 1 : 0 };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { isTimeZone, timeZoneSchema } from '../expiry.ts';
+import { isTimeZone } from '../calendar.ts';
+import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { givenInstantSchema, identifierSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
 import { type Validated, validate } from '../validate.ts';

@@ -94,9 +94,14 @@ export const givenInstantSchema = z.iso
   .refine((text) => /^.{1,29}(Z|\+00:00)$/.test(text), instantError)
   .meta({ pattern: '(Z|\\+00:00)$' });
 
-/** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or epoch milliseconds */
+/** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or milliseconds since 1970 */
 export function timestamp(at: { valueOf(): number }): string {
   return new Date(at.valueOf()).toISOString();
+}
+
+/** The inverse of {@link timestamp}, for text that a schema has checked. @returns milliseconds since 1970 */
+export function parseTimestamp(text: string): number {
+  return Date.parse(text);
 }
 
 /** Lower case and trimmed, so that two spellings of an address are the same user. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { oneDay, plus } from '../instant.ts';
 import type { Actor, AuditSubject, ChainedEvent, Seal } from '../model.ts';
 import type { AuditChainStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
@@ -112,7 +113,7 @@ type Prunable = { first: number; last: Seal };
  * @throws Problem `conflict` if an event is missing or was changed, because deleting around it would hide that
  */
 export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
-  const before = clock.now().minus({ days }).toMillis();
+  const before = plus(clock.now(), -days * oneDay);
   const oldest = (await auditChain.oldestAt()) ?? Infinity;
   if (oldest >= before - oneDay) return null;
   const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
@@ -130,8 +131,6 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   // Nothing is left if another core has deleted them in the meantime.
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
-
-const oneDay = 86_400_000;
 
 function brokenAt(seq: number): Problem {
   return new Problem(

@@ -1,8 +1,8 @@
-import type { DateTime } from 'luxon';
 import type { CallState } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import { scopeOf } from '../directory/scope.ts';
 import { listCampaigns } from '../directory/tenancies.ts';
+import { type Millis, plus } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { type Page, pageOfSize } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
@@ -75,7 +75,7 @@ function isNarrow({ states, apiKey, search }: CallFilter): boolean {
 }
 
 /** @property searchedBackTo how far back the calls were searched, if the search stopped before the page was full */
-type FoundPage = Page<ListedCall> & { searchedBackTo: DateTime<true> | null };
+type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
 export type CallPage = FoundPage & Total;
 
 /** A share of the database's time, for work that may take long. */
@@ -97,7 +97,7 @@ export type DayOfCampaigns = { day: string; campaigns: { id: string; states: Cal
 
 /** The calls that a chart counts. */
 export type ChartQuery = { days: DayRange; filter: CallFilter };
-type Chart<Day> = { days: Day[]; countedBackTo: DateTime<true> | null };
+type Chart<Day> = { days: Day[]; countedBackTo: Millis | null };
 
 /** Counts a campaign's calls by their current state and by the day, in a time zone, on which they were placed. */
 export async function summarizeCalls(
@@ -160,7 +160,7 @@ async function keptCounts({ stores }: Ports, campaignIds: readonly string[], day
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = startOf(days);
   if (placed.from !== null && placed.from >= from) return placed;
-  return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(from - idSkew) } };
+  return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(plus(from, -idSkew)) } };
 }
 
 /** Calls of a key or search have no stored counts. This reads the calls themselves, newest first, as long as it's allowed to. */

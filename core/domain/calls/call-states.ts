@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
+import type { Millis } from '../instant.ts';
 
 /**
  * The life of a call. A call has a state, which the console shows. While it's `dialing`, it also has a hand-off, which says what the provider
@@ -114,18 +115,18 @@ export function isHandoff(stage: Stage): stage is Handoff {
 }
 
 /** How a provider reports that a call ended. */
-export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: number; durationSeconds: number | null };
+export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: Millis; durationSeconds: number | null };
 
 /** How the dialer that claimed a call settles it. */
 export type Settlement =
-  | { event: 'taken'; to: After<'taken'>; dialedAt: number; dueAt: number }
+  | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }
   /** The detail of the last try is shown while the call waits for the next one. */
-  | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: number; detail?: string }
+  | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: Millis; detail?: string }
   | {
       event: 'outcome' | EndingEvent;
       to: OutcomeState | After<EndingEvent>;
       detail: string | null;
-      endedAt: number;
+      endedAt: Millis;
       durationSeconds: number | null;
     };
 

@@ -1,15 +1,16 @@
-import { DateTime } from 'luxon';
 import type { PlaceCall } from '#contract/calls/calls.ts';
+import { parseTimestamp } from '#contract/text/text.ts';
+import { instant, type Millis } from '../instant.ts';
 import type { Caller, CallReference, NewCall } from '../model.ts';
 import type { ActiveKey, Ports, Refusal } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
-export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: number; replayed: boolean };
-export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: number };
+export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: Millis; replayed: boolean };
+export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
 /** Places a call. A repeated request ID returns the call that was placed first. */
 export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
-  const at = ports.clock.millis();
+  const at = ports.clock.now();
   const contactId = ports.randomness.id();
   const { variables = {} } = input;
   const call: NewCall = {
@@ -19,8 +20,8 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
     name: input.contact.name ?? null,
     timeZone: input.contact.timeZone ?? null,
     variables: Object.keys(variables).length === 0 ? null : variables,
-    notBefore: millis(input.notBefore),
-    notAfter: millis(input.notAfter),
+    notBefore: input.notBefore === undefined ? null : instant(parseTimestamp(input.notBefore)),
+    notAfter: input.notAfter === undefined ? null : instant(parseTimestamp(input.notAfter)),
   };
   const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
   const { requestId } = call;
@@ -45,7 +46,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
 
 /** Cancels a call that hasn't been dialed. A repeat returns the result of the first cancel. */
 export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
-  const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.millis() }, reference);
+  const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.now() }, reference);
   switch (cancellation.kind) {
     case 'cancelled': {
       const { requestId, contactId, cancelledAt } = cancellation;
@@ -62,17 +63,13 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
 }
 
 export function findActiveKey(ports: Ports, caller: Caller & { address: string }): Promise<ActiveKey | null> {
-  return ports.stores.calls.findActive({ ...caller, at: ports.clock.millis() });
+  return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
 /** Throws unless the key is active and has access to the campaign, so that only such a key's holder learns anything else. */
 export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
-  const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.millis() });
+  const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);
-}
-
-function millis(instant: string | undefined): number | null {
-  return instant === undefined ? null : DateTime.fromISO(instant).toMillis();
 }
 
 function refusal(kind: Refusal): Problem {

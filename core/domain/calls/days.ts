@@ -1,60 +1,61 @@
-import { DateTime, Duration } from 'luxon';
-import { localDay, startOfDay } from '#contract/expiry.ts';
+import { daysBetween, localDay, plusDays, startOfDay } from '#contract/calendar.ts';
 import { limits } from '#contract/limits.ts';
+import { instant, type Millis, plus } from '../instant.ts';
 import type { InstantRange } from '../model.ts';
 import type { Randomness } from '../ports.ts';
 
 /** A calendar day, as YYYY-MM-DD, and its first instant. */
-export type Day = { day: string; from: number };
+export type Day = { day: string; from: Millis };
 
 /** A count for the quarter-hour that begins at `quarterAt`. */
-export type Quarter = { quarterAt: number };
+export type Quarter = { quarterAt: Millis };
 
 /** The days of a chart, oldest first: today in that time zone, and the days before it. */
-export function chartDays(now: DateTime, timeZone: string): Day[] {
-  const today = localDay(now, timeZone);
-  return Array.from({ length: limits.chartDays }, (_, index) => {
-    const day = today.minus({ days: limits.chartDays - 1 - index }).toISODate() ?? '';
-    return { day, from: startOfDay(day, timeZone).toMillis() };
-  });
+export function chartDays(now: Millis, timeZone: string): Day[] {
+  return daysUntil(localDay(now, timeZone), limits.chartDays, timeZone);
 }
 
 /** Days in a time zone as YYYY-MM-DD, both included. Without one, the range is open at that end. */
 export type DayRange = { from?: string | undefined; to?: string | undefined; timeZone: string };
 
 /** The days of a chart for a range. From a long range, the newest days; without a range, those of {@link chartDays}. */
-export function daysOf(now: DateTime, { from, to, timeZone }: DayRange): Day[] {
-  if (from === undefined && to === undefined) return chartDays(now, timeZone);
+export function daysOf(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
-  const first = from === undefined ? null : dayOf(from);
-  const last = to === undefined ? DateTime.max(today, first ?? today) : dayOf(to);
-  const length = first === null ? limits.chartDays : Math.min(limits.chosenChartDays, last.diff(first, 'days').days + 1);
+  const last = to ?? (from !== undefined && from > today ? from : today);
+  const length = from === undefined ? limits.chartDays : Math.min(limits.chosenChartDays, daysBetween(from, last) + 1);
+  return daysUntil(last, length, timeZone);
+}
+
+function daysUntil(last: string, length: number, timeZone: string): Day[] {
   return Array.from({ length }, (_, index) => {
-    const day = last.minus({ days: length - 1 - index }).toISODate() ?? '';
-    return { day, from: startOfDay(day, timeZone).toMillis() };
+    const day = plusDays(last, index + 1 - length);
+    return { day, from: firstInstant(day, timeZone) };
   });
 }
 
+function firstInstant(day: string, timeZone: string): Millis {
+  return instant(startOfDay(day, timeZone));
+}
+
 /** The clocks of two machines differ by less, and an ID is generated within milliseconds of the time that belongs to it. */
-export const idSkew = Duration.fromObject({ minutes: 10 }).toMillis();
+export const idSkew = 600_000;
 
 export function instantRange({ firstIdAt }: Pick<Randomness, 'firstIdAt'>, { from, to, timeZone }: DayRange): InstantRange {
-  const start = from === undefined ? null : startOfDay(from, timeZone).toMillis();
-  const end = to === undefined ? null : startOfDay(dayOf(to).plus({ days: 1 }).toISODate() ?? '', timeZone).toMillis();
+  const start = from === undefined ? null : firstInstant(from, timeZone);
+  const end = to === undefined ? null : firstInstant(plusDays(to, 1), timeZone);
   return {
     from: start,
     before: end,
-    ids: { from: start === null ? null : firstIdAt(start - idSkew), before: end === null ? null : firstIdAt(end + idSkew) },
+    ids: {
+      from: start === null ? null : firstIdAt(plus(start, -idSkew)),
+      before: end === null ? null : firstIdAt(plus(end, idSkew)),
+    },
   };
 }
 
-function dayOf(day: string): DateTime {
-  return DateTime.fromISO(day, { zone: 'utc' });
-}
-
 /** @returns the first instant of a chart */
-export function startOf([first]: readonly Day[]): number {
-  return first?.from ?? 0;
+export function startOf([first]: readonly Day[]): Millis {
+  return first?.from ?? instant(0);
 }
 
 /** The counts of each day. Counts from a clock that's ahead belong to today. */

@@ -1,4 +1,5 @@
 import { Duration } from 'luxon';
+import { plus } from '../instant.ts';
 import type { DialerTrouble } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
@@ -18,5 +19,5 @@ export const troubleLimits = {
 
 /** The trouble of any core, to show to operators and users. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
-  return stores.dialing.findTrouble(clock.millis() - troubleLimits.noted.toMillis());
+  return stores.dialing.findTrouble(plus(clock.now(), -troubleLimits.noted.toMillis()));
 }

@@ -1,4 +1,5 @@
 import { Duration } from 'luxon';
+import { type Millis, plus } from '../instant.ts';
 import type { ClaimedCall } from '../model.ts';
 import type { HandoffResult, Provider } from '../ports.ts';
 import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
@@ -25,7 +26,7 @@ export const dialingLimits = {
 };
 
 /** Decides whether to hand off a call that was just claimed, or to settle it as it is. */
-export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'hand-off' | Settlement {
+export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
@@ -39,7 +40,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: number): 'h
 }
 
 /** A provider doesn't know calls that another provider has taken. */
-function conclude(call: ClaimedCall, provider: Provider, now: number): Settlement {
+function conclude(call: ClaimedCall, provider: Provider, now: Millis): Settlement {
   const conclusion = call.provider === provider.name ? provider.conclude(call) : null;
   if (!conclusion) return ended('unreported', call, 'No outcome was reported in time.', now);
   const { state, ...ending } = conclusion;
@@ -52,23 +53,23 @@ function conclude(call: ClaimedCall, provider: Provider, now: number): Settlemen
  *
  * @param random returns a number from 0 to 1, evenly distributed
  */
-export function settlementOf(call: ClaimedCall, result: HandoffResult, provider: Provider, now: number, random: () => number): Settlement {
+export function settlementOf(call: ClaimedCall, result: HandoffResult, provider: Provider, now: Millis, random: () => number): Settlement {
   switch (result.kind) {
     case 'taken': {
-      const dueAt = result.outcomeAt ?? now + dialingLimits.outcome.toMillis();
+      const dueAt = result.outcomeAt ?? plus(now, dialingLimits.outcome.toMillis());
       return { event: 'taken', to: stageAfter('taken', call.handoff), dialedAt: now, dueAt };
     }
     case 'rejected':
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
-      const dueAt = now + Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000);
+      const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
       // If there's no other try before notAfter, and the provider hasn't taken the call, it can still be cancelled until then, and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };
     }
     case 'answer-lost': {
-      const dueAt = now + retryDelay(call.attempt, random);
+      const dueAt = plus(now, retryDelay(call.attempt, random));
       if (!mayRepeat(call, provider) || dueAt > endOfWindow(call)) return ended('must-not-repeat', call, result.detail, now);
       return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), dueAt, detail: result.detail };
     }
@@ -80,12 +81,12 @@ function mayRepeat(call: ClaimedCall, provider: Provider): boolean {
   return provider.deduplicates && call.provider === provider.name;
 }
 
-function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: number): Settlement {
+function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: Millis): Settlement {
   return { event, to: stageAfter(event, call.handoff), detail, endedAt, durationSeconds: null };
 }
 
-function endOfWindow(call: ClaimedCall): number {
-  return call.notAfter ?? call.firstAttemptAt + dialingLimits.window.toMillis();
+function endOfWindow(call: ClaimedCall): Millis {
+  return call.notAfter ?? plus(call.firstAttemptAt, dialingLimits.window.toMillis());
 }
 
 /**

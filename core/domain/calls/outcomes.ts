@@ -1,17 +1,18 @@
-import { DateTime } from 'luxon';
 import type { Outcome } from '#contract/calls/dialer.ts';
+import { parseTimestamp } from '#contract/text/text.ts';
+import { instant } from '../instant.ts';
 import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 
 /** Records what a provider reports, however late. A repeat succeeds but changes nothing, because the first outcome stays. */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
-  const now = ports.clock.millis();
+  const now = ports.clock.now();
   const conclusion: Conclusion = {
     state: outcome.state,
     detail: outcome.detail ?? null,
     // The time is never in the future, because it determines when contact data is erased.
-    endedAt: Math.min(now, outcome.endedAt === undefined ? now : DateTime.fromISO(outcome.endedAt).toMillis()),
+    endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
   };
   const result = await ports.stores.dialing.reportOutcome(outcome.handoffId, conclusion, now);

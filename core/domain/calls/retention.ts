@@ -1,5 +1,6 @@
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
+import { oneDay, plus } from '../instant.ts';
 import type { Actor } from '../model.ts';
 import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
 
@@ -8,7 +9,7 @@ import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
  * calls
  */
 export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
-  const erased = await ports.stores.retention.erase(ports.clock.now().minus({ days }), signal);
+  const erased = await ports.stores.retention.erase(plus(ports.clock.now(), -days * oneDay), signal);
   if (erased > 0) {
     const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
     await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
@@ -18,12 +19,12 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
 
 /** Ends calls that no dialer has ended in time, so that their retention period begins. @returns the number of calls */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
-  const now = clock.millis();
+  const now = clock.now();
   await store.recoverFromClockStep(now, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
 /** Deletes counts from before the first day of any chart, in every time zone. @returns the number of counts */
 export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
-  return store.forgetCounts(clock.now().minus({ days: limits.chartDays + 1 }), signal);
+  return store.forgetCounts(plus(clock.now(), -(limits.chartDays + 1) * oneDay), signal);
 }

@@ -1,13 +1,13 @@
-import { Duration } from 'luxon';
 import type { PasswordChange } from '#contract/console.ts';
 import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
+import { oneDay, plus } from '../instant.ts';
 import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { checkPassword } from '../sign-in/throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
-const oneTimePasswordLife = Duration.fromObject({ days: 7 });
+const oneTimePasswordLife = 7 * oneDay;
 export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
 
 /** Creates a user. Without a password, generates and returns a one-time password. */
@@ -167,7 +167,7 @@ async function passwordOf(ports: Ports, given: string | null): Promise<{ stored:
 /** A password that someone else gives the user, who has to change it soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
-  const expiresAt = ports.clock.now().plus(oneTimePasswordLife);
+  const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 

@@ -15,7 +15,7 @@ const idBytes = 16;
  */
 export function deviceToken({ clock, randomness }: Ports, passwordHash: string): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
-  return [id, clock.millis() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
+  return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
 }
 
 /** What a sign-in comes with: an open session, and a device token with a valid signature. */
@@ -29,7 +29,7 @@ export async function vouchedBy(ports: Ports, email: string, { session, device }
 
 async function isKnown({ clock, stores }: Ports, email: string, token: string): Promise<boolean> {
   const [, expiresAt, print] = token.split('.');
-  if (!(Number(expiresAt) >= clock.millis()) || !isPrintable(email)) return false;
+  if (!(Number(expiresAt) >= clock.now()) || !isPrintable(email)) return false;
   const credentials = await stores.users.findByEmail(email);
   return credentials !== null && fingerprint(credentials.passwordHash) === print;
 }

@@ -1,6 +1,7 @@
-import { type DateTime, Duration } from 'luxon';
+import { Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
+import { type Millis, plus } from '../instant.ts';
 import type { Actor, Credentials, Digest, Session, Tenancy, User, Viewer } from '../model.ts';
 import type { Ports, SessionBounds } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
@@ -43,7 +44,7 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
   const now = ports.clock.now();
   if (!session || !isWithinLimits(session, now)) return null;
   // The difference is absolute, because a `lastSeenAt` from a clock that was ahead would extend the idle limit.
-  if (Math.abs(now.diff(session.lastSeenAt).toMillis()) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
+  if (Math.abs(now - session.lastSeenAt) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
 }
 
@@ -51,14 +52,18 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
  * A time in the future means that the clock was set back, so the session's age is unknown. Signing in again is better than a session that
  * outlives its limits.
  */
-function isWithinLimits({ startedAt, lastSeenAt }: Session, now: DateTime): boolean {
+function isWithinLimits({ startedAt, lastSeenAt }: Session, now: Millis): boolean {
   const { seenAfter, startedAfter, before } = sessionBounds(now);
   return startedAt >= startedAfter && lastSeenAt >= seenAfter && startedAt <= before && lastSeenAt <= before;
 }
 
-function sessionBounds(now: DateTime): SessionBounds {
+function sessionBounds(now: Millis): SessionBounds {
   const { idle, absolute } = sessionLimits;
-  return { startedAfter: now.minus(absolute), seenAfter: now.minus(idle), before: now.plus(clockSkew) };
+  return {
+    startedAfter: plus(now, -absolute.toMillis()),
+    seenAfter: plus(now, -idle.toMillis()),
+    before: plus(now, clockSkew.toMillis()),
+  };
 }
 
 /** Deletes sessions outside their limits. A session from the future would become valid again when the clock catches up. */

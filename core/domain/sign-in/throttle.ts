@@ -51,7 +51,7 @@ export async function checkPassword(
 ): Promise<Credentials | null> {
   const { address, vouched } = attempt;
   const counters = vouched === null ? countersOf(attempt.email, networksOf(address)) : [counterOf('device', vouched)];
-  const now = ports.clock.millis();
+  const now = ports.clock.now();
   // This comes before the queue for the password check, so that a flood of blocked attempts doesn't take places in it or write anything.
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
@@ -80,7 +80,7 @@ const recordedWindow = Duration.fromObject({ minutes: 1 });
 export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
   const { most, what } = recorded[kind];
   const counters = [{ key: `${kind}:${userId}`, most, window: recordedWindow.toMillis() }];
-  const now = clock.millis();
+  const now = clock.now();
   // This is checked first, so that a blocked loop doesn't write anything.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;

@@ -1,10 +1,10 @@
-import type { DateTime } from 'luxon';
 import { callStateLabels } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView, DialerTroubleView } from '#contract/console.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { turnOf } from '../middleware/context.ts';
@@ -55,7 +55,7 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
 
 function csvCells(call: ListedCall): string[] {
   const { dialedAt, endedAt } = call;
-  const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt.toMillis() - dialedAt.toMillis()) / 1_000) : '';
+  const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt - dialedAt) / 1_000) : '';
   return [
     ...[call.campaign.name, call.requestId, call.name ?? '', call.phone ?? '', callStateLabels[call.state], call.detail ?? ''],
     ...[call.isSimulated ? 'Simulated' : '', call.apiKey?.name ?? '', timestamp(call.placedAt)],
@@ -84,7 +84,7 @@ function filterOf({ randomness }: Ports, query: Request<'exportCalls'>['query'])
   return { placed: instantRange(randomness, query), states: state, apiKey, search };
 }
 
-function countedView(countedBackTo: DateTime | null) {
+function countedView(countedBackTo: Millis | null) {
   return countedBackTo && { countedBackTo: timestamp(countedBackTo) };
 }
 

@@ -1,4 +1,5 @@
 import { chainHash } from '../../domain/audit/audit-chain.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { ChainedEvent } from '../../domain/model.ts';
 import type { AuditChainStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
@@ -50,7 +51,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
     },
 
     async oldestAt() {
-      const [oldest]: { at: number }[] = await read('audit_events').whereNotNull('seq').orderBy('seq').limit(1).select('at');
+      const [oldest]: { at: Millis }[] = await read('audit_events').whereNotNull('seq').orderBy('seq').limit(1).select('at');
       return oldest?.at ?? null;
     },
 

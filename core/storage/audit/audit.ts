@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter, AuditEvent, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports.ts';
-import { instant, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
@@ -18,7 +18,7 @@ export async function recordAudits(trx: Knex.Transaction, events: readonly Audit
 function rowOf(event: AuditEvent): AuditEventRow {
   return {
     id: event.id,
-    at: event.at.toMillis(),
+    at: event.at,
     actor_id: event.actor?.id ?? null,
     actor_name: event.actor?.name ?? null,
     action: event.action,
@@ -82,7 +82,7 @@ export function activityStore({ read, write }: Database): ActivityStore {
 function eventOf(row: AuditEventRow): ListedEvent {
   return {
     id: row.id,
-    at: instant(row.at),
+    at: row.at,
     actor: row.actor_id === null ? null : { id: row.actor_id, name: required(row.actor_name, 'actor_name') },
     action: row.action,
     subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },

@@ -3,10 +3,11 @@ import type { Named } from '#contract/console.ts';
 import { phoneDigits } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, CallFilter, InstantRange, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
 import { campaignsOf } from '../directory/tenancies.ts';
-import { instant, instantOrNull, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database, Dialect, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
@@ -100,7 +101,7 @@ export function callListStore(database: Database): CallListStore {
   };
 }
 
-type CountRow = Pick<CallRow, 'state'> & { quarter_at: number; calls: number };
+type CountRow = Pick<CallRow, 'state'> & { quarter_at: Millis; calls: number };
 
 function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & { campaign_id: string }) {
   return { campaignId: campaign_id, quarterAt: quarter_at, state, calls };
@@ -234,11 +235,11 @@ async function endOfStretch(database: Database, scope: CallScope, ahead: Conditi
   const contactId = row?.contact_id ?? null;
   if (contactId === null) return null;
   const { sql, values } = within(database.kind, scope);
-  const [oldest] = await database.query<{ placed_at: number }>(`SELECT placed_at FROM calls WHERE ${sql} AND contact_id = ?`, [
+  const [oldest] = await database.query<{ placed_at: Millis }>(`SELECT placed_at FROM calls WHERE ${sql} AND contact_id = ?`, [
     ...values,
     contactId,
   ]);
-  return { contactId, placedAt: instant(required(oldest?.placed_at ?? null, 'placed_at')) };
+  return { contactId, placedAt: required(oldest?.placed_at ?? null, 'placed_at') };
 }
 
 /** Adds the names of their keys, if the viewer can see them, and of their campaigns. */
@@ -269,13 +270,13 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     call,
     timeZone: row.time_zone,
     variables: row.variables === null ? null : Object.fromEntries(JSON.parse(row.variables)),
-    notBefore: instantOrNull(row.not_before),
-    notAfter: instantOrNull(row.not_after),
+    notBefore: row.not_before,
+    notAfter: row.not_after,
     durationSeconds: row.duration_seconds,
     attempts: row.attempt,
-    firstAttemptAt: instantOrNull(row.first_attempt_at),
-    nextAttemptAt: isWaiting ? instantOrNull(row.due_at) : null,
-    toldLateAt: instantOrNull(row.told_late_at),
+    firstAttemptAt: row.first_attempt_at,
+    nextAttemptAt: isWaiting ? row.due_at : null,
+    toldLateAt: row.told_late_at,
   };
 }
 
@@ -287,9 +288,9 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     name: row.name,
     state: row.state,
     detail: row.detail,
-    placedAt: instant(row.placed_at),
-    dialedAt: instantOrNull(row.dialed_at),
-    endedAt: instantOrNull(row.ended_at),
+    placedAt: row.placed_at,
+    dialedAt: row.dialed_at,
+    endedAt: row.ended_at,
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
     campaign: { id: row.campaign_id, name: campaignName },

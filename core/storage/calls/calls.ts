@@ -1,4 +1,5 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
+import { instant } from '../../domain/instant.ts';
 import type { NewCall } from '../../domain/model.ts';
 import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
@@ -204,7 +205,7 @@ function activeKeys(database: Database) {
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
     const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const found = new Map(rows.map(({ n, expires_at: end }) => [n, { expiresAt: end == null ? null : Number(end) }]));
+    const found = new Map(rows.map(({ n, expires_at: end }) => [n, { expiresAt: end == null ? null : instant(Number(end)) }]));
     return batch.map((_, n) => found.get(n) ?? null);
   };
 }
@@ -268,7 +269,7 @@ function asRepeat(call: NewCall, found: Row): Placement {
   const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
-  return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: Number(found['placed_at']) };
+  return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: instant(Number(found['placed_at'])) };
 }
 
 function asCancelled(row: Row): Cancellation {
@@ -276,6 +277,6 @@ function asCancelled(row: Row): Cancellation {
     kind: 'cancelled',
     contactId: String(row['contact_id']),
     requestId: String(row['request_id']),
-    cancelledAt: Number(row['cancelled_at']),
+    cancelledAt: instant(Number(row['cancelled_at'])),
   };
 }

@@ -1,7 +1,7 @@
 import type { ContactCall } from '../../domain/model.ts';
 import type { ContactStore } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
-import { instant, instantOrNull, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from './calls.ts';
@@ -27,7 +27,7 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
         found.push(...(await callsBetween(database, phone, after, last)));
         after = last;
       }
-      return found.toSorted((one, other) => one.placedAt.toMillis() - other.placedAt.toMillis());
+      return found.toSorted((one, other) => one.placedAt - other.placedAt);
     },
 
     async erase(calls, at) {
@@ -35,7 +35,7 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
       let erased = 0;
       for (const some of inChunks(calls)) {
         const keys = some.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
-        cancelled += await cancelFound(database, keys, { at: at.toMillis(), locked: 'wait' });
+        cancelled += await cancelFound(database, keys, { at: at, locked: 'wait' });
         const ended = write('calls').whereNotNull('ended_at');
         erased += await ended
           .whereIn(
@@ -85,11 +85,11 @@ function contactCall(row: FoundRow): ContactCall {
     name: row.name,
     timeZone: row.time_zone,
     variables: Object.fromEntries(variables),
-    notBefore: instantOrNull(row.not_before),
-    notAfter: instantOrNull(row.not_after),
-    placedAt: instant(row.placed_at),
-    dialedAt: instantOrNull(row.dialed_at),
-    endedAt: instantOrNull(row.ended_at),
+    notBefore: row.not_before,
+    notAfter: row.not_after,
+    placedAt: row.placed_at,
+    dialedAt: row.dialed_at,
+    endedAt: row.ended_at,
     durationSeconds: row.duration_seconds,
     detail: row.detail,
   };

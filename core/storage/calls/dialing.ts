@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { type Settlement, stagesBefore, stateOf, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { DialingStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
@@ -89,7 +90,7 @@ export function dialingStore(database: Database): DialingStore {
         .whereRaw(isAt(...waitingStages))
         .count({ due: '*' })
         .min({ oldest: 'due_at' })
-        .first<{ due: number | string; oldest: number | null }>();
+        .first<{ due: number | string; oldest: Millis | null }>();
       return { due: Number(row.due), oldestDueAt: row.oldest };
     },
   };
@@ -104,7 +105,7 @@ function handedOff(on: Knex, contactId: string) {
  * The next accounts that have due calls: those after a given one, then from the start. The recursion skips from account to account in the
  * index, because one account may have a million due calls.
  */
-async function accountsWithDue(database: Database, after: string, now: number, limit: number): Promise<string[]> {
+async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
   const found = new Set<string>();
   for (const start of [after, '']) {
     const rows = await database.query<{ account_id: string }>(
@@ -129,7 +130,7 @@ async function accountsWithDue(database: Database, after: string, now: number, l
 type CallKey = [campaignId: string, contactId: string];
 
 /** The oldest due calls of all accounts, one of each account in turn. */
-async function pick(trx: Knex.Transaction, accounts: string[], now: number, each: number): Promise<CallKey[]> {
+async function pick(trx: Knex.Transaction, accounts: string[], now: Millis, each: number): Promise<CallKey[]> {
   const queues: CallKey[][] = [];
   for (const account of accounts) {
     const due = trx('calls')
@@ -156,8 +157,8 @@ async function claimPicked(
   trx: Knex.Transaction,
   picked: CallKey[],
   provider: string,
-  now: number,
-  leaseUntil: number,
+  now: Millis,
+  leaseUntil: Millis,
 ): Promise<ClaimedCall[]> {
   const handoff = stageAfterSql('claim');
   const rows: ClaimedRow[] = await trx('calls')
@@ -198,7 +199,7 @@ function columnsOf(settlement: Settlement): Partial<CallRow> {
   return { ...columnsAt(to), detail, ended_at: endedAt, duration_seconds: durationSeconds };
 }
 
-function claimedCall(row: ClaimedRow, leaseUntil: number): ClaimedCall {
+function claimedCall(row: ClaimedRow, leaseUntil: Millis): ClaimedCall {
   if (row.handoff === null || row.handoff === 'retry') throw new Error(`A claim left the call ${row.contact_id} at ${row.handoff}.`);
   return {
     contactId: row.contact_id,

@@ -3,6 +3,7 @@ import type { CallState } from '#contract/calls/calls.ts';
 import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
+import type { Millis } from '../../domain/instant.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
@@ -13,7 +14,7 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
 /** Lapses calls whose `notAfter` has passed. They end at that time, however late this runs, because retention counts from it. */
-export async function lapseSome(on: Knex, now: number, limit: number): Promise<number> {
+export async function lapseSome(on: Knex, now: Millis, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
   const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
   let lapsed = 0;
@@ -26,7 +27,7 @@ export async function lapseSome(on: Knex, now: number, limit: number): Promise<n
 }
 
 /** For cores without a dialer. With one, each call ends within hours of being due. */
-export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<number> {
+export function endSomeForgotten(on: Knex, now: Millis, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
@@ -39,7 +40,7 @@ export function endSomeForgotten(on: Knex, now: number, limit: number): Promise<
 }
 
 /** A queued call waits until `notBefore` at the latest, an open one until its lease ends, and any other for its outcome. */
-export function makeSomeDue(on: Knex, now: number, limit: number): Promise<number> {
+export function makeSomeDue(on: Knex, now: Millis, limit: number): Promise<number> {
   const latest = now + clockSkew.toMillis();
   const tooFar = on('calls')
     .where('due_at', '>', latest)

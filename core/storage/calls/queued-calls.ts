@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Millis } from '../../domain/instant.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -45,7 +46,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
 }
 
 /** The keys among these for which a dialer is handing off a call. If the provider doesn't take it, it can still be cancelled. */
-export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: number): Promise<Set<string>> {
+export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await database.query<{ api_key_id: string }>(
     `SELECT DISTINCT api_key_id FROM ${queueOf(database)}
@@ -69,7 +70,7 @@ const pause = 5;
 export async function cancelQueued(
   database: Database,
   keys: KeysWithCalls,
-  at: number,
+  at: Millis,
   signal?: AbortSignal,
   size = cancelledAtOnce,
 ): Promise<number> {
@@ -85,7 +86,7 @@ export async function cancelQueued(
   return cancelled;
 }
 
-type Options = { at: number; locked: 'skip' | 'wait'; size: number };
+type Options = { at: Millis; locked: 'skip' | 'wait'; size: number };
 
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
 async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {

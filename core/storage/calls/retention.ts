@@ -1,7 +1,8 @@
+import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-import { instantOrNull } from '../engine/columns.ts';
+
 import type { Database } from '../engine/database.ts';
 import { callKey } from './calls.ts';
 import { emptyLog } from './erased.ts';
@@ -38,15 +39,15 @@ export function retentionStore(database: Database): RetentionStore {
 
     async countErasable(endedBefore) {
       const [counted, oldest] = await Promise.all([
-        erasable(read, endedBefore.toMillis()).count({ calls: '*' }).first<{ calls: number | string }>(),
-        erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: number | null }>(),
+        erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
+        erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: Millis | null }>(),
       ]);
-      return { erasable: Number(counted.calls), oldestEndedAt: instantOrNull(oldest.ended_at) };
+      return { erasable: Number(counted.calls), oldestEndedAt: oldest.ended_at };
     },
 
     async erase(endedBefore, signal) {
       const eraseSome = (limit: number) => {
-        const some = erasable(write, endedBefore.toMillis()).select(callKey).limit(limit);
+        const some = erasable(write, endedBefore).select(callKey).limit(limit);
         return write('calls').whereIn(callKey, some).update(erasedColumns);
       };
       const erased = await inShortTransactions(eraseSome, erasedAtOnce, signal);
@@ -58,7 +59,7 @@ export function retentionStore(database: Database): RetentionStore {
       let forgotten = 0;
       for (const { table, key } of counts) {
         const forgetSome = (limit: number) => {
-          const some = write(table).where('quarter_at', '<', before.toMillis()).select(key).limit(limit);
+          const some = write(table).where('quarter_at', '<', before).select(key).limit(limit);
           return write(table).whereIn(key, some).delete();
         };
         forgotten += await inShortTransactions(forgetSome, forgottenAtOnce, signal);

@@ -70,7 +70,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
         // On SQLite, the transaction has the only writer. On PostgreSQL, another core wouldn't see this one's partner.
         if (kind === 'postgres') await trx.raw('LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE');
         if ((await trx('partners').first('id')) !== undefined) return false;
-        const createdAt = events[0].at.toMillis();
+        const createdAt = events[0].at;
         await trx('partners').insert({ id: partner.id, name: partner.name, created_at: createdAt });
         await trx('accounts').insert({ id: account.id, name: account.name, partner_id: account.partnerId, created_at: createdAt });
         await trx('campaigns').insert({ id: campaign.id, name: campaign.name, account_id: campaign.accountId, created_at: createdAt });

@@ -37,7 +37,7 @@ export function importStore({ read, write }: Database): ImportStore {
       retryWhileLocked(() =>
         write.transaction(async (trx) => {
           const rows = added.map(({ thing, password, event }) => ({
-            ...{ id: thing.id, external_id: thing.externalId, created_at: event.at.toMillis() },
+            ...{ id: thing.id, external_id: thing.externalId, created_at: event.at },
             ...columnsOf(kind, thing),
             ...passwordColumns(password),
           }));
@@ -113,7 +113,7 @@ function userColumns({ name, partnerId, accountId, email, userType }: ImportedTh
 }
 
 function passwordColumns(password: NewPassword | null) {
-  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt?.toMillis() ?? null } : {};
+  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt } : {};
 }
 
 /** The import has already checked the file, so something was created since then. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { RevokeOptions } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-import { instant, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { revokeKeys } from '../keys/revocation.ts';
@@ -51,7 +51,7 @@ async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Pr
   // Another core may be doing the same, so they take turns.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
-  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: instant(required(user.deleted_at, 'deleted_at')) };
+  const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
   return (await deleteStep(trx, id, most, options)).length;
 }
 

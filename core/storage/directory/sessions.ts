@@ -1,17 +1,18 @@
 import type { TenancyKind } from '#contract/console.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { Tenancy } from '../../domain/model.ts';
 import type { SessionStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { instant, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { type NamedUserRow, selectUsers, userOf } from './users.ts';
 
 type FoundRow = NamedUserRow & {
-  password_expires_at: number | null;
+  password_expires_at: Millis | null;
   tenancy_kind: TenancyKind | null;
-  started_at: number;
-  last_seen_at: number;
+  started_at: Millis;
+  last_seen_at: Millis;
   tenancy_account_id: string | null;
   tenancy_account_name: string | null;
   tenancy_account_partner_id: string | null;
@@ -27,8 +28,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
       const starting = write.transaction(async (trx) => {
         const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash, disabled_at: null }).forUpdate().first('id');
         if (unchanged === undefined) return false;
-        await trx('sessions').insert({ id, user_id: userId, started_at: at.toMillis(), last_seen_at: at.toMillis() });
-        await trx('users').where({ id: userId }).update({ last_sign_in_at: at.toMillis() });
+        await trx('sessions').insert({ id, user_id: userId, started_at: at, last_seen_at: at });
+        await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
         await recordAudit(trx, event);
         return true;
       });
@@ -57,13 +58,13 @@ export function sessionStore({ read, write }: Database): SessionStore {
         // A user who is no longer staff loses the tenancy.
         tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
         passwordChangeDue: row.password_expires_at !== null,
-        startedAt: instant(row.started_at),
-        lastSeenAt: instant(row.last_seen_at),
+        startedAt: row.started_at,
+        lastSeenAt: row.last_seen_at,
       };
     },
 
     async touch(id, at) {
-      await write('sessions').where({ id }).update({ last_seen_at: at.toMillis() });
+      await write('sessions').where({ id }).update({ last_seen_at: at });
     },
 
     async selectTenancy(id, tenancy, event) {
@@ -94,8 +95,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
 
     async sweep({ startedAfter, seenAfter, before }) {
       await write('sessions')
-        .whereNotBetween('started_at', [startedAfter.toMillis(), before.toMillis()])
-        .orWhereNotBetween('last_seen_at', [seenAfter.toMillis(), before.toMillis()])
+        .whereNotBetween('started_at', [startedAfter, before])
+        .orWhereNotBetween('last_seen_at', [seenAfter, before])
         .delete();
     },
   };

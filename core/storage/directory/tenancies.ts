@@ -34,14 +34,14 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
 
     async createPartner({ id, name }, event) {
       await write.transaction(async (trx) => {
-        await trx('partners').insert({ id, name, created_at: event.at.toMillis() });
+        await trx('partners').insert({ id, name, created_at: event.at });
         await recordAudit(trx, event);
       });
     },
 
     async createAccount({ id, name, partnerId }, event) {
       const creating = write.transaction(async (trx) => {
-        await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at.toMillis() });
+        await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at });
         await recordAudit(trx, event);
       });
       await creating.catch(noSuch('partner', partnerId));
@@ -49,7 +49,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
 
     async createCampaign({ id, name, accountId }, event) {
       const creating = write.transaction(async (trx) => {
-        await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at.toMillis() });
+        await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at });
         await recordAudit(trx, event);
       });
       await creating.catch(noSuch('account', accountId));

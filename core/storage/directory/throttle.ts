@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { instant, type Millis } from '../../domain/instant.ts';
 import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
 import { longestWindow } from '../../domain/sign-in/throttle.ts';
 import type { Database, Value } from '../engine/database.ts';
@@ -43,7 +44,7 @@ export function throttleStore(database: Database): ThrottleStore {
   const store: ThrottleStore = {
     async blockedUntil(counters, now) {
       const [row] = await look(rowsOf(counters, now));
-      return typeof row?.['until'] === 'number' ? row['until'] : null;
+      return typeof row?.['until'] === 'number' ? instant(row['until']) : null;
     },
 
     async take(counters, now) {
@@ -79,7 +80,7 @@ export function throttleStore(database: Database): ThrottleStore {
   return store;
 }
 
-function rowsOf(counters: readonly ThrottleCounter[], now: number): Value[][] {
+function rowsOf(counters: readonly ThrottleCounter[], now: Millis): Value[][] {
   return counters.map(({ key, most, window }) => [key, most, now, now + window]);
 }
 

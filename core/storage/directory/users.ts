@@ -6,7 +6,7 @@ import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';
 import { either, matching } from '../calls/text-search.ts';
-import { instant, instantOrNull, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
@@ -79,9 +79,9 @@ export function userOf(row: NamedUserRow): User {
 function listedUserOf(row: ListedRow): ListedUser {
   return {
     ...userOf(row),
-    createdAt: instant(row.created_at),
-    lastSignInAt: instantOrNull(row.last_sign_in_at),
-    disabledAt: instantOrNull(row.disabled_at),
+    createdAt: row.created_at,
+    lastSignInAt: row.last_sign_in_at,
+    disabledAt: row.disabled_at,
     apiKeys: Number(row.api_keys),
   };
 }
@@ -130,8 +130,8 @@ export function userStore(database: Database): UserStore {
         apiKeys: keys.map((key) => ({
           id: key.id,
           name: key.name,
-          createdAt: instant(key.created_at),
-          lastUsedAt: instantOrNull(key.last_used_at),
+          createdAt: key.created_at,
+          lastUsedAt: key.last_used_at,
           queuedCalls: queued.get(key.id) ?? 0,
         })),
         sessions: Number(counted.sessions),
@@ -146,8 +146,8 @@ export function userStore(database: Database): UserStore {
       return {
         user: userOf(row),
         passwordHash: row.password_hash,
-        passwordExpiresAt: instantOrNull(row.password_expires_at),
-        disabledAt: instantOrNull(row.disabled_at),
+        passwordExpiresAt: row.password_expires_at,
+        disabledAt: row.disabled_at,
       };
     },
 
@@ -162,8 +162,8 @@ export function userStore(database: Database): UserStore {
             account_id: user.accountId,
             partner_id: user.partnerId,
             password_hash: user.password.hash,
-            password_expires_at: user.password.expiresAt?.toMillis() ?? null,
-            created_at: user.createdAt.toMillis(),
+            password_expires_at: user.password.expiresAt,
+            created_at: user.createdAt,
           });
           await recordAudit(trx, event);
         });
@@ -179,9 +179,7 @@ export function userStore(database: Database): UserStore {
         // The session is locked first, so that whoever ends it sets a password either before or after this.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
-        await trx('users')
-          .where({ id: userId })
-          .update({ password_hash: hash, password_expires_at: expiresAt?.toMillis() ?? null });
+        await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });
         const ended = trx('sessions').where({ user_id: userId });
         await (keep === null ? ended : ended.whereNot('id', keep)).delete();
         await recordAudit(trx, event);
@@ -203,7 +201,7 @@ export function userStore(database: Database): UserStore {
         // This comes first: the row's lock keeps out a sign-in that has already checked the password.
         const user = standing(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
-          disabled_at: disabledAt?.toMillis() ?? null,
+          disabled_at: disabledAt,
         });
         if (changed === 0) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
@@ -238,7 +236,7 @@ export function userStore(database: Database): UserStore {
 
 /** Blocks the keys immediately, and frees what must be unique. The name stays, because revoked keys show it. */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
-  const now = at.toMillis();
+  const now = at;
   const free = { email: `deleted:${id}`, external_id: null };
   return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
 }

@@ -1,3 +1,4 @@
+import type { Millis } from '../../domain/instant.ts';
 import type { ClockStore } from '../../domain/ports.ts';
 import { required } from './columns.ts';
 import type { Database } from './database.ts';
@@ -9,7 +10,7 @@ export function clockStore(database: Database): ClockStore {
   const { kind, query, write } = database;
   return {
     async read() {
-      const [row] = await query<{ newest_at: number | null; server_at: number | null }>(
+      const [row] = await query<{ newest_at: Millis | null; server_at: Millis | null }>(
         `SELECT newest_at, ${serverAt[kind]} AS server_at FROM clock`,
       );
       const { newest_at, server_at } = required(row ?? null, 'the clock');

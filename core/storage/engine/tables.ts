@@ -1,9 +1,10 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { TenancyKind, UserType } from '#contract/console.ts';
 import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { AuditSubject } from '../../domain/model.ts';
 
-/** The tables as the last migration leaves them. IDs are text, and times are epoch milliseconds. */
+/** The tables as the last migration leaves them. IDs are text. */
 declare module 'knex/types/tables.js' {
   interface Tables {
     partners: PartnerRow;
@@ -26,7 +27,7 @@ declare module 'knex/types/tables.js' {
   }
 }
 
-type PartnerRow = { id: string; external_id: string | null; name: string; created_at: number };
+type PartnerRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 type AccountRow = PartnerRow & { partner_id: string };
 type CampaignRow = PartnerRow & { account_id: string };
 
@@ -40,14 +41,14 @@ export type UserRow = {
   /** For an account user, the account's partner. */
   partner_id: string | null;
   password_hash: string;
-  password_expires_at: number | null;
-  created_at: number;
-  last_sign_in_at: number | null;
-  disabled_at: number | null;
+  password_expires_at: Millis | null;
+  created_at: Millis;
+  last_sign_in_at: Millis | null;
+  disabled_at: Millis | null;
   /** Set once the user is deleted, until the last of the keys is revoked and the row is deleted. Such a user is also disabled. */
-  deleted_at: number | null;
+  deleted_at: Millis | null;
   /** Set on a deleted user if the queued calls of the keys are to be cancelled. */
-  cancelling_since: number | null;
+  cancelling_since: Millis | null;
   /** Set while the user's keys are recorded with an earlier partner: the ID of the audit event of the last move. */
   moving_keys: string | null;
 };
@@ -61,43 +62,43 @@ export type ApiKeyRow = {
   creator_partner_id: string | null;
   account_id: string | null;
   partner_id: string;
-  created_at: number;
-  expires_at: number | null;
+  created_at: Millis;
+  expires_at: Millis | null;
   expiry_time_zone: string | null;
-  last_used_at: number | null;
+  last_used_at: Millis | null;
 };
 
 /** What the list of calls shows about a revoked key. Its digest is deleted. */
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
-  retired_at: number;
+  retired_at: Millis;
   /** Set until the key's queued calls are cancelled, if the revoke should cancel them. */
-  cancelling_since: number | null;
+  cancelling_since: Millis | null;
 };
 
 /** One part of a scope's key count, which is the sum of its rows. */
 type KeyCountRow = { scope: string; id: string; keys: number };
 
 /** What a key did in the quarter-hour that begins at `quarter_at`. */
-export type KeyUsageRow = { api_key_id: string; quarter_at: number; placed: number; cancelled: number };
+export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number };
 
 /** How many calls placed in the quarter-hour ended in a final state. On PostgreSQL, `call_count_changes` has the latest changes. */
-type CallCountRow = { campaign_id: string; quarter_at: number; state: EndState; calls: number };
+type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState; calls: number };
 
 type SessionRow = {
   id: string;
   user_id: string;
   tenancy_kind: TenancyKind | null;
   tenancy_id: string | null;
-  started_at: number;
-  last_seen_at: number;
+  started_at: Millis;
+  last_seen_at: Millis;
 };
 
-type ThrottleRow = { key: string; points: number; expire: number };
+type ThrottleRow = { key: string; points: number; expire: Millis };
 
 export type AuditEventRow = {
   id: string;
-  at: number;
+  at: Millis;
   actor_id: string | null;
   actor_name: string | null;
   action: string;
@@ -113,7 +114,7 @@ export type AuditEventRow = {
 };
 
 /** A core's provider takes no calls. Valid as long as that core repeats it. */
-type DialerTroubleRow = { core: string; since: number; reason: string; noted_at: number };
+type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at: Millis };
 
 /** A single row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
@@ -121,7 +122,7 @@ type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pr
 /** A single row, or none until a core has started. Null keeps the data. */
 type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
 /** A single row. */
-type ClockRow = { one: 1; newest_at: number | null };
+type ClockRow = { one: 1; newest_at: Millis | null };
 
 /**
  * domain/calls/call-states.ts explains state, handoff and due_at. If a call was erased, phone, name, time_zone, variables and detail are
@@ -139,19 +140,19 @@ export type CallRow = {
   time_zone: string | null;
   /** JSON: pairs of name and value, sorted by name. */
   variables: string | null;
-  not_before: number | null;
-  not_after: number | null;
-  placed_at: number;
-  cancelled_at: number | null;
-  due_at: number | null;
+  not_before: Millis | null;
+  not_after: Millis | null;
+  placed_at: Millis;
+  cancelled_at: Millis | null;
+  due_at: Millis | null;
   attempt: number;
-  first_attempt_at: number | null;
+  first_attempt_at: Millis | null;
   handoff: Handoff | null;
   provider: string | null;
-  dialed_at: number | null;
-  ended_at: number | null;
+  dialed_at: Millis | null;
+  ended_at: Millis | null;
   duration_seconds: number | null;
   detail: string | null;
   /** When the provider reported the outcome of a call that had been `unknown`. */
-  told_late_at: number | null;
+  told_late_at: Millis | null;
 };

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import type { DateTime } from 'luxon';
 import type { Named } from '#contract/console.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
+import { type Millis, oneDay, plus } from '../../domain/instant.ts';
 import type { ApiKey, ApiKeyDetails, Place } from '../../domain/model.ts';
 import type { ApiKeyStore, DaysLeft } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';
-import { instant, instantOrNull, required } from '../engine/columns.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
@@ -99,7 +99,7 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
 
 /** Of users, named `u`. */
 const creatorColumns = { creator_name: 'u.name', creator_email: 'u.email', creator_disabled_at: 'u.disabled_at' };
-type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: number | null };
+type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: Millis | null };
 type DetailsRow = ListedRow & {
   created_account_name: string | null;
   created_partner_name: string;
@@ -115,8 +115,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
   const found = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
     narrowFoundToVisible(withCreator(keys), visibility).whereNull('u.deleted_at');
-  const countActive = async (creatorId: string, at: DateTime, most: number, on: Knex): Promise<number> => {
-    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at.toMillis(), most], on);
+  const countActive = async (creatorId: string, at: Millis, most: number, on: Knex): Promise<number> => {
+    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at, most], on);
     return required(counted?.active ?? null, 'active');
   };
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
@@ -139,8 +139,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
           account_id: key.owningScope.accountId,
           partner_id: key.owningScope.partnerId,
-          created_at: key.createdAt.toMillis(),
-          expires_at: key.expiresAt?.toMillis() ?? null,
+          created_at: key.createdAt,
+          expires_at: key.expiresAt,
           expiry_time_zone: key.expiryTimeZone,
           last_used_at: null,
         });
@@ -158,7 +158,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       ];
       // Reads only the index, which may have a million keys of unlisted users.
       const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
-      if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt.toMillis(), olderThan.id]);
+      if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
       const [rows, total] = await Promise.all([keys, countVisible(read, visibility)]);
       return { apiKeys: rows.map(apiKeyOf), total };
@@ -216,15 +216,15 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return revoked;
     },
 
-    finishCancelling: (at, signal) => finishCancelling(database, at.toMillis(), signal),
+    finishCancelling: (at, signal) => finishCancelling(database, at, signal),
 
     async compactCounts() {
       if (kind === 'postgres') await write.raw(compaction);
     },
 
     async countByDaysLeft(now) {
-      const until = (days: number) => now.plus({ days }).toMillis();
-      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now.toMillis(), until(7), until(30)]);
+      const until = (days: number) => plus(now, days * oneDay);
+      const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now, until(7), until(30)]);
       if (!counted) throw new Error('A count returned no row.');
       return counted;
     },
@@ -256,9 +256,9 @@ function apiKeyOf(row: ListedRow): ApiKey {
     name: row.name,
     creator: { id: row.creator_id, name: row.creator_name, email: row.creator_email, isDisabled: row.creator_disabled_at !== null },
     owningScope: { accountId: row.account_id, partnerId: row.partner_id },
-    createdAt: instant(row.created_at),
-    lastUsedAt: instantOrNull(row.last_used_at),
-    expiresAt: instantOrNull(row.expires_at),
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
     expiryTimeZone: row.expiry_time_zone,
   };
 }

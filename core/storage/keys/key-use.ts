@@ -1,3 +1,4 @@
+import { instant, type Millis } from '../../domain/instant.ts';
 import type { Digest } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
@@ -11,7 +12,7 @@ const sweepEvery = 10_000;
 const quarter = 900_000;
 
 /** What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. */
-type Use = { at: number; since: number; quarters: Map<number, Counts> };
+type Use = { at: Millis; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number };
 
 export type KeyUse = {
@@ -19,7 +20,7 @@ export type KeyUse = {
    * @param at epoch milliseconds
    * @param did what the request did; omitted if it changed nothing
    */
-  note(digest: Digest, at: number, did?: keyof Counts): void;
+  note(digest: Digest, at: Millis, did?: keyof Counts): void;
   /** For how many ms the oldest use hasn't been written. */
   lag(): number;
   /** Writes the rest, and stops. */
@@ -39,13 +40,13 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   function useOf(digest: Digest): Use {
     const found = unwritten.get(digest);
     if (found) return found;
-    const use = { at: 0, since: clock.millis(), quarters: new Map() };
+    const use = { at: instant(0), since: clock.now(), quarters: new Map() };
     unwritten.set(digest, use);
     return use;
   }
 
   async function write(digests: Digest[]): Promise<void> {
-    const now = clock.millis();
+    const now = clock.now();
     // Every process uses the same order, so that two cores that write the same keys wait for each other instead of deadlocking.
     for (const some of inChunks(digests.toSorted())) {
       const taken = some.map((digest) => ({ digest, use: useOf(digest) }));
@@ -63,7 +64,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   }
 
   async function sweep(): Promise<void> {
-    const now = clock.millis();
+    const now = clock.now();
     for (const [digest, at] of writtenAt) if (now - at >= writeEvery) writtenAt.delete(digest);
     await write([...unwritten.keys()].filter((digest) => !writtenAt.has(digest)));
   }
@@ -76,11 +77,11 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   return {
     note(digest, at, did) {
       const use = useOf(digest);
-      use.at = Math.max(use.at, at);
+      if (at > use.at) use.at = at;
       if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
     },
     lag() {
-      const now = clock.millis();
+      const now = clock.now();
       return [...unwritten.values()].reduce((longest, { since }) => Math.max(longest, now - since), 0);
     },
     async close() {
@@ -101,8 +102,8 @@ function countsOf({ quarters }: Use, number: number): Counts {
 
 /** Puts back what couldn't be written. */
 function add(use: Use, { at, since, quarters }: Use): void {
-  use.since = Math.min(use.since, since);
-  use.at = Math.max(use.at, at);
+  if (since < use.since) use.since = since;
+  if (at > use.at) use.at = at;
   for (const [number, { placed, cancelled }] of quarters) {
     const counts = countsOf(use, number);
     counts.placed += placed;

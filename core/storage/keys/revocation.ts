@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Millis } from '../../domain/instant.ts';
 import type { RevokeOptions } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
@@ -15,7 +16,7 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   const keys = () => trx('api_keys').whereIn('id', which);
   // The keys are in one order, so that two processes that revoke the same keys wait for each other instead of deadlocking.
   const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
-  const at = options.at.toMillis();
+  const at = options.at;
   const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
@@ -36,14 +37,14 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
 export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (!options.cancelQueuedCalls || ids.length === 0) return;
   await orLater(async () => {
-    await cancelAll(database, { ids }, options.at.toMillis());
-    await unmark(database, { ids }, ids, options.at.toMillis());
+    await cancelAll(database, { ids }, options.at);
+    await unmark(database, { ids }, ids, options.at);
   });
 }
 
 /** Does the same for a deleted user who still has keys. These are marked when they're revoked, and housekeeping finishes the rest. */
 export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
-  if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at.toMillis()));
+  if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at));
 }
 
 async function orLater(cancel: () => Promise<unknown>): Promise<void> {
@@ -61,7 +62,7 @@ const notCancelled =
 const unmarkedAtOnce = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
-export async function finishCancelling(database: Database, at: number, signal?: AbortSignal): Promise<number> {
+export async function finishCancelling(database: Database, at: Millis, signal?: AbortSignal): Promise<number> {
   const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkedAtOnce);
   for (let changed = 0, last = ''; ; ) {
     const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
@@ -73,7 +74,7 @@ export async function finishCancelling(database: Database, at: number, signal?: 
   }
 }
 
-async function cancelAll(database: Database, keys: KeysWithCalls, at: number, signal?: AbortSignal): Promise<number> {
+async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
   const before = await cancelQueued(database, keys, at, signal);
   // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
   if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
@@ -81,7 +82,7 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: number, si
 }
 
 /** Excludes keys for which a dialer is handing off a call: the dialer checks the mark, and housekeeping returns later. */
-async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: number): Promise<void> {
+async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));
   for (const some of inChunks(done)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });

@@ -4,6 +4,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import knex from 'knex';
 import Koa from 'koa';
+import { instant } from '../../../core/domain/instant.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { listen } from './listen.ts';
 
@@ -27,7 +28,7 @@ const db =
 const app = new Koa();
 app.use(async (ctx) => {
   const body = (await json(ctx.req)) as { requestId?: string; contact: { phone: string; name?: string }; variables?: object };
-  const now = Date.now();
+  const now = instant(Date.now());
   const key = await db('api_keys')
     .where({ digest: hash('sha256', ctx.get('X-API-Key'), 'hex') })
     .first();

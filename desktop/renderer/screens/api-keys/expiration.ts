@@ -41,15 +41,20 @@ export function describeRange(now: DateTime, timeZone: string): string {
 }
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
-  const instant = expiryInstant(expiration, now, timeZone);
+  const instant = expiryIn(timeZone, expiration, now);
   return { ok: true, expiration, text: instant ? `Works until ${formatInstant(instant)} (${formatRelative(instant, now)})` : '' };
+}
+
+function expiryIn(timeZone: string, expiration: Expiration, now: DateTime): DateTime | null {
+  const end = expiryInstant(expiration, now, timeZone);
+  return end === null ? null : DateTime.fromMillis(end, { zone: timeZone });
 }
 
 /** The date that a choice results in, for its button. */
 export function dateForChoice(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
   if (choice === 'none') return 'until revoked';
   if (choice === 'custom') return 'choose a date';
-  const instant = expiryInstant({ kind: 'years', years: years[choice] }, now, timeZone);
+  const instant = expiryIn(timeZone, { kind: 'years', years: years[choice] }, now);
   return instant ? formatDay(instant) : '';
 }
 
@@ -66,7 +71,6 @@ export function toExpirationChoice(apiKey: Pick<ApiKeyView, 'createdAt' | 'expir
   const zone = apiKey.expiryTimeZone ?? 'utc';
   const created = DateTime.fromISO(apiKey.createdAt, { zone });
   const end = DateTime.fromISO(apiKey.expiresAt).toMillis();
-  const matchesExpiry = (choice: keyof typeof years) =>
-    expiryInstant({ kind: 'years', years: years[choice] }, created, zone)?.toMillis() === end;
+  const matchesExpiry = (choice: keyof typeof years) => expiryInstant({ kind: 'years', years: years[choice] }, created, zone) === end;
   return expirationChoices.filter((choice) => choice !== 'none' && choice !== 'custom').find(matchesExpiry) ?? 'custom';
 }
