@@ -279,7 +279,7 @@ describe('storage', () => {
     const using = sources.filter((name) =>
       /statement\.(get|each)\(|prepareChange\([^;]*RETURNING/.test(readFileSync(new URL(name, folder), 'utf8')),
     );
-    expect(sources).to.include('sqlite-connection.ts');
+    expect(sources).to.include('engine/sqlite/sqlite-connection.ts');
     expect(using).to.deep.equal([]);
   });
 });
