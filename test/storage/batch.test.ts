@@ -14,6 +14,7 @@ function controlled({
   shareOf = () => 'one',
   bytesOf = () => 0,
   changes = false,
+  isFaultOfOne = () => false,
 }: {
   size?: number;
   maxInFlight?: number;
@@ -21,6 +22,7 @@ function controlled({
   shareOf?: (asked: Asked) => string;
   bytesOf?: (asked: Asked) => number;
   changes?: boolean;
+  isFaultOfOne?: (error: unknown) => boolean;
 } = {}) {
   const runs: { inputs: number[]; send: () => void; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
   const request = batched<Asked, string>({
@@ -31,7 +33,7 @@ function controlled({
     maxInFlight,
     shareOf,
     bytesOf,
-    isFaultOfOne: () => false,
+    isFaultOfOne,
     observe: () => undefined,
   });
   /** @param left the milliseconds until the request's deadline */
@@ -374,6 +376,32 @@ describe("a request's deadline", () => {
     expect(outcomes[0]).to.be.instanceOf(ResultUnknown);
     await finish(0);
     expect(outcomes[1]).to.equal('answer to 2');
+  });
+
+  it("doesn't fail the others of a batch that is retried one by one", async () => {
+    const { ask, runs, finish } = controlled({ changes: true, isFaultOfOne: () => true });
+    const soon = failureOf(ask(1, 3_100));
+    const later = ask(2);
+    await turns();
+    // As behind a pooler, where a row is found to be bad before anything may be committed.
+    runs[0]?.fail(new Error('bad row'));
+    await turns();
+    for (const { send } of runs.slice(1)) send();
+    milliseconds += 3_200;
+    mock.timers.tick(250);
+    await finish(2);
+    expect(await soon).to.be.an.instanceOf(ResultUnknown);
+    expect(await later).to.equal('answer to 2');
+  });
+
+  it("doesn't refuse a change that wasn't sent yet while there is time", async () => {
+    const { ask, runs, finish } = controlled({ changes: true });
+    const change = ask(1);
+    await turns();
+    mock.timers.tick(250);
+    runs[0]?.send();
+    await finish(0);
+    expect(await change).to.equal('answer to 1');
   });
 
   it("fails the whole batch if a change wasn't sent by then, and sends none of it", async () => {

@@ -52,12 +52,12 @@ export function batched<Input extends Timed, Output>(options: {
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
   type Request = Pending<Input, Output>;
-  type Batch = { requests: readonly Request[]; isSent: boolean; isRefused: boolean };
-  const { shareOf, bytesOf = () => 0 } = options;
+  type Batch = { requests: readonly Request[]; isSent: boolean };
+  const { shareOf, bytesOf } = options;
   const waiting = sharedQueue<Request>(
     mostWaiting,
     ({ input }) => shareOf(input),
-    ({ input }) => bytesOf(input),
+    ({ input }) => bytesOf?.(input) ?? 0,
   );
   const running = new Set<Batch>();
   let inFlight = 0;
@@ -65,7 +65,7 @@ export function batched<Input extends Timed, Output>(options: {
   let isWatched = false;
 
   function begin(requests: readonly Request[]): Batch {
-    const batch = { requests, isSent: false, isRefused: false };
+    const batch = { requests, isSent: false };
     running.add(batch);
     return batch;
   }
@@ -73,7 +73,7 @@ export function batched<Input extends Timed, Output>(options: {
   /** Nothing may be sent after a request of the batch was refused, or with less time left than waiting for a lock may take. */
   function send(batch: Batch): void {
     const earliest = performance.now() + deadlines.lock;
-    if (batch.isRefused || batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
+    if (batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
     batch.isSent = true;
   }
 
@@ -150,10 +150,8 @@ export function batched<Input extends Timed, Output>(options: {
     const now = performance.now();
     const late = batch.requests.filter(({ input }) => input.deadline <= now);
     if (late.length === 0) return;
-    if (options.isUndone && !batch.isSent) {
-      batch.isRefused = true;
-      rejectAll(batch, tooLate());
-    } else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
+    if (options.isUndone && !batch.isSent) rejectAll(batch, tooLate());
+    else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
   }
 
   return (input) =>
