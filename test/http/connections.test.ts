@@ -375,6 +375,21 @@ describe('a connection', () => {
   });
 
   describe("at its network's limit", () => {
+    it('leaves room for others if it has many addresses', async () => {
+      const opened = await open({ limits: { ofRange: 2 } });
+      ({ listener } = opened);
+      const busy = async (address: string) => {
+        const { socket, seen } = await client(listener, address);
+        const before = opened.started.length;
+        socket.write(get('/'));
+        await until(() => seen.isClosed || opened.started.length > before);
+        return seen.isClosed ? 'refused' : 'served';
+      };
+      const seen: string[] = [];
+      for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.1.1']) seen.push(await busy(address));
+      expect(seen).to.deep.equal(['served', 'served', 'refused', 'served']);
+    });
+
     it('replaces the oldest silent connection, or else an idle one', async () => {
       const opened = await open({ limits: { ofNetwork: 3 } });
       ({ listener } = opened);

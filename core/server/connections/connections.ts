@@ -23,6 +23,11 @@ export const connectionLimits = {
    * connections take only about 10 MB.
    */
   ofNetwork: 1_000,
+  /**
+   * The same for the range of addresses that one customer may have (a /24 of IPv4, or a /48 of IPv6). Otherwise, it could fill all the room
+   * there is. With a body of 8 KiB on each, so many take about 100 MB.
+   */
+  ofRange: 3_000,
   inAll: 10_000,
   /** TLS handshakes of a network in progress. The others wait, and one that has taken `stuckHandshake` ms makes room for them. */
   handshakes: 32,
@@ -80,10 +85,14 @@ export function boundConnections(
 
   function crowdsFor(address: string): readonly Crowd[] {
     if (isProxy(address)) return [everyone];
-    const name = networksOf(address)[0] ?? address;
-    const network = networks.get(name) ?? crowdOf(name, limits.ofNetwork);
-    networks.set(name, network);
-    return [network, everyone];
+    const all = networksOf(address);
+    return [crowdNamed(all.at(0) ?? address, limits.ofNetwork), crowdNamed(all.at(-1) ?? address, limits.ofRange), everyone];
+  }
+
+  function crowdNamed(name: string, most: number): Crowd {
+    const crowd = networks.get(name) ?? crowdOf(name, most);
+    networks.set(name, crowd);
+    return crowd;
   }
 
   function cut(connection: Connection, reason: CutReason): void {
