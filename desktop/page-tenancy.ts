@@ -8,13 +8,16 @@ type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promis
 
 /**
  * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, and this
- * page's actions must not happen there. The page shows the tenancy from the latest response about the session.
+ * page must neither act nor look there. The page shows the tenancy from the latest response about the session.
  */
 export function inTenancyOfPage(send: SendWith): Send {
   let headers: Headers = {};
   return async (request) => {
+    const isShown = request.path === sessionRoutes.showSession.path && request.method === 'GET';
     const isAboutSession = request.path === sessionRoutes.showSession.path || request.path === sessionRoutes.selectTenancy.path;
-    const result = await send(request, isAboutSession ? {} : headers);
+    let result = await send(request, isAboutSession && !isShown ? {} : headers);
+    // Someone else has signed in, or the account is gone.
+    if (isShown && !result.ok && result.failure.kind === 'refused') result = await send(request, {});
     if (isAboutSession && result.ok) {
       const tenancy = sessionSchema.safeParse(result.value).data?.tenancy;
       headers = tenancy ? { [tenancyHeader]: `${tenancy.kind}/${tenancy.id}` } : {};

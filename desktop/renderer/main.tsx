@@ -1,9 +1,11 @@
 import './no-eval.ts';
 import { render } from 'preact';
 import { App } from './app.tsx';
+import { followAddresses } from './state/address/addresses.ts';
 import { startClock } from './state/clock.ts';
 import { offerCommands } from './state/commands.ts';
 
 startClock();
 offerCommands();
+followAddresses();
 render(<App />, document.body);

@@ -1,9 +1,7 @@
 import '../renderer/no-eval.ts';
 import './install-bridge.ts';
 import '../renderer/main.tsx';
-import { followAddresses } from './addresses.ts';
 
-followAddresses();
 // When a browser restores a page from its cache, the page shows outdated data, so it reloads.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload();

@@ -18,6 +18,7 @@ describeDesktop('calls and users in the console', () => {
   });
   afterEach(() => harness.close());
 
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
   const row = (name: string) => harness.page.getByRole('row', { name });
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
@@ -37,7 +38,7 @@ describeDesktop('calls and users in the console', () => {
     });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
     await signInAs(harness, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']);
     expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']);
     await row('Ada Lovelace').click();
@@ -55,7 +56,7 @@ describeDesktop('calls and users in the console', () => {
     const trouble = { since: instant(Date.UTC(2026, 10, 21, 9)), reason: 'connection refused' };
     await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, instant(Date.UTC(2099, 0)));
     await signInAs(harness, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText(/^The provider hasn’t taken a call since .+: connection refused\.$/).waitFor();
     await row('Ada Lovelace').click();
     const panel = page.getByRole('complementary');
@@ -72,14 +73,14 @@ describeDesktop('calls and users in the console', () => {
   it("doesn't show the name of a teammate’s key to an account user", async () => {
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await signInAs(harness, 'account');
-    await button('Calls').click();
+    await link('Calls').click();
     expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Another user’s key']);
   });
 
   it('refreshes the list of calls automatically', async () => {
     const { tenants } = harness;
     await signInAs(harness, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     await harness.page.getByText('No calls yet').waitFor();
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'dialing' });
     await row('Ada Lovelace').getByText('Dialing').waitFor();
@@ -92,7 +93,7 @@ describeDesktop('calls and users in the console', () => {
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
     await signInAs(harness, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText('2 calls').waitFor();
     await page.getByLabel('State').selectOption('Busy');
     await page.getByText('1 call,').waitFor();
@@ -109,7 +110,7 @@ describeDesktop('calls and users in the console', () => {
     const { tenants, page, core } = harness;
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText('50 of 60 calls').waitFor();
     await button('Show older calls').click();
     await page.getByText('60 calls').waitFor();
@@ -126,7 +127,7 @@ describeDesktop('calls and users in the console', () => {
       { ...counted, state: 'failed', calls: 2 },
     ]);
     await signInAs(harness, 'partner');
-    await button('Calls').click();
+    await link('Calls').click();
     expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']);
     expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']);
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
@@ -145,7 +146,7 @@ describeDesktop('calls and users in the console', () => {
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs({ ...harness, core: { ...core, url: network.url } }, 'tied');
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText('50 of 51 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
@@ -159,7 +160,7 @@ describeDesktop('calls and users in the console', () => {
   it('creates a user in the viewer’s scope, and shows the password once', async () => {
     const { tenants, page } = harness;
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await button('Create user').click();
     expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
@@ -187,7 +188,7 @@ describeDesktop('calls and users in the console', () => {
   it("limits a user to the creator's account if the creator is limited to it", async () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
-    await button('Users').click();
+    await link('Users').click();
     await button('Create user').click();
     await page.getByLabel('Type').selectOption('Partner user');
     expect(await page.getByLabel('Limited to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
@@ -198,7 +199,7 @@ describeDesktop('calls and users in the console', () => {
     const { page, tenants, direct } = harness;
     await disableUser(direct.ports, operator, tenants.users.sibling);
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await row('Sue Sibling').getByText('Disabled', { exact: true }).waitFor();
     expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1);
   });
@@ -207,7 +208,7 @@ describeDesktop('calls and users in the console', () => {
     const { page, tenants, core } = harness;
     for (let index = 0; index < 2; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
     await dialog.getByText('1 API key stops working').waitFor();
@@ -220,7 +221,7 @@ describeDesktop('calls and users in the console', () => {
 
   it("doesn't offer users to delete themselves", async () => {
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await row('Pat Partner').waitFor();
     expect(await button('Delete Pat Partner').count()).to.equal(0);
   });
@@ -233,7 +234,7 @@ describeDesktop('calls and users in the console', () => {
     await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
     await button("I've Saved It").click();
-    await button('Activity').click();
+    await link('Activity').click();
     expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(0, 2)).to.deep.equal(['You', '127.0.0.1']);
   });
 });

@@ -28,25 +28,26 @@ describeBrowser('a partner user', () => {
     await harness.close();
   });
 
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const inDialog = (name: string) => page.getByRole('alertdialog').or(page.getByRole('dialog')).getByRole('button', { name, exact: true });
   const place = async () => (await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status;
 
   it('disables a user, sees their keys marked as refused, and enables them again', async () => {
-    await button('Users').click();
+    await link('Users').click();
     await page.getByRole('row', { name: /Tom Teammate/ }).click();
     await button('Disable…').click();
     await inDialog('Disable').click();
     await page.getByText('User Tom Teammate was disabled.').waitFor();
     expect(await place()).to.equal(401);
 
-    await button('Show API keys').click();
+    await link('Show API keys').click();
     await page.getByRole('row', { name: /Of Ada/ }).waitFor({ state: 'detached' });
     await page.getByRole('row', { name: /Practice software.*Refused/ }).click();
     await page.getByRole('complementary').getByText('Refused: owner disabled').waitFor();
     expect(await violationsOn(page)).to.deep.equal([]);
 
-    await button('Users').click();
+    await link('Users').click();
     await page.getByRole('row', { name: /Tom Teammate/ }).click();
     await button('Enable…').click();
     await inDialog('Enable').click();

@@ -37,6 +37,7 @@ describeBrowser('a new administrator', () => {
     await core.close();
   });
 
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
 
@@ -75,13 +76,13 @@ describeBrowser('a new administrator', () => {
     placing.child.stdin?.end(`${keyValue}\n`);
     expect((await placing).stdout).to.contain('"state":"queued"');
     await button("I've Saved It").click();
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText('DIALER=simulated npm start').waitFor();
     await page.getByRole('row', { name: /\+12025550143|12025550143/ }).waitFor();
   });
 
   it('creates, finds, renames and opens entries in the directory', async () => {
-    await button('Directory').click();
+    await link('Directory').click();
     await page.getByRole('grid', { name: 'Partners' }).waitFor();
     await page.getByRole('row', { name: 'My organization' }).click();
     await button('Show accounts').click();
@@ -99,7 +100,7 @@ describeBrowser('a new administrator', () => {
     await page.getByText('Account renamed to Green Clinic.').waitFor();
     await page.getByLabel('Search by name or ID').fill('green');
     await page.getByRole('row', { name: /Green Clinic/ }).click();
-    await button('Open').click();
+    await link('Open').click();
     await heading('No API keys yet').waitFor();
     expect(await page.title()).to.contain('Green Clinic');
   });

@@ -88,6 +88,7 @@ describeBrowser('the console in a browser', () => {
     await context.close();
   });
 
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   const path = () => page.evaluate('location.pathname + location.search + location.hash');
@@ -110,9 +111,9 @@ describeBrowser('the console in a browser', () => {
 
   /** Otherwise, going back leads to another screen. */
   async function goHomeFromCalls(): Promise<void> {
-    await button('Calls').click();
+    await link('Calls').click();
     await heading('Calls').waitFor();
-    await button('API keys').click();
+    await link('API keys').click();
     await heading('API keys').waitFor();
   }
 
@@ -200,7 +201,7 @@ describeBrowser('the console in a browser', () => {
     page.on('dialog', (dialog) => refused.push(`${dialog.type()}: ${dialog.message()}`));
     await open();
     for (const screen of ['API keys', 'Activity']) {
-      await button(screen).click();
+      await link(screen).click();
       for (const name of names) await page.getByRole('row').filter({ hasText: name }).first().waitFor();
     }
     expect(await page.locator('main img, body script').count()).to.equal(0);
@@ -223,7 +224,7 @@ describeBrowser('the console in a browser', () => {
       attempt: 0,
     });
     await open();
-    await button('Calls').click();
+    await link('Calls').click();
     await page.getByText('50 of 61 calls').waitFor();
     await button('Export CSV').click();
     await page.getByText('Saved 61 rows.').waitFor();
@@ -250,7 +251,7 @@ describeBrowser('the console in a browser', () => {
     const by = { actor_id: account.id, actor_name: account.name, account_id: tenants.account.id, partner_id: tenants.partner.id };
     const about = { subject_kind: 'user' as const, subject_id: account.id, subject_name: account.name, address: '127.0.0.1' };
     await direct.storage.database.write('audit_events').insert(events.map((event) => ({ ...event, ...by, ...about })));
-    await button('Activity').click();
+    await link('Activity').click();
     await page.getByText('50 of ').waitFor();
     await page.getByLabel('Action').selectOption('Created the API key');
     await page.getByRole('row').filter({ hasText: 'Orders' }).waitFor();
@@ -263,8 +264,8 @@ describeBrowser('the console in a browser', () => {
     it('contains the screen, and Back and Forward move between screens', async () => {
       await open();
       expect(await path()).to.equal('/#/api-keys');
-      await button('Calls').click();
-      await button('Activity').click();
+      await link('Calls').click();
+      await link('Activity').click();
       expect(await path()).to.equal('/#/activity');
       await page.goBack();
       await heading('Calls').waitFor();
@@ -277,7 +278,7 @@ describeBrowser('the console in a browser', () => {
 
     it('contains the campaign whose calls are shown, and Back returns to all campaigns', async () => {
       await open(harness.core.url, 'partner');
-      await button('Calls').click();
+      await link('Calls').click();
       await page.getByLabel('Campaign').selectOption('Appointment reminders');
       await page.waitForURL(/#\/calls\/[0-9a-f-]{36}$/);
       const address = page.url();
@@ -304,6 +305,69 @@ describeBrowser('the console in a browser', () => {
         await heading('API keys').waitFor();
         await page.goto('about:blank');
       }
+    });
+
+    it('contains search, sort order, rows and the open key, which survive a reload and open in a new tab', async () => {
+      const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Front desk');
+      await open();
+      await page.getByLabel('Search by name').fill('front');
+      await button('Name').click();
+      await page.getByLabel('Rows per page').selectOption('50');
+      await page.getByRole('row', { name: 'Front desk' }).click();
+      await page.getByRole('complementary').waitFor();
+      expect(await path()).to.equal(`/#/api-keys/${id}?search=front&sort=name&size=50`);
+      await page.reload();
+      await page.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
+      expect(await page.getByLabel('Search by name').inputValue()).to.equal('front');
+      const opening = context.waitForEvent('page');
+      await page.getByRole('link', { name: 'Front desk' }).click({ modifiers: ['Control'] });
+      const tab = await opening;
+      await tab.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
+      await tab.close();
+      await button('Close details').click();
+      await page.goBack();
+      await page.getByRole('complementary').waitFor();
+    });
+
+    it('opens a key, a user and a call that are not in the list, and says so if one is gone', async () => {
+      const { keyValue, id } = await createKeyOn(harness, harness.tenants.users.account, 'Linked');
+      const contactId = textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'contactId');
+      const panel = page.getByRole('complementary');
+      await open(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}/${contactId}?state=failed`, 'partner');
+      await panel.getByRole('link', { name: 'Linked' }).click();
+      await panel.getByRole('heading', { name: 'Linked' }).waitFor();
+      expect(await path()).to.equal(`/#/api-keys/${id}`);
+      await page.goto(`${harness.core.url}/#/users/${harness.tenants.users.teammate.id}?search=zzz`);
+      await panel.getByRole('heading', { name: 'Tom Teammate' }).waitFor();
+      await link('Show activity').click();
+      await page.getByRole('heading', { name: 'Activity' }).waitFor();
+      await page.goto(`${harness.core.url}/#/api-keys/gone`);
+      await panel.getByText('This key was revoked, or you don’t have access to it.').waitFor();
+    });
+
+    it('contains the filters of calls and activity, and the parent in the directory', async () => {
+      await open(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}?state=failed&from=2026-11-01&to=2026-11-08`, 'partner');
+      expect(await page.getByLabel('From day').inputValue()).to.equal('2026-11-01');
+      expect(await page.getByLabel('State').inputValue()).to.equal('failed');
+      await page.goto(`${harness.core.url}/#/activity?action=user.added&to=2026-11-08`);
+      await heading('Activity').waitFor();
+      expect(await page.getByLabel('To day').inputValue()).to.equal('2026-11-08');
+      await page.goto(`${harness.core.url}/#/directory/campaign?parent=${harness.tenants.siblingAccount.id}`);
+      await page.getByRole('row', { name: 'Recalls' }).waitFor();
+      expect(await page.getByRole('row', { name: 'Appointment reminders' }).count()).to.equal(0);
+      await page.getByRole('button', { name: 'In Green Clinic' }).waitFor();
+    });
+
+    it('is kept until the user signs in, and is gone after they sign out', async () => {
+      await page.goto(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}?state=failed`);
+      await page.getByLabel('Email').fill(harness.tenants.users.account.email);
+      await page.getByLabel('Password').fill(password);
+      await button('Sign in').click();
+      await heading('Calls').waitFor();
+      expect(await page.getByLabel('State').inputValue()).to.equal('failed');
+      await button('Sign out').click();
+      await page.getByLabel('Email').waitFor();
+      expect(await path()).to.equal('/');
     });
 
     it('stays the same when Back closes a dialog', async () => {
@@ -359,7 +423,7 @@ describeBrowser('the console in a browser', () => {
       const secret = (await createKey()).slice('svc_sk_live_'.length);
       await button("I've Saved It").click();
       await page.getByText('Canary is ready to use.').waitFor();
-      for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
+      for (const screen of ['Activity', 'Calls', 'API keys']) await link(screen).click();
       await page.getByRole('row', { name: 'Canary' }).first().waitFor();
       const places = await page.evaluate(async () => [
         { ...localStorage },
@@ -465,12 +529,12 @@ describeBrowser('the console in a browser', () => {
         await open();
         await page.locator(`[data-id="${apiKeyId}"], tr`, { hasText: 'Charted' }).first().click();
         const used = await tips();
-        await button('Calls').click();
+        await link('Calls').click();
         await page.getByLabel('Outcomes in the last 30 days').waitFor();
         const ofCampaign = await tips();
         await context.clearCookies();
         await open(harness.core.url, 'partner');
-        await button('Calls').click();
+        await link('Calls').click();
         await page.getByLabel('Outcomes in the last 30 days').waitFor();
         const ofAll = await tips();
         for (const [which, of] of Object.entries({ used, ofCampaign, ofAll })) {
@@ -520,6 +584,27 @@ describeBrowser('the console in a browser', () => {
       expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1);
       const [made] = await write('api_keys').where({ name: 'Canary', creator_id: harness.tenants.users.staff.id });
       expect(made?.account_id).to.equal(harness.tenants.account.id);
+    });
+
+    it('can work on two customers: each shows and changes its own, even after a reload', async () => {
+      const { account, otherPartner } = harness.tenants;
+      await createKeyOn(harness, harness.tenants.users.other, 'Key of the other');
+      await open(`${harness.core.url}/#/api-keys?tenancy=account/${account.id}`, 'staff');
+      await page.getByRole('row', { name: 'Practice software' }).waitFor();
+      const other = await context.newPage();
+      await other.goto(`${harness.core.url}/#/api-keys?tenancy=partner/${otherPartner.id}`);
+      const row = other.getByRole('row', { name: 'Key of the other' });
+      await row.waitFor();
+      await page.bringToFront();
+      await page.reload();
+      await page.getByRole('row', { name: 'Practice software' }).waitFor();
+      await other.bringToFront();
+      await other.getByRole('button', { name: 'Refresh' }).click();
+      expect(await other.getByRole('row', { name: 'Practice software' }).count()).to.equal(0);
+      await row.getByRole('button', { name: /Revoke/ }).click();
+      await other.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+      await other.getByText('No API keys yet').waitFor();
+      expect(await harness.direct.storage.database.read('api_keys').where({ name: 'Key of the other' })).to.deep.equal([]);
     });
 
     it("keep a key value on the screen until it's saved", async () => {

@@ -18,6 +18,7 @@ describeDesktop('the lists of the console', () => {
   });
   afterEach(() => harness.close());
 
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => harness.page.getByRole('row', { name });
   const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
@@ -70,9 +71,9 @@ describeDesktop('the lists of the console', () => {
     await button('Name').click();
     await harness.page.getByLabel('Search by name').fill('BETA');
     await harness.page.getByText('1–2 of 2 keys').waitFor();
-    await button('Activity').click();
+    await link('Activity').click();
     await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
-    await button('API keys').click();
+    await link('API keys').click();
     expect(await names()).to.deep.equal(['Beta 10', 'beta 9']);
     expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA');
   });
@@ -123,10 +124,10 @@ describeDesktop('the lists of the console', () => {
     await createKeyOn(harness, harness.tenants.users.account, 'One');
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
     await row('One').waitFor();
-    await button('Calls').click();
+    await link('Calls').click();
     await harness.page.getByText('No calls yet').waitFor();
     await network.close();
-    await button('API keys').click();
+    await link('API keys').click();
     await harness.page.getByText('Showing the last data loaded.').waitFor();
     await row('One').waitFor();
   });
@@ -294,7 +295,7 @@ describeDesktop('the lists of the console', () => {
 
   it('filter activity by user and action', async () => {
     await list(['One', 'Two']);
-    await button('Activity').click();
+    await link('Activity').click();
     await harness.page.getByText('3 events').waitFor();
     await harness.page.getByLabel('Action').selectOption('Signed in');
     await harness.page.getByText('1 event,').waitFor();
@@ -304,7 +305,7 @@ describeDesktop('the lists of the console', () => {
 
   it("reset a user's password, which ends their sessions", async () => {
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await row('Tom Teammate').click();
     await button('Reset password…').click();
     await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
@@ -316,7 +317,7 @@ describeDesktop('the lists of the console', () => {
   it('ask for the email address before deleting a user with more than ten keys', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Key ${index}`);
     await signInAs(harness, 'partner');
-    await button('Users').click();
+    await link('Users').click();
     await button('Delete Tom Teammate').click();
     const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
     await harness.page.getByLabel('To delete 11 keys, type the email address').fill('tom@');

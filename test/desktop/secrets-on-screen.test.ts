@@ -17,6 +17,7 @@ describeDesktop('a key value in the console', () => {
   afterEach(() => harness.close());
 
   const saveDialog = () => harness.page.getByRole('alertdialog', { name: 'Save your key' });
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
 
   async function create(): Promise<string> {
@@ -97,7 +98,7 @@ describeDesktop('a key value in the console', () => {
     await button("I've Saved It").click();
     await saveDialog().waitFor({ state: 'detached' });
     await harness.page.getByText('Canary is ready to use.').waitFor({ state: 'hidden' });
-    for (const screen of ['Activity', 'Calls', 'API keys']) await button(screen).click();
+    for (const screen of ['Activity', 'Calls', 'API keys']) await link(screen).click();
 
     expect(await heapOf(harness.page), 'the heap of the page').not.to.include(secret);
     const storages = await harness.page.evaluate(

@@ -20,6 +20,7 @@ describeDesktop("the console's session", () => {
     await network.close();
   });
 
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
   const endSessions = () => harness.direct.storage.database.write('sessions').delete();
   const through = async () => {
@@ -64,13 +65,13 @@ describeDesktop("the console's session", () => {
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
     await endSessions();
-    await button('Activity').click();
+    await link('Activity').click();
     const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
     await ended.getByLabel('Password').fill(password);
     await page.keyboard.press('Enter');
     await ended.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: tenants.account.name }).waitFor();
-    await button('API keys').click();
+    await link('API keys').click();
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
@@ -78,7 +79,7 @@ describeDesktop("the console's session", () => {
     await signInAs(harness, 'account');
     await listed();
     await endSessions();
-    await button('Activity').click();
+    await link('Activity').click();
     await button('Discard and sign out').click();
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
@@ -102,7 +103,7 @@ describeDesktop("the console's session", () => {
     await harness.page.getByLabel('Server address').waitFor();
     await through();
     network.faults.push({ status: 503 }, { status: 503 });
-    await button('Activity').click();
+    await link('Activity').click();
     await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
     // Needs no click: the console retries every few seconds.
@@ -145,7 +146,7 @@ describeDesktop("the console's session", () => {
     // The screen requests the events, and the choices for their filters.
     const fault = { status: 500, headers: { 'content-type': 'application/problem+json' }, body };
     network.faults.push(fault, fault);
-    await button('Activity').click();
+    await link('Activity').click();
     await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
     await button('Try again').click();
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
@@ -223,7 +224,7 @@ describeDesktop("the console's session", () => {
   it("distinguishes a newer, incompatible core from one that doesn't respond", async () => {
     await through();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
-    await button('Activity').click();
+    await link('Activity').click();
     await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
     await harness.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
     await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();

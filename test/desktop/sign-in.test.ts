@@ -113,7 +113,7 @@ describeDesktop('signing in to the console', () => {
   it('asks for a new password after a one-time password, before anything else', async () => {
     const { page, core, tenants } = harness;
     await signInAs(harness, 'partner');
-    await page.getByRole('button', { name: 'Users' }).click();
+    await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('button', { name: 'Create user' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('Email', { exact: true }).fill('nora@example.com');

@@ -52,9 +52,10 @@ for (const [where, describeHome, openHome] of homes) {
     const resize = (width: number) => page().setViewportSize({ width, height: 800 });
     const grid = () => page().getByRole('grid');
     const panel = () => page().getByRole('complementary');
+    const link = (name: string) => page().getByRole('link', { name, exact: true });
     const button = (name: string | RegExp) => page().getByRole('button', { name, exact: typeof name === 'string' });
     const goTo = async (screen: string) => {
-      await button(screen).click();
+      await link(screen).click();
       await page().getByRole('heading', { name: screen, exact: true }).waitFor();
       await grid().waitFor();
     };

@@ -17,7 +17,7 @@ describeDesktop('the tenancy switcher', () => {
 
   it('asks for a tenancy before there are keys and calls to show', async () => {
     await harness.page.getByText('Choose an account or partner first').waitFor();
-    await harness.page.getByRole('button', { name: 'Calls' }).click();
+    await harness.page.getByRole('link', { name: 'Calls' }).click();
     await harness.page.getByText('Choose an account or partner first').waitFor();
   });
 
@@ -32,7 +32,7 @@ describeDesktop('the tenancy switcher', () => {
     await keyboard.press('Enter');
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
     expect(await names()).to.deep.equal(['Key of sibling']);
-    await page.getByRole('button', { name: 'Users' }).click();
+    await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('row', { name: 'Sue Sibling' }).waitFor();
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
   });

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core';
  * @returns the passwords
  */
 export async function showOneTimePasswords(page: Page, account: string): Promise<string[]> {
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const shown = async () => {
     const password = await page.getByLabel('One-time password').inputValue();
@@ -14,7 +15,7 @@ export async function showOneTimePasswords(page: Page, account: string): Promise
     await page.getByLabel('One-time password').waitFor({ state: 'detached' });
     return password;
   };
-  await button('Users').click();
+  await link('Users').click();
   await button('Create user').click();
   await page.getByLabel('Name', { exact: true }).fill('Canary');
   await page.getByLabel('Email', { exact: true }).fill('canary@example.com');
@@ -25,7 +26,7 @@ export async function showOneTimePasswords(page: Page, account: string): Promise
   await button('Reset password…').click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
   const second = await shown();
-  for (const screen of ['Activity', 'API keys', 'Users']) await button(screen).click();
+  for (const screen of ['Activity', 'API keys', 'Users']) await link(screen).click();
   await page.getByRole('row', { name: 'Canary' }).waitFor();
   return [first, second];
 }

@@ -69,11 +69,12 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
   const network = await faultyProxy(harness.core.url);
   const { page, zoom, picture, choose, close } = await open(network.url);
   const stop = (name: string): ScreenState => ({ name, page, zoom, picture });
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   let oneTimePassword = '';
   const behindNetwork = { ...harness, page, core: { ...harness.core, url: network.url } };
   const proceed = async (screen: string) => {
-    await button(screen).click();
+    await link(screen).click();
     await page.getByRole('heading', { name: screen, exact: true }).waitFor();
   };
 
@@ -160,7 +161,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
       await page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
     }
     network.faults.push({ status: 502 }, { status: 502 });
-    await button('Activity').click();
+    await link('Activity').click();
     await page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;

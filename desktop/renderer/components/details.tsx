@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { linkTo } from '../state/address/addresses.ts';
+import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 
 type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
@@ -22,6 +24,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
           <h2>
             <bdi>{title}</bdi>
           </h2>
+          <CopyButton text={() => linkTo(location.hash)} what="link" icon="link" />
           <button type="button" class="quiet icon-only" aria-label="Close details" data-tip="Close (Esc)" onClick={onClose}>
             <Icon name="close" />
           </button>

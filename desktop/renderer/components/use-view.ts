@@ -1,7 +1,6 @@
-import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { tenancyKey } from '../state/session.ts';
-import { remember } from '../state/view.ts';
+import { viewSignal } from '../state/view.ts';
 
 /**
  * The user's settings on a screen. They survive leaving the screen, and each tenancy has its own.
@@ -9,8 +8,8 @@ import { remember } from '../state/view.ts';
  * @returns the settings, and a function that changes some of them
  */
 export function useView<View extends object>(name: string, initial: View): [View, (changes: Partial<View>) => void] {
-  const key = `${tenancyKey.value}/view/${name}`;
-  const view = useMemo(() => remember(key, () => signal(initial)), [key]);
+  const key = tenancyKey.value;
+  const view = useMemo(() => viewSignal(key, name, initial), [key, name]);
   return [
     view.value,
     (changes) => {

@@ -1,6 +1,7 @@
 import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView, Named } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
+import { oneOf, text, viewFields } from './address/fields.ts';
 import type { Pages } from './pages.ts';
 
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
@@ -8,8 +9,21 @@ export type DirectoryKind = 'partner' | 'account' | 'campaign';
 export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
 type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
 
-/** The user's settings in the directory. @property parent the partner or account whose accounts or campaigns are shown; null for all */
-export type DirectoryView = { kind: DirectoryKind; parent: DirectoryEntry | null; search: string };
+/**
+ * The user's settings in the directory.
+ *
+ * @property kind empty for the first kind that the viewer sees
+ * @property parent the ID of the partner or account whose accounts or campaigns are shown; empty for all
+ * @property open the ID of the entry whose details show
+ */
+export type DirectoryView = { kind: DirectoryKind | ''; parent: string; search: string; open: string };
+
+export const directoryView = viewFields<DirectoryView>('directory', ['kind', 'open'], {
+  kind: oneOf(['partner', 'account', 'campaign', ''], ''),
+  open: text(),
+  parent: text(),
+  search: text(),
+});
 
 export const kindLabels: Readonly<Record<DirectoryKind, { one: string; many: string; few: string }>> = {
   partner: { one: 'Partner', many: 'Partners', few: 'partner' },
@@ -81,9 +95,16 @@ export const requests: Readonly<Record<DirectoryKind, Requests>> = {
   },
 };
 
-export function directoryPages({ kind, parent }: DirectoryView, search: string): Pages<DirectoryPage> {
+/** What contains an entry. */
+export const parentKinds: Readonly<Record<DirectoryKind, DirectoryKind | null>> = {
+  partner: null,
+  account: 'partner',
+  campaign: 'account',
+};
+
+export function directoryPages(kind: DirectoryKind, parent: string, search: string): Pages<DirectoryPage> {
   return {
-    load: (cursor) => requests[kind].list(parent?.id ?? null, { search, cursor }),
+    load: (cursor) => requests[kind].list(parent === '' ? null : parent, { search, cursor }),
     join: (view, next) => ({ entries: [...view.entries, ...next.entries], nextCursor: next.nextCursor }),
     count: ({ entries }) => entries.length,
     empty: { entries: [], nextCursor: null },
@@ -92,6 +113,6 @@ export function directoryPages({ kind, parent }: DirectoryView, search: string):
 
 /** The entries that match the search by name or ID, as the core would find them. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
-  const text = search.trim();
-  return entries.filter(({ id, name }) => folded(name).includes(folded(text)) || id === text);
+  const sought = search.trim();
+  return entries.filter(({ id, name }) => folded(name).includes(folded(sought)) || id === sought);
 }

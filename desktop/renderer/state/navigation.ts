@@ -10,9 +10,6 @@ const [home] = screens;
 /** The last screen that the user chose. */
 export const screen = signal<ScreenName>(home.name);
 
-/** The campaign whose calls the user chose last; empty for all campaigns together. */
-export const chosenCampaign = signal('');
-
 /** A dialog over a screen, which the menu can also open. */
 type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'palette';
 export const openDialog = signal<DialogName | null>(null);
@@ -46,7 +43,6 @@ export function showKey(id: string): void {
 
 export function resetNavigation(): void {
   screen.value = home.name;
-  chosenCampaign.value = '';
   openDialog.value = null;
   requestedKey.value = null;
 }

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
-import type { Failure, Result, SignIn, StartupState } from '../../ipc.ts';
+import type { Failure, RequestInput, Result, SignIn, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
@@ -27,6 +27,11 @@ export const email = signal('');
 
 /** A change makes every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
+
+export type TenancyChoice = RequestInput<'selectTenancy'>;
+
+/** The tenancy in the address that the page was opened with. */
+export const addressTenancy = signal<TenancyChoice | null>(null);
 
 /** Identifies the server, the viewer and the tenancy. A change replaces the screen, so that no data of one tenancy is shown in another. */
 export const tenancyKey = computed(() => {
@@ -81,7 +86,7 @@ export async function loadStartupState(): Promise<void> {
     email.value = startup.remembered.email;
   }
   connectionError.value = null;
-  if (startup.session?.ok) setSession(startup.session.value);
+  if (startup.session?.ok) setSession(await inAddressTenancy(startup.session.value));
   else if (startup.session && startup.session.failure.kind !== 'session-ended') setConnectionError(startup.session.failure);
   startupState.value = startup;
 }
@@ -92,9 +97,23 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
     connectionError.value = null;
     const read = readTypedAddress(input.server);
     if (read.ok) server.value = read.address;
-    setSession(result.value);
+    setSession(await inAddressTenancy(result.value));
   }
   return result;
+}
+
+/** Selects a tenancy for staff, unless the session has it already. */
+export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice | null): Promise<Result<SessionView>> {
+  const isThere = tenancy?.kind == null || (tenancy.kind === view.tenancy?.kind && tenancy.id === view.tenancy.id);
+  if (isThere || view.viewer.userType !== 'staff' || view.passwordChangeDue) return { ok: true, value: view };
+  return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
+}
+
+/** The page shows what its address says. If that isn't there any more, it shows what the session has selected. */
+async function inAddressTenancy(view: SessionView): Promise<SessionView> {
+  const selected = await selectTenancyIn(view, addressTenancy.peek());
+  addressTenancy.value = null;
+  return selected.ok ? selected.value : view;
 }
 
 /** Switches to another server that the user has signed in to. The session with this one continues. */

@@ -1,3 +1,5 @@
+import { type Signal, signal } from '@preact/signals';
+
 /** What a screen showed, and the user's settings on it, such as the search and sort order. Kept until the user signs out. */
 const remembered = new Map<string, unknown>();
 
@@ -9,6 +11,11 @@ const remembered = new Map<string, unknown>();
 export function remember<Value>(key: string, make: () => Value): Value {
   if (!remembered.has(key)) remembered.set(key, make());
   return remembered.get(key) as Value;
+}
+
+/** The user's settings on a screen, in an account or partner. */
+export function viewSignal<View extends object>(tenancyKey: string, name: string, initial: View): Signal<View> {
+  return remember(`${tenancyKey}/view/${name}`, () => signal(initial));
 }
 
 /** @param prefix the start of the keys to forget */

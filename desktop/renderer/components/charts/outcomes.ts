@@ -14,9 +14,6 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
 /** How often the chart refreshes. Less often than a list, because it counts a month of calls. */
 export const summaryMs = 60_000;
 
-/** The day whose outcomes are shown; empty for all days. */
-export const chosenDay = { day: '' };
-
 /** The calls of all campaigns together. */
 export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
   return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };

@@ -37,6 +37,8 @@ export type DataTableProps<Row, Name extends string> = {
   /** Enter or a click opens the details of a row. */
   onOpen?: (row: Row) => void;
   openId?: string | null;
+  /** The address of a row's details, so that they can be opened in a new tab. */
+  hrefOf?: (row: Row) => string;
   /** At the end of each row; Delete also runs it. */
   action?: RowAction<Row>;
   selection?: Selection;

@@ -5,7 +5,7 @@ import { cellClass, type DataTableProps, toggle } from './table-model.ts';
 type BodyRowProps<Row, Name extends string> = DataTableProps<Row, Name> & { row: Row; isTabStop: boolean };
 
 export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>) {
-  const { columns, row, idOf, nameOf, classOf, onOpen, openId, action, selection, isTabStop } = props;
+  const { columns, row, idOf, nameOf, classOf, onOpen, openId, hrefOf, action, selection, isTabStop } = props;
   const id = idOf(row);
   const isSelected = selection?.ids.has(id) === true;
   return (
@@ -14,8 +14,11 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
       class={[classOf?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
       tabIndex={isTabStop ? 0 : -1}
       aria-selected={selection ? isSelected : undefined}
-      onClick={({ target }) => {
-        if (onOpen && isPlainClick(target)) onOpen(row);
+      onClick={(event) => {
+        if (!onOpen || !isPlainClick(event)) return;
+        // The row opens: the link is for other clicks, such as one with Ctrl.
+        event.preventDefault();
+        onOpen(row);
       }}
     >
       {selection && (
@@ -32,7 +35,13 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
       {columns.map((column, index) =>
         index === 0 ? (
           <th key={column.name} scope="row">
-            {column.cell(row)}
+            {hrefOf ? (
+              <a class="row-link" href={hrefOf(row)} tabIndex={-1}>
+                {column.cell(row)}
+              </a>
+            ) : (
+              column.cell(row)
+            )}
           </th>
         ) : (
           <td key={column.name} class={cellClass(column)} data-label={column.label}>
@@ -54,6 +63,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
 }
 
 /** Ignores clicks on a control and clicks that end a text selection. */
-function isPlainClick(target: EventTarget | null): boolean {
+function isPlainClick({ target, ctrlKey, metaKey, shiftKey }: MouseEvent): boolean {
+  if (ctrlKey || metaKey || shiftKey) return false;
   return target instanceof Element && !target.closest('button, input, .pick, .act') && getSelection()?.isCollapsed !== false;
 }

@@ -1,5 +1,10 @@
 import type { ActivityView } from '#contract/console.ts';
+import { day, text, viewFields } from '../../state/address/fields.ts';
 import { actionLabel } from '../../state/format/labels.ts';
+
+export type ActivitySettings = { actor: string; action: string; from: string; to: string };
+
+export const activityView = viewFields<ActivitySettings>('activity', [], { actor: text(), action: text(), from: day(), to: day() });
 
 export type ActivityEvent = ActivityView['events'][number];
 

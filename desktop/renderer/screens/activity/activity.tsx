@@ -15,7 +15,16 @@ import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import type { Pages } from '../../state/pages.ts';
-import { type ActivityEvent, actorName, addressLabel, eventCsvHead, eventCsvRow, isAboutItself, mergeActivity } from './activity-list.ts';
+import {
+  type ActivityEvent,
+  activityView,
+  actorName,
+  addressLabel,
+  eventCsvHead,
+  eventCsvRow,
+  isAboutItself,
+  mergeActivity,
+} from './activity-list.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
 
@@ -48,12 +57,12 @@ const columnsFor = (viewerId: string): EventColumn[] => [
 
 type ActivityFilter = Omit<RequestInput<'listActivity'>, 'cursor'>;
 
-const everything = { actor: '', action: '', from: '', to: '' };
+const everything = activityView.initial;
 
 /** The audit events in the viewer's scope. The core filters them, because the list has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
-  const [chosen, change] = useView('activity', everything);
+  const [chosen, change] = useView(activityView.name, everything);
   const filter = { ...chosen, ...daysOf(chosen.from, chosen.to) };
   const pages = activityPages(filter);
   const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));

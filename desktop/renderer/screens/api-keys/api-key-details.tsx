@@ -4,14 +4,38 @@ import { stack } from '../../components/charts/charts.ts';
 import { DayChart } from '../../components/charts/day-chart.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
-import { Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
 import { Day, Moment, toExpiry } from '../../components/time.tsx';
 import { ownZone } from '../../state/clock.ts';
+import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import { ExpiryBadge, OwnerTag, RefusedBadge } from './api-key-table.tsx';
 import { AccessScope } from './key-access.tsx';
+
+type OpenApiKeyProps = {
+  id: string;
+  /** The key, if it's in the list. */
+  listed: ApiKeyView | undefined;
+  onClose: () => void;
+  children: (apiKey: ApiKeyView) => ComponentChildren;
+};
+
+/** Finds a key that an address names. An old one isn't in the list. */
+export function OpenApiKey({ id, listed, onClose, children }: OpenApiKeyProps) {
+  const load = async () =>
+    listed ? { ok: true as const, value: null } : window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
+  const { value, failure } = useResource<ApiKeyDetailsView | null>(load, listed ? 'listed' : id).state.value;
+  if (listed) return <>{children(listed)}</>;
+  if (value) return <>{children(value.apiKey)}</>;
+  if (!failure) return null;
+  return (
+    <Details title="API key" onClose={onClose}>
+      <p>{isNotFound(failure) ? 'This key was revoked, or you don’t have access to it.' : describeFailure(failure)}</p>
+    </Details>
+  );
+}
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;

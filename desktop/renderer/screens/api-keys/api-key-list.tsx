@@ -12,7 +12,7 @@ import { sortAfterPress } from '../../state/format/sorting.ts';
 import type { Resource } from '../../state/resource.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
 import { keysExpiringSoon, listOwners, paginate } from './key-list.ts';
-import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
+import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
 import { OlderKeys } from './older-keys.tsx';
 
@@ -24,7 +24,7 @@ type ApiKeyListProps = {
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
   highlighted: Highlight | null;
-  openId: string | null;
+  openId: string;
   selection: Selection;
   onOpen: (key: ApiKeyView) => void;
   onRevoke: (key: ApiKeyView) => void;
@@ -88,7 +88,7 @@ export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadPro
       <ExpiringSoonBanner
         keys={view.apiKeys}
         isShown={settings.filter === 'expiring'}
-        onShow={() => onChange({ ...initialKeyListView, filter: 'expiring', size })}
+        onShow={() => onChange({ ...keyListView.initial, filter: 'expiring', size })}
       />
       <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
       <OlderKeys resource={resource} />

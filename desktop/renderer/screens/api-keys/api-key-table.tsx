@@ -3,6 +3,7 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../components/table/table-model.ts';
 import { Day, EndDay, toExpiry } from '../../components/time.tsx';
+import { addressOfOpen } from '../../state/address/addresses.ts';
 import { now } from '../../state/clock.ts';
 import { formatRelative } from '../../state/format/format-time.ts';
 import type { Sort } from '../../state/format/sorting.ts';
@@ -13,7 +14,7 @@ type ApiKeyTableProps = {
   /** The owners' names by owner ID. */
   owners: ReadonlyMap<string, string>;
   highlighted: string | null;
-  openId: string | null;
+  openId: string;
   sort: Sort<KeyColumn>;
   selection: Selection;
   onSort: (column: KeyColumn) => void;
@@ -93,6 +94,7 @@ export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, select
       onSort={onSort}
       onOpen={onOpen}
       openId={openId}
+      hrefOf={({ id }) => addressOfOpen('api-keys', id)}
       selection={selection}
       action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
     />

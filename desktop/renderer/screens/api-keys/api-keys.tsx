@@ -11,7 +11,7 @@ import { now } from '../../state/clock.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { openDialog, requestedKey, type ScreenProps } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
-import { ApiKeyDetails } from './api-key-details.tsx';
+import { ApiKeyDetails, OpenApiKey } from './api-key-details.tsx';
 import { ApiKeyHead, ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './dialogs/create-api-key.tsx';
 import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
@@ -19,7 +19,7 @@ import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
 import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './key-list.ts';
-import { initialKeyListView, type KeyListView, keysInView } from './key-list-view.ts';
+import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
 import { KeyPager } from './key-pager.tsx';
 import { SelectionBar } from './selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
@@ -27,9 +27,8 @@ import { WhichKey } from './which-key.tsx';
 /** The keys in the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
   const resource = useFreshResource('api-keys', reloadKeys);
-  const [settings, change] = useView('api-keys', initialKeyListView);
+  const [settings, change] = useView(keyListView.name, keyListView.initial);
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
-  const [openId, setOpenId] = useState<string | null>(null);
   const [saving, setSaving] = useState<ShownKey | null>(null);
   const [replaced, setReplaced] = useState<ApiKeyView | null>(null);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -39,9 +38,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
     setReplaced(null);
   };
   const listed = resource.state.value.value;
+  const openId = settings.open;
+  const setOpenId = (id: string) => change({ open: id });
   const openKey = listed?.apiKeys.find(({ id }) => id === openId);
   const closeDetails = useCallback(() => {
-    setOpenId(null);
+    setOpenId('');
     focusRow(openId);
   }, [openId]);
 
@@ -61,7 +62,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
   function revoked(key: ApiKeyView): void {
     const nextId = adjacentRowId(key.id);
     setRevoking((now) => (now?.id === key.id ? null : now));
-    setOpenId(null);
+    setOpenId('');
     announce(hasExpired(key, now.peek()) ? `${key.name} was revoked.` : `${key.name} was revoked and no longer works.`);
     void resource.refresh().then(() => focusRow(nextId));
   }
@@ -69,7 +70,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
   function revokedSelected({ revoked, gone }: RevokedApiKeysView): void {
     setRevokingSelected(false);
     setSelected(new Set());
-    setOpenId(null);
+    setOpenId('');
     const others = gone.length === 0 ? '' : ` ${pluralize(gone.length, 'other was', 'others were')} already gone.`;
     announce(`${pluralize(revoked.length, 'key was', 'keys were')} revoked.${others}`);
     void resource.refresh().then(() => focusRow(null));
@@ -107,17 +108,22 @@ export function ApiKeys({ session, title }: ScreenProps) {
         }
         head={listed && !isEmpty && <ApiKeyHead resource={resource} view={listed} settings={settings} onChange={narrow} />}
         details={
-          openKey && (
-            <ApiKeyDetails
-              apiKey={openKey}
-              namesakes={keysWithSameName(listed?.apiKeys ?? [], openKey)}
-              onReplace={() => {
-                setReplaced(openKey);
-                open('create-key');
-              }}
-              onRevoke={() => setRevoking(openKey)}
-              onClose={closeDetails}
-            />
+          listed &&
+          openId !== '' && (
+            <OpenApiKey key={openId} id={openId} listed={openKey} onClose={closeDetails}>
+              {(apiKey) => (
+                <ApiKeyDetails
+                  apiKey={apiKey}
+                  namesakes={keysWithSameName(listed.apiKeys, apiKey)}
+                  onReplace={() => {
+                    setReplaced(apiKey);
+                    open('create-key');
+                  }}
+                  onRevoke={() => setRevoking(apiKey)}
+                  onClose={closeDetails}
+                />
+              )}
+            </OpenApiKey>
           )
         }
         resource={resource}

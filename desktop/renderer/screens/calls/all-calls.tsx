@@ -2,7 +2,7 @@ import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
 import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
-import { chosenDay, outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
+import { outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { Clip } from '../../components/table/clip.tsx';
@@ -10,26 +10,33 @@ import { DataTable } from '../../components/table/data-table.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { usePages } from '../../components/use-pages.ts';
-import { useView } from '../../components/use-view.ts';
+import { addressOf } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
 import type { Pages } from '../../state/pages.ts';
+import type { CallsSettings } from './calls-view.ts';
 import { CampaignSelect } from './campaign-select.tsx';
 import { DialerOff } from './dialer-off.tsx';
 import { DialerTrouble } from './dialer-trouble.tsx';
 
-type AllCallsProps = { title: string; campaigns: CampaignsView; onChoose: (campaignId: string) => void };
+type AllCallsProps = {
+  title: string;
+  campaigns: CampaignsView;
+  settings: CallsSettings;
+  onChange: (changes: Partial<CallsSettings>) => void;
+  onChoose: (campaignId: string) => void;
+};
 
 /** The outcomes of all campaigns together, and of each. A campaign's row opens its calls. */
-export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
+export function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
   const zone = ownZone.value;
-  const [{ search }, change] = useView('campaign-search', { search: '' });
+  const { search, from, to, sort } = settings;
+  const day = from === to ? from : '';
   const isMany = campaigns.nextCursor !== null;
   const pagesOf = (text: string) => outcomePages(zone, text);
   const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, search.trim(), summaryMs);
   const view = resource.state.value.value;
-  const [{ day }, chooseDay] = useView('outcomes', chosenDay);
   const hasCalls = view?.days.some((each) => each.campaigns.length > 0) === true;
   return (
     <Page
@@ -46,13 +53,15 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
                   type="search"
                   placeholder="Search by campaign or account"
                   value={search}
-                  onInput={({ currentTarget }) => change({ search: currentTarget.value })}
+                  onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
                 />
               </label>
             </search>
           )}
           {view && <DialerTrouble trouble={view.dialerTrouble} />}
-          {view && hasCalls && <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => chooseDay({ day: chosen })} />}
+          {view && hasCalls && (
+            <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => onChange({ from: chosen, to: chosen })} />
+          )}
         </>
       }
       resource={resource}
@@ -64,7 +73,16 @@ export function AllCalls({ title, campaigns, onChoose }: AllCallsProps) {
       }
     >
       <Loadable resource={resource} what="outcomes" isInPage>
-        {(shown) => <Outcomes view={isMany && isWhole ? searched(shown, search) : shown} isMany={isMany} day={day} onChoose={onChoose} />}
+        {(shown) => (
+          <Outcomes
+            view={isMany && isWhole ? searched(shown, search) : shown}
+            isMany={isMany}
+            day={day}
+            sort={sort}
+            onSort={(by) => onChange({ sort: by })}
+            onChoose={onChoose}
+          />
+        )}
       </Loadable>
     </Page>
   );
@@ -102,9 +120,9 @@ function searched(view: OutcomesView, search: string): OutcomesView {
   return { ...view, campaigns };
 }
 
-type OutcomesProps = { view: OutcomesView; isMany: boolean; day: string; onChoose: (campaignId: string) => void };
+type OutcomesProps = { view: OutcomesView; isMany: boolean; day: string } & Omit<CampaignTableProps, 'rows'>;
 
-function Outcomes({ view, isMany, day, onChoose }: OutcomesProps) {
+function Outcomes({ view, isMany, day, ...table }: OutcomesProps) {
   if (view.campaigns.length === 0) return <Empty title="No matching campaigns" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
@@ -118,7 +136,7 @@ function Outcomes({ view, isMany, day, onChoose }: OutcomesProps) {
     const counts = outcomes(campaign.id);
     return { ...campaign, counts, total: sum(counts) };
   });
-  return <CampaignTable rows={rows} onChoose={onChoose} />;
+  return <CampaignTable rows={rows} {...table} />;
 }
 
 type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly number[]; total: number };
@@ -138,10 +156,14 @@ const columns: readonly Column<CampaignRow, string>[] = [
   ...groupColumns,
 ];
 
-const byTotal: { sort: Sort<string> } = { sort: { column: 'total', isDescending: true } };
+type CampaignTableProps = {
+  rows: readonly CampaignRow[];
+  sort: Sort<string>;
+  onSort: (sort: Sort<string>) => void;
+  onChoose: (campaignId: string) => void;
+};
 
-function CampaignTable({ rows, onChoose }: { rows: readonly CampaignRow[]; onChoose: (campaignId: string) => void }) {
-  const [{ sort }, change] = useView('campaigns', byTotal);
+function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
   const isText = (column: string) => column === 'name' || column === 'account';
   const sortValue = ({ name, account, total, counts }: CampaignRow) => {
     if (sort.column === 'name') return name;
@@ -156,7 +178,8 @@ function CampaignTable({ rows, onChoose }: { rows: readonly CampaignRow[]; onCho
       idOf={({ id }) => id}
       nameOf={({ name }) => name}
       sort={sort}
-      onSort={(column) => change({ sort: sortAfterPress(sort, column, !isText(column)) })}
+      onSort={(column) => onSort(sortAfterPress(sort, column, !isText(column)))}
+      hrefOf={({ id }) => addressOf('calls', { campaign: id })}
       onOpen={({ id }) => onChoose(id)}
     />
   );

@@ -4,18 +4,38 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
+import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { OwnerTag } from '../api-keys/api-key-table.tsx';
 import { callDurationMs } from './call-list.ts';
 import { CallBadge } from './call-table.tsx';
 
+type CallDetailsProps = {
+  campaignId: string;
+  contactId: string;
+  /** The call, if it's in the list: an address may name an older one. */
+  listed: CallView | undefined;
+  onClose: () => void;
+};
+
 type Fact = readonly [string, ComponentChildren];
 
 /** Everything that the console knows about a call. */
-export function CallDetails({ campaignId, call, onClose }: { campaignId: string; call: CallView; onClose: () => void }) {
-  const { contact, contactId } = call;
+export function CallDetails({ campaignId, contactId, listed, onClose }: CallDetailsProps) {
   const resource = useFreshResource(`call/${contactId}`, () => window.callkey.request('showCall', { id: campaignId, contactId }));
+  const call = listed ?? resource.state.value.value?.call;
+  if (!call) {
+    const { failure } = resource.state.value;
+    if (!failure) return null;
+    return (
+      <Details title="Call" onClose={onClose}>
+        <p>{isNotFound(failure) ? 'There is no such call in this campaign.' : describeFailure(failure)}</p>
+      </Details>
+    );
+  }
+  const { contact } = call;
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
       <Facts facts={buildFacts(call)} />
@@ -45,7 +65,10 @@ function buildFacts(call: CallView): Fact[] {
       'Key',
       apiKey ? (
         <span key="key">
-          <bdi>{apiKey.name}</bdi> <OwnerTag owner={apiKey.owner} />
+          <a href={addressOf('api-keys', { open: apiKey.id })}>
+            <bdi>{apiKey.name}</bdi>
+          </a>{' '}
+          <OwnerTag owner={apiKey.owner} />
         </span>
       ) : (
         'Another user’s key'

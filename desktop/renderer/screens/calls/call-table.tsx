@@ -3,6 +3,7 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Moment } from '../../components/time.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { callStateLabels, callStateTones } from '../../state/format/labels.ts';
 import { callDurationMs } from './call-list.ts';
@@ -48,9 +49,9 @@ const columns: readonly CallColumn[] = [
   },
 ];
 
-type CallTableProps = { calls: readonly CallView[]; openId: string | null; onOpen: (call: CallView) => void };
+type CallTableProps = { calls: readonly CallView[]; campaignId: string; openId: string; onOpen: (call: CallView) => void };
 
-export function CallTable({ calls, openId, onOpen }: CallTableProps) {
+export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps) {
   return (
     <DataTable
       label="Calls"
@@ -59,6 +60,7 @@ export function CallTable({ calls, openId, onOpen }: CallTableProps) {
       idOf={({ contactId }) => contactId}
       nameOf={({ requestId }) => requestId}
       openId={openId}
+      hrefOf={({ contactId }) => addressOf('calls', { campaign: campaignId, open: contactId })}
       onOpen={onOpen}
     />
   );

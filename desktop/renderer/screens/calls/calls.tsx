@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useCallback, useState } from 'preact/hooks';
-import { type CallState, callStates } from '#contract/calls/states.ts';
+import { useCallback } from 'preact/hooks';
+import { callStates } from '#contract/calls/states.ts';
 import type { CallsView, CampaignsView } from '#contract/console.ts';
 import type { RequestInput } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
@@ -17,31 +17,27 @@ import { useView } from '../../components/use-view.ts';
 import { daysOf, ownZone } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import { callStateLabels } from '../../state/format/labels.ts';
-import { chosenCampaign, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
+import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import type { Resource } from '../../state/resource.ts';
 import { AllCalls } from './all-calls.tsx';
 import { CallDetails } from './call-details.tsx';
 import { callCsvHead, callCsvRow } from './call-list.ts';
 import { CallTable } from './call-table.tsx';
+import { type CallsSettings, callsView } from './calls-view.ts';
 import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from './campaign-select.tsx';
 import { DialerOff } from './dialer-off.tsx';
 import { DialerTrouble } from './dialer-trouble.tsx';
 import { useCalls } from './use-calls.ts';
 
-type CallsSettings = { state: CallState | null; apiKey: string; search: string; from: string; to: string; pages: number };
-
-const initialSettings: CallsSettings = { state: null, apiKey: '', search: '', from: '', to: '', pages: 1 };
-
 /** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
-  const [settings, change] = useView('calls', initialSettings);
+  const [settings, change] = useView(callsView.name, callsView.initial);
   useRetries(campaigns);
   const view = campaigns.state.value.value;
   const [first] = view?.campaigns ?? [];
   const choose = (campaignId: string) => {
-    chosenCampaign.value = campaignId;
-    change({ pages: 1 });
+    change({ campaign: campaignId, open: '', search: '', pages: 1 });
     scrollToTop();
     focusCampaignSelect();
   };
@@ -58,7 +54,7 @@ export function Calls({ title }: ScreenProps) {
       </Page>
     );
   }
-  const campaignId = chosenCampaign.value;
+  const campaignId = settings.campaign;
   const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
   const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === campaignId);
   const show = (campaign: Campaign) => (
@@ -73,7 +69,7 @@ export function Calls({ title }: ScreenProps) {
     />
   );
   if (chosen) return show(chosen);
-  const all = <AllCalls title={title} campaigns={view} onChoose={choose} />;
+  const all = <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
   if (campaignId === '' || view.nextCursor === null) return all;
   return <CampaignOfId key={campaignId} title={title} id={campaignId} show={show} otherwise={all} />;
 }
@@ -113,12 +109,12 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
   const query = { id: campaignId, state, apiKey, search, ...daysOf(from, to) };
   const resource = useCalls(query, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
-  const [openId, setOpenId] = useState<string | null>(null);
+  const openId = settings.open;
   const calls = resource.state.value.value?.calls ?? [];
   const searchedBackTo = resource.state.value.value?.searchedBackTo;
   const openCall = calls.find(({ contactId }) => contactId === openId);
   const closeDetails = useCallback(() => {
-    setOpenId(null);
+    onChange({ open: '' });
     focusRow(openId);
   }, [openId]);
 
@@ -166,16 +162,26 @@ function CampaignCalls({ title, campaigns, campaign, settings, onChange, onChoos
           </search>
         </>
       }
-      details={openCall && <CallDetails campaignId={campaignId} call={openCall} onClose={closeDetails} />}
+      details={
+        openId !== '' && <CallDetails key={openId} campaignId={campaignId} contactId={openId} listed={openCall} onClose={closeDetails} />
+      }
       resource={resource}
       foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
     >
       <Loadable resource={resource} what="calls" isInPage>
         {(view) =>
           view.calls.length === 0 ? (
-            <NoCalls searchedBackTo={searchedBackTo} onReset={isFiltered ? () => onChange(initialSettings) : null} />
+            <NoCalls
+              searchedBackTo={searchedBackTo}
+              onReset={isFiltered ? () => onChange({ ...callsView.initial, campaign: campaignId }) : null}
+            />
           ) : (
-            <CallTable calls={view.calls} openId={openId} onOpen={({ contactId }) => setOpenId(contactId)} />
+            <CallTable
+              calls={view.calls}
+              openId={openId}
+              campaignId={campaignId}
+              onOpen={({ contactId }) => onChange({ campaign: campaignId, open: contactId })}
+            />
           )
         }
       </Loadable>

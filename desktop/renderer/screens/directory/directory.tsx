@@ -1,7 +1,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import { Icon } from '../../components/icons.tsx';
-import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Empty, Loadable, useResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
@@ -13,8 +13,11 @@ import {
   type DirectoryKind,
   type DirectoryView,
   directoryPages,
+  directoryView,
   entriesInView,
   kindLabels,
+  parentKinds,
+  requests,
 } from '../../state/directory.ts';
 import { pluralize } from '../../state/format/format.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
@@ -30,27 +33,25 @@ function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
 /** Partners, accounts and campaigns, which can be found, created, renamed and opened. */
 export function Directory({ session, title }: ScreenProps) {
   const kinds = kindsFor(session);
-  const [view, change] = useView<DirectoryView>('directory', { kind: kinds[0] ?? 'account', parent: null, search: '' });
-  const { kind, parent, search } = view;
-  const { resource, pages, isWhole } = usePages(
-    `directory/${kind}/${parent?.id ?? ''}`,
-    (text) => directoryPages(view, text),
-    search.trim(),
-  );
+  const [view, change] = useView(directoryView.name, directoryView.initial);
+  const { parent, search, open: openId } = view;
+  const kind = kinds.find((each) => each === view.kind) ?? kinds[0] ?? 'account';
+  const parentEntry = useEntry(parentKinds[kind], parent);
+  const { resource, pages, isWhole } = usePages(`directory/${kind}/${parent}`, (text) => directoryPages(kind, parent, text), search.trim());
   const [isCreating, setCreating] = useState(false);
   const [renaming, setRenaming] = useState<DirectoryEntry | null>(null);
-  const [openId, setOpenId] = useState<string | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
   const matches = isWhole ? entriesInView(entries, search) : entries;
-  const openEntry = entries.find(({ id }) => id === openId);
+  const listedEntry = entries.find(({ id }) => id === openId);
+  const foundEntry = useEntry(listedEntry ? null : kind, openId);
+  const openEntry = listedEntry ?? foundEntry;
   const { one, many, few } = kindLabels[kind];
   const closeDetails = useCallback(() => {
-    setOpenId(null);
+    change({ open: '' });
     focusRow(openId);
   }, [openId]);
   const show = (changes: Partial<DirectoryView>) => {
-    setOpenId(null);
-    change(changes);
+    change({ open: '', ...changes });
   };
   const changed = (text: string) => {
     setCreating(false);
@@ -84,7 +85,7 @@ export function Directory({ session, title }: ScreenProps) {
               <select
                 value={kind}
                 onChange={({ currentTarget }) =>
-                  show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: null, search: '' })
+                  show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: '', search: '' })
                 }
               >
                 {kinds.map((name) => (
@@ -94,9 +95,9 @@ export function Directory({ session, title }: ScreenProps) {
                 ))}
               </select>
             </label>
-            {parent && (
-              <button type="button" class="clip" onClick={() => show({ parent: null })}>
-                In <bdi>{parent.name}</bdi> <Icon name="close" />
+            {parentEntry && (
+              <button type="button" class="clip" onClick={() => show({ parent: '' })}>
+                In <bdi>{parentEntry.name}</bdi> <Icon name="close" />
                 <span class="visually-hidden">Show all {few}s</span>
               </button>
             )}
@@ -108,7 +109,7 @@ export function Directory({ session, title }: ScreenProps) {
               entry={openEntry}
               session={session}
               onRename={() => setRenaming(openEntry)}
-              onShow={(child) => show({ kind: child, parent: openEntry, search: '' })}
+              onShow={(child) => show({ kind: child, parent: openEntry.id, search: '' })}
               onClose={closeDetails}
             />
           )
@@ -131,7 +132,7 @@ export function Directory({ session, title }: ScreenProps) {
                 {search.trim() === '' && <p>{whyCreate[kind]}</p>}
               </Empty>
             ) : (
-              <EntryTable kind={kind} entries={matches} openId={openId} onOpen={({ id }) => setOpenId(id)} />
+              <EntryTable kind={kind} entries={matches} openId={openId} onOpen={({ id }) => change({ kind, open: id })} />
             )
           }
         </Loadable>
@@ -139,7 +140,7 @@ export function Directory({ session, title }: ScreenProps) {
       {isCreating && (
         <CreateEntry
           kind={kind}
-          parent={parent}
+          parent={parentEntry}
           session={session}
           onClose={() => setCreating(false)}
           onCreated={({ name }) => changed(`${one} ${name} was created.`)}
@@ -150,6 +151,16 @@ export function Directory({ session, title }: ScreenProps) {
       )}
     </>
   );
+}
+
+/** The entry of an address; null until it's found, and if there is none. @param kind null to look for none */
+function useEntry(kind: DirectoryKind | null, id: string): DirectoryEntry | null {
+  const load = async () =>
+    kind !== null && id !== ''
+      ? requests[kind].list(null, { search: id, cursor: null })
+      : { ok: true as const, value: { entries: [], nextCursor: null } };
+  const { value } = useResource<{ entries: DirectoryEntry[] }>(load, `${kind} ${id}`).state.value;
+  return value?.entries.find((entry) => entry.id === id && entry.kind === kind) ?? null;
 }
 
 const whyCreate: Readonly<Record<DirectoryKind, string>> = {

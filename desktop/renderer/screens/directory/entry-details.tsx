@@ -1,14 +1,9 @@
 import type { SessionView } from '#contract/console.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
-import { FormError } from '../../components/forms/field.tsx';
-import { useAction } from '../../components/forms/use-action.ts';
-import { announce } from '../../state/announcement.ts';
+import { addressOf } from '../../state/address/addresses.ts';
 import { childKinds, type DirectoryEntry, type DirectoryKind, kindLabels } from '../../state/directory.ts';
-import { describeFailure } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
-import { chosenCampaign, showScreen } from '../../state/navigation.ts';
-import { setSession } from '../../state/session.ts';
 
 type EntryDetailsProps = {
   entry: DirectoryEntry;
@@ -38,7 +33,7 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
         ]}
       />
       <div class="actions at-start">
-        <OpenButton entry={entry} session={session} />
+        <OpenLink entry={entry} session={session} />
         {childKind && (
           <button type="button" onClick={() => onShow(childKind)}>
             Show {kindLabels[childKind].few}s
@@ -52,32 +47,23 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
   );
 }
 
-/** Staff select the partner or account that they open. Everyone can open a campaign's calls. */
-function OpenButton({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session'>) {
-  const { isBusy, failure, run } = useAction();
-  const { kind, id, name, account } = entry;
+/** Staff work on what they open; everyone opens the calls of a campaign. */
+function OpenLink({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session'>) {
+  const { kind, id, account } = entry;
   const isStaff = session.viewer.userType === 'staff';
-  if (!isStaff && kind !== 'campaign') return null;
-  const tenancy = kind === 'campaign' ? { kind: 'account' as const, id: account?.id ?? '' } : { kind, id };
-
-  async function open(): Promise<void> {
-    if (isStaff) await run(() => window.callkey.request('selectTenancy', tenancy), show);
-    else show(session);
+  if (kind === 'campaign') {
+    const tenancy = isStaff && account ? ({ kind: 'account', id: account.id } as const) : undefined;
+    return (
+      <a class="button primary" href={addressOf('calls', { campaign: id }, tenancy)}>
+        Open calls
+      </a>
+    );
   }
-
-  function show(view: SessionView): void {
-    setSession(view);
-    if (kind === 'campaign') chosenCampaign.value = id;
-    showScreen(kind === 'campaign' ? 'calls' : 'api-keys');
-    announce(`Opened ${name}.`);
-  }
-
   return (
-    <>
-      <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void open()}>
-        {kind === 'campaign' ? 'Open calls' : 'Open'}
-      </button>
-      <FormError text={failure && describeFailure(failure)} />
-    </>
+    isStaff && (
+      <a class="button primary" href={addressOf('api-keys', {}, { kind, id })}>
+        Open
+      </a>
+    )
   );
 }

@@ -2,8 +2,9 @@ import type { SessionView } from '#contract/console.ts';
 import { type ScreenName, screensFor } from '../../../screens.ts';
 import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
-import { openDialog, showScreen } from '../../state/navigation.ts';
+import { openDialog } from '../../state/navigation.ts';
 import { server, signOut } from '../../state/session.ts';
 import { partnerOf, serverHost, workspaceName } from '../../state/workspace.ts';
 
@@ -24,7 +25,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
             <li key={name}>
-              <button type="button" aria-current={name === current ? 'page' : undefined} onClick={() => showScreen(name)}>
+              <a class="button" href={addressOf(name, null)} aria-current={name === current ? 'page' : undefined}>
                 <Icon name={icon} />
                 {label}
                 {window.callkey.capabilities.hasMenu && (
@@ -32,7 +33,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
                     {shortcut.replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
                   </span>
                 )}
-              </button>
+              </a>
             </li>
           ))}
         </ul>

@@ -1,14 +1,18 @@
-import type { UserView } from '#contract/console.ts';
+import type { ComponentChildren } from 'preact';
+import type { DeletionView, UserView } from '#contract/console.ts';
 import { Details, Facts } from '../../components/details.tsx';
+import { useResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
+import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
+import { viewerAsOwner } from '../api-keys/key-list.ts';
 
 type UserDetailsProps = {
   user: UserView;
   isYou: boolean;
-  /** Null if the viewer can't see any keys. */
-  onShowKeys: (() => void) | null;
+  canSeeKeys: boolean;
   onEdit: () => void;
   onDisable: () => void;
   onReset: () => void;
@@ -17,7 +21,7 @@ type UserDetailsProps = {
 };
 
 /** Everything about a user, and the actions for them. */
-export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
+export function UserDetails({ user, isYou, canSeeKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
   const place = formatMembership(user);
   return (
     <Details
@@ -40,11 +44,14 @@ export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onRese
         ]}
       />
       <div class="actions at-start">
-        {onShowKeys && user.apiKeys > 0 && (
-          <button type="button" onClick={onShowKeys}>
+        {canSeeKeys && user.apiKeys > 0 && (
+          <a class="button" href={addressOf('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
             Show API keys
-          </button>
+          </a>
         )}
+        <a class="button" href={addressOf('activity', { actor: user.id })}>
+          Show activity
+        </a>
         <button type="button" onClick={onEdit}>
           Edit…
         </button>
@@ -63,6 +70,28 @@ export function UserDetails({ user, isYou, onShowKeys, onEdit, onDisable, onRese
         )}
       </div>
       {isYou && <p class="hint">This is your own account. Another administrator can reset your password, or disable or delete you.</p>}
+    </Details>
+  );
+}
+
+type OpenUserProps = {
+  id: string;
+  /** The user, if they are in the list. */
+  listed: UserView | undefined;
+  onClose: () => void;
+  children: (user: UserView) => ComponentChildren;
+};
+
+/** Finds a user that an address names. In a long list, not all of them are loaded. */
+export function OpenUser({ id, listed, onClose, children }: OpenUserProps) {
+  const load = async () => (listed ? { ok: true as const, value: null } : window.callkey.request('previewDeletion', { id }));
+  const { value, failure } = useResource<DeletionView | null>(load, listed ? 'listed' : id).state.value;
+  if (listed) return <>{children(listed)}</>;
+  if (value) return <>{children(value.user)}</>;
+  if (!failure) return null;
+  return (
+    <Details title="User" onClose={onClose}>
+      <p>{isNotFound(failure) ? 'This user was deleted, or you don’t have access to them.' : describeFailure(failure)}</p>
     </Details>
   );
 }

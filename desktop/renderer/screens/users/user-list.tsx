@@ -4,17 +4,18 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Day } from '../../components/time.tsx';
+import { addressOfOpen } from '../../state/address/addresses.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
-import type { UserColumn, UserListView } from '../../state/user-list.ts';
+import type { UserColumn, UserListView } from './user-list-view.ts';
 
 type UserListProps = {
   users: readonly UserView[];
   settings: UserListView;
   session: SessionView;
   onChange: (changes: Partial<UserListView>) => void;
-  openId: string | null;
+  openId: string;
   onOpen: (user: UserView) => void;
   onDelete: (user: UserView) => void;
 };
@@ -49,6 +50,7 @@ export function UserList({ users, settings: { sort }, session, onChange, openId,
       idOf={({ id }) => id}
       nameOf={({ name }) => name}
       openId={openId}
+      hrefOf={({ id }) => addressOfOpen('users', id)}
       onOpen={onOpen}
       sort={sort}
       onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}

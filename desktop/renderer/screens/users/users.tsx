@@ -12,18 +12,15 @@ import { useView } from '../../components/use-view.ts';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { pluralize } from '../../state/format/format.ts';
-import { type ScreenProps, showScreen } from '../../state/navigation.ts';
+import type { ScreenProps } from '../../state/navigation.ts';
 import type { Pages } from '../../state/pages.ts';
-import { tenancyKey } from '../../state/session.ts';
-import { initialView, userCsvHead, userCsvRow, usersInView } from '../../state/user-list.ts';
-import { viewerAsOwner } from '../api-keys/key-list.ts';
-import { showKeysByOwner } from '../api-keys/key-list-view.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
 import { ResetPassword } from './reset-password.tsx';
-import { UserDetails } from './user-details.tsx';
+import { OpenUser, UserDetails } from './user-details.tsx';
 import { UserList, UserSearch } from './user-list.tsx';
+import { userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
 
 /** @property isNew whether the user was just created; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
@@ -44,18 +41,19 @@ export function Users({ session, title }: ScreenProps) {
   const [resetting, setResetting] = useState<UserView | null>(null);
   const [editing, setEditing] = useState<UserView | null>(null);
   const [disabling, setDisabling] = useState<UserView | null>(null);
-  const [openId, setOpenId] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
-  const [settings, change] = useView('users', initialView);
+  const [settings, change] = useView(userListView.name, userListView.initial);
   const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
   const users = resource.state.value.value?.users ?? [];
   // If the core has more users than are loaded, it has already searched them.
   const matches = usersInView(users, isWhole ? settings : { ...settings, search: '' });
   const isEmpty = users.length === 0 && settings.search === '';
+  const openId = settings.open;
+  const setOpenId = (id: string) => change({ open: id });
   const openUser = users.find(({ id }) => id === openId);
   const closeDetails = useCallback(() => {
-    setOpenId(null);
+    setOpenId('');
     focusRow(openId);
   }, [openId]);
 
@@ -73,24 +71,22 @@ export function Users({ session, title }: ScreenProps) {
         }
         head={resource.state.value.value && !isEmpty && <UserSearch search={settings.search} onChange={change} />}
         details={
-          openUser && (
-            <UserDetails
-              user={openUser}
-              isYou={openUser.id === session.viewer.id}
-              onShowKeys={
-                canUseKeys(session)
-                  ? () => {
-                      showKeysByOwner(tenancyKey.value, openUser.id === session.viewer.id ? viewerAsOwner : openUser.email);
-                      showScreen('api-keys');
-                    }
-                  : null
-              }
-              onEdit={() => setEditing(openUser)}
-              onDisable={() => setDisabling(openUser)}
-              onReset={() => setResetting(openUser)}
-              onDelete={() => setDeleting(openUser)}
-              onClose={closeDetails}
-            />
+          resource.state.value.value &&
+          openId !== '' && (
+            <OpenUser key={openId} id={openId} listed={openUser} onClose={closeDetails}>
+              {(user) => (
+                <UserDetails
+                  user={user}
+                  isYou={user.id === session.viewer.id}
+                  canSeeKeys={canUseKeys(session)}
+                  onEdit={() => setEditing(user)}
+                  onDisable={() => setDisabling(user)}
+                  onReset={() => setResetting(user)}
+                  onDelete={() => setDeleting(user)}
+                  onClose={closeDetails}
+                />
+              )}
+            </OpenUser>
           )
         }
         resource={resource}
@@ -198,7 +194,7 @@ export function Users({ session, title }: ScreenProps) {
           }}
           onDeleted={() => {
             setDeleting(null);
-            setOpenId(null);
+            setOpenId('');
             announce(`User ${deleting.name} was deleted.`);
             void resource.refresh().then(() => document.querySelector<HTMLElement>('main h1')?.focus());
           }}

@@ -17,6 +17,11 @@ export function describeFailure(failure: Failure): string {
   }
 }
 
+/** Nothing is there that the viewer may see. */
+export function isNotFound(failure: Failure): boolean {
+  return failure.kind === 'refused' && failure.code === 'not-found';
+}
+
 /** The core's message about one field of a form, or null. */
 export function fieldError(failure: Failure | null, path: string): string | null {
   if (failure?.kind !== 'refused') return null;

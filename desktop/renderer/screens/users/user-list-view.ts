@@ -1,12 +1,17 @@
 import type { UserView } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
-import { formatMembership, userTypeLabels } from './format/labels.ts';
-import { type Sort, type SortValue, sorted } from './format/sorting.ts';
+import { sortBy, text, viewFields } from '../../state/address/fields.ts';
+import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
+import { type Sort, type SortValue, sorted } from '../../state/format/sorting.ts';
 
 export type UserColumn = 'name' | 'email' | 'type' | 'place' | 'keys' | 'seen';
-export type UserListView = { search: string; sort: Sort<UserColumn> };
+export type UserListView = { search: string; sort: Sort<UserColumn>; open: string };
 
-export const initialView: UserListView = { search: '', sort: { column: 'name', isDescending: false } };
+export const userListView = viewFields<UserListView>('users', ['open'], {
+  open: text(),
+  search: text(),
+  sort: sortBy(['name', 'email', 'type', 'place', 'keys', 'seen'], { column: 'name', isDescending: false }),
+});
 
 const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = {
   name: ({ name }) => name,

@@ -1,0 +1,155 @@
+import { batch, effect } from '@preact/signals';
+import type { SessionView } from '#contract/console.ts';
+import { type ScreenName, screens, screensFor } from '../../../screens.ts';
+import { announce } from '../announcement.ts';
+import { describeFailure } from '../format/failure-text.ts';
+import { screen, showScreen } from '../navigation.ts';
+import { addressTenancy, selectTenancyIn, server, session, setSession, type TenancyChoice, tenancyKey } from '../session.ts';
+import { viewSignal } from '../view.ts';
+import { readView, type ViewFields, writeView } from './fields.ts';
+import { type ScreenView, screenViews } from './screen-views.ts';
+
+type Tenancy = Extract<TenancyChoice, { id: string }>;
+type Place = { name: ScreenName; view: object; tenancy: Tenancy | null };
+
+/** The screens' views differ; each is read and written by its own fields only. */
+function fieldsOf(name: ScreenName): ViewFields<object> {
+  return screenViews[name] as unknown as ViewFields<object>;
+}
+
+function viewOf(name: ScreenName) {
+  const { name: viewName, initial } = fieldsOf(name);
+  return viewSignal<object>(tenancyKey.value, viewName, initial);
+}
+
+/** The inverse of `placeAt`. */
+export function writeAddress({ name, view, tenancy }: Place): string {
+  const { path, query } = writeView(fieldsOf(name), view);
+  if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
+  // Readable: neither of them ends a part of a query.
+  const written = query.toString().replaceAll('%2F', '/').replaceAll('%40', '@');
+  return `#/${name}${path}${written === '' ? '' : `?${written}`}`;
+}
+
+/** @returns null if the address isn't a screen's */
+export function placeAt(hash: string): Place | null {
+  const [path = '', search = ''] = hash.split('?', 2);
+  const [start, wanted, ...parts] = path.split('/');
+  const found = screens.find(({ name }) => name === wanted);
+  if (start !== '#' || !found) return null;
+  const query = new URLSearchParams(search);
+  const view = readView(fieldsOf(found.name), parts.map(decoded), query);
+  const [, kind, id] = /^(account|partner)\/(.+)$/.exec(query.get('tenancy') ?? '') ?? [];
+  return view && { name: found.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/**
+ * The address of a screen of the tenancy that the page shows, for a link.
+ *
+ * @param changes to the screen as it is at its start; null for the screen as the user left it
+ */
+export function addressOf<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
+  const view = changes === null ? viewOf(name).value : { ...fieldsOf(name).initial, ...changes };
+  return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
+}
+
+/** The same for the screen as it is now, with another part open. */
+export function addressOfOpen(name: ScreenName, open: string): string {
+  return writeAddress({ name, view: { ...viewOf(name).value, open }, tenancy: session.value?.tenancy ?? null });
+}
+
+/** What a colleague opens in a browser. */
+export function linkTo(address: string): string {
+  const { choosesServer } = window.callkey.capabilities;
+  return new URL(address, choosesServer ? `${server.value}/` : document.baseURI).href;
+}
+
+const currentAddress = () =>
+  writeAddress({ name: screen.value, view: viewOf(screen.value).value, tenancy: session.value?.tenancy ?? null });
+
+/** Everything before the query, and the tenancy: a change of these is a step that Back takes back. */
+function stepOf(hash: string): string {
+  return `${hash.split('?')[0]} ${new URLSearchParams(hash.split('?')[1]).get('tenancy')}`;
+}
+
+/**
+ * Gives every screen, key, call, campaign, user, filter, search and tenancy an address, which survives a reload, opens in a new tab, and can
+ * be sent to a colleague.
+ */
+export function followAddresses(): void {
+  addressTenancy.value = placeAt(location.hash)?.tenancy ?? null;
+  let shownTo: string | null = null;
+  effect(() => {
+    const viewer = session.value?.viewer.id ?? null;
+    if (viewer === null) {
+      // The next user starts at home.
+      if (shownTo !== null) history.replaceState(null, '', '#');
+      shownTo = null;
+      return;
+    }
+    const isFirst = shownTo === null;
+    shownTo = viewer;
+    if (isFirst) apply(placeAt(location.hash));
+    const available = session.value ? screensFor(session.value.viewer).map(({ name }) => name) : [];
+    if (!available.includes(screen.value)) screen.value = screens[0].name;
+    const address = currentAddress();
+    if (location.hash === address) return;
+    const before = placeAt(location.hash);
+    const isStep = !isFirst && before !== null && available.includes(before.name) && stepOf(address) !== stepOf(location.hash);
+    history[isStep ? 'pushState' : 'replaceState'](null, '', address);
+  });
+  addEventListener('hashchange', () => void goToAddress());
+}
+
+function apply(place: Place | null): void {
+  if (!place) return;
+  batch(() => {
+    screen.value = place.name;
+    viewOf(place.name).value = { ...viewOf(place.name).peek(), ...place.view };
+  });
+}
+
+async function goToAddress(): Promise<void> {
+  const now = session.peek();
+  if (!now) {
+    addressTenancy.value = placeAt(location.hash)?.tenancy ?? null;
+    return;
+  }
+  if (location.hash === currentAddress()) return;
+  const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
+  const place = placeAt(location.hash);
+  if (dialog) {
+    // Back closes the dialog, not the screen under it. A dialog with a secret asks first.
+    history.pushState(null, '', currentAddress());
+    dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
+  } else if (!place || !screensFor(now.viewer).some(({ name }) => name === place.name)) history.replaceState(null, '', currentAddress());
+  else await goTo(place, now);
+}
+
+async function goTo(place: Place, now: SessionView): Promise<void> {
+  const shown = await inTenancyOf(place, now);
+  if (!shown) return history.replaceState(null, '', currentAddress());
+  const isElsewhere = screen.peek() !== place.name;
+  // In one step: after one of the two alone, the effect above would add an address that no one went to.
+  batch(() => {
+    if (shown !== now) setSession(shown);
+    apply(place);
+  });
+  if (isElsewhere) showScreen(place.name);
+}
+
+/** Selects the tenancy of the place first, if it's another one. */
+async function inTenancyOf({ tenancy }: Place, now: SessionView): Promise<SessionView | null> {
+  const selected = await selectTenancyIn(now, tenancy);
+  if (selected.ok) return selected.value;
+  announce(describeFailure(selected.failure));
+  return null;
+}

@@ -1,0 +1,17 @@
+import type { ScreenName } from '../../../screens.ts';
+import { activityView } from '../../screens/activity/activity-list.ts';
+import { keyListView } from '../../screens/api-keys/key-list-view.ts';
+import { callsView } from '../../screens/calls/calls-view.ts';
+import { userListView } from '../../screens/users/user-list-view.ts';
+import { directoryView } from '../directory.ts';
+
+/** What each screen's address says about it. The compiler reports a missing screen. */
+export const screenViews = {
+  'api-keys': keyListView,
+  calls: callsView,
+  users: userListView,
+  activity: activityView,
+  directory: directoryView,
+} as const satisfies Record<ScreenName, unknown>;
+
+export type ScreenView<Name extends ScreenName> = (typeof screenViews)[Name]['initial'];
