@@ -44,7 +44,8 @@ export function serveApp(folder: string): void {
       .map((file) => [`${appOrigin}/${relative(folder, file).split(sep).join('/')}`, file]),
   );
   protocol.handle('app', async ({ url, method }) => {
-    const file = files.get(url);
+    // After a reload, the URL has the fragment with the address of the screen.
+    const file = files.get(url.replace(/#.*$/s, ''));
     if (file === undefined || method !== 'GET') return new Response('File not found.', { status: 404, headers: headersFor('.txt') });
     return new Response(await readFile(file), { headers: headersFor(extname(file)) });
   });
