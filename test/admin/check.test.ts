@@ -13,7 +13,8 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     else expect([before.code, before.stdout.includes('FAIL   schema')]).to.deep.equal([1, true]);
     await json('migrate');
     const { ok, checks } = await json('check');
-    expect([ok, checks.length > 3]).to.deep.equal([true, true]);
+    expect(ok).to.equal(true);
+    expect(checks.length > 3).to.equal(true);
   });
 
   if (kind === 'sqlite') {
@@ -22,7 +23,8 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });
       const found = await admin(['check']);
-      expect([found.code, /^FAIL {3}session secret: .+ Delete the file .+$/m.test(found.stdout)], found.stdout).to.deep.equal([1, true]);
+      expect(found.code, found.stdout).to.equal(1);
+      expect(found.stdout).to.match(/^FAIL {3}session secret: .+ Delete the file .+$/m);
       writeFileSync(file, 'x'.repeat(43), { mode: 0o600 });
       expect((await admin(['check'])).stdout).to.contain('ok     session secret: valid');
       rmSync(file);
@@ -92,10 +94,8 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
     await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
     const found = await admin(['check']);
-    expect([found.code, /^FAIL {3}key counts: 2 kept counts .+ check --repair$/m.test(found.stdout)], found.stdout).to.deep.equal([
-      1,
-      false,
-    ]);
+    expect(found.code, found.stdout).to.equal(1);
+    expect(found.stdout).not.to.match(/^FAIL {3}key counts: 2 kept counts .+ check --repair$/m);
     expect((await admin(['check', '--repair'])).code).to.equal(0);
     expect(await keyCounts()).to.deep.equal(right);
     expect((await admin(['check'])).code).to.equal(0);

@@ -111,7 +111,8 @@ describe('admin restore', () => {
         await core.close();
         const { revokedAgain, revokedApiKeys, ...users } = await json('restore', file, '--revoke-again');
         const emails = (list: { email: string }[]) => list.map(({ email }) => email);
-        expect([revokedAgain, revokedApiKeys.length]).to.deep.equal([true, 1_001]);
+        expect(revokedAgain).to.equal(true);
+        expect(revokedApiKeys.length).to.equal(1_001);
         expect([emails(users.deletedUsers), emails(users.disabledUsers)]).to.deep.equal([['tom@example.com'], ['sue@example.com']]);
         const restored = await startCoreHere(url);
         expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
@@ -161,7 +162,9 @@ describe('admin restore', () => {
         await direct.close();
         await json('migrate');
         const { code, stdout } = await admin('restore', file);
-        expect([code, stdout.includes(`missing ${last}`), stdout.includes('admin -- migrate')], stdout).to.deep.equal([0, true, true]);
+        expect(code, stdout).to.equal(0);
+        expect(stdout).to.include(`missing ${last}`);
+        expect(stdout).to.include('admin -- migrate');
         expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
         // What the migration created is gone as well.
         expect((await json('migrate')).migrations).to.deep.equal([last]);
@@ -195,7 +198,8 @@ describe('admin restore', () => {
         const after = await openDirect(url);
         const partners = await after.storage.database.read('partners').pluck('name');
         await after.close();
-        expect([ok, partners]).to.deep.equal([true, ['One']]);
+        expect(ok).to.equal(true);
+        expect(partners).to.deep.equal(['One']);
       });
 
       if (kind === 'postgres') {
@@ -223,7 +227,8 @@ describe('admin restore', () => {
           await after.close();
           await json('partner', 'add', 'Stays');
           const { code, stderr } = await admin('restore', file);
-          expect([code, /depend on them; view on_ours depends on table partners$/m.test(stderr)], stderr).to.deep.equal([5, true]);
+          expect(code, stderr).to.equal(5);
+          expect(stderr).to.match(/depend on them; view on_ours depends on table partners$/m);
           expect((await json('partner', 'list')).partners).to.have.length(2);
         });
 
@@ -237,7 +242,8 @@ describe('admin restore', () => {
           url = await fresh();
           execFileSync('pg_restore', ['-1', '--exit-on-error', `--dbname=${url}`, file], { stdio: 'pipe' });
           const { partners } = await json('partner', 'list');
-          expect([partners.length, (await json('check')).ok]).to.deep.equal([1, true]);
+          expect(partners.length).to.equal(1);
+          expect((await json('check')).ok).to.equal(true);
         });
 
         it('knows every table and function that the migrations create', async () => {
@@ -264,7 +270,9 @@ describe('admin restore', () => {
           const { partners } = await own.json('partner', 'list');
           expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
           const { code, stderr } = await admin('restore', file);
-          expect([code, stderr.split('\n').length, /schema Own.* to public\./.test(stderr)], stderr).to.deep.equal([4, 2, true]);
+          expect(code, stderr).to.equal(4);
+          expect(stderr.split('\n').length, stderr).to.equal(2);
+          expect(stderr).to.match(/schema Own.* to public\./);
           expect((await json('check')).ok).to.equal(true);
         });
       }
@@ -314,7 +322,8 @@ describe('admin restore', () => {
       const moved = join(freshDirectory(), 'callkey.db');
       copyFileSync(`${filename}-wal`, `${moved}-wal`);
       await adminOn(`sqlite:${moved}`).json('restore', file);
-      expect([existsSync(`${moved}-wal`), (await adminOn(`sqlite:${moved}`).json('check')).ok]).to.deep.equal([false, true]);
+      expect(existsSync(`${moved}-wal`)).to.equal(false);
+      expect((await adminOn(`sqlite:${moved}`).json('check')).ok).to.equal(true);
     });
 
     it('refuses a database in use as the backup, since its WAL may hold more, and the target itself', async () => {
@@ -324,7 +333,10 @@ describe('admin restore', () => {
       const live = await adminOn(url).admin(['restore', other.slice('sqlite:'.length)]);
       await core.close();
       const itself = await adminOn(url).admin(['restore', filename]);
-      expect([live.code, live.stderr.includes('in use'), itself.code, itself.stderr.includes('itself')]).to.deep.equal([2, true, 2, true]);
+      expect(live.code).to.equal(2);
+      expect(live.stderr).to.include('in use');
+      expect(itself.code).to.equal(2);
+      expect(itself.stderr).to.include('itself');
     });
   });
 });

@@ -273,11 +273,9 @@ describe('callkey in its environment', () => {
     it('checks the certificate whatever NODE_TLS_REJECT_UNAUTHORIZED says, also as a library, and says so', async () => {
       const environment = { CALLKEY_SERVER: server, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
       const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
-      expect([
-        code,
-        /NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored/.test(stderr),
-        /certificate.*NODE_EXTRA_CA_CERTS/.test(stderr),
-      ]).to.deep.equal([1, true, true]);
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored/);
+      expect(stderr).to.match(/certificate.*NODE_EXTRA_CA_CERTS/);
       const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
       process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
       const dispatcher = createDispatcher(server, 1);

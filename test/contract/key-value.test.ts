@@ -13,7 +13,8 @@ describe('a key value', () => {
   });
 
   it('ends with the CRC-32 of everything before it, in base62', () => {
-    expect([isKeyValue(`${known}4e4SeA`), checksum(known)]).to.deep.equal([true, '4e4SeA']);
+    expect(isKeyValue(`${known}4e4SeA`)).to.equal(true);
+    expect(checksum(known)).to.equal('4e4SeA');
   });
 
   it('has uniformly distributed characters for any random bytes', () => {

@@ -108,7 +108,8 @@ describe('the dialer', () => {
         );
         expect(calls[0]).to.include({ state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', simulated: false });
         const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
-        expect([cancel.status, cancel.text.includes('completed')]).to.deep.equal([409, false]);
+        expect(cancel.status).to.equal(409);
+        expect(cancel.text).not.to.include('completed');
       });
 
       it('fails a call that the provider rejects, and keeps the reason', async () => {

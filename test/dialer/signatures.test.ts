@@ -14,7 +14,9 @@ describe('the signature of', () => {
     const url = 'https://mycompany.com/myapp.php?foo=1&bar=2';
     const check = (signature: string, more = {}) => isSignedByTwilio('12345', signature, url, new URLSearchParams({ ...fields, ...more }));
     expect(check('GvWf1cFY/Q7PnoempGyD5oXAezc=')).to.equal(true);
-    expect([check('GvWf1cFY/Q7PnoempGyD5oXAezc=', { Digits: '1235' }), check(''), check('AAAA')]).to.deep.equal([false, false, false]);
+    expect(check('GvWf1cFY/Q7PnoempGyD5oXAezc=', { Digits: '1235' })).to.equal(false);
+    expect(check('')).to.equal(false);
+    expect(check('AAAA')).to.equal(false);
   });
 
   it('Retell is verified as in its library: over the body and time, for five minutes', () => {

@@ -59,7 +59,8 @@ describe('filtered calls and activity in the console', () => {
       const answer = await get(path, as);
       expect(answer.status, answer.text).to.equal(200);
       const { calls, total, totalIsMore } = callsSchema.parse(answer.json);
-      expect([total, totalIsMore]).to.deep.equal([calls.length, false]);
+      expect(total).to.deep.equal(calls.length);
+      expect(totalIsMore).to.equal(false);
       return calls.map(({ requestId }) => requestId);
     };
 

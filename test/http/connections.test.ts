@@ -191,7 +191,8 @@ describe('a connection', () => {
         await until(() => opened.cuts.length > 0);
         socket.resume();
         await until(() => seen.isClosed);
-        expect([opened.cuts, seen.text.length < answer.length]).to.deep.equal([['unread 127.0.0.1'], true]);
+        expect(opened.cuts).to.deep.equal(['unread 127.0.0.1']);
+        expect(seen.text.length < answer.length).to.equal(true);
       });
     });
   }
@@ -247,7 +248,8 @@ describe('a connection', () => {
     opened.started[0]?.response.end('whole');
     await drained;
     await until(() => seen.isClosed);
-    expect([opened.started.length, seen.text.endsWith('whole')]).to.deep.equal([1, true]);
+    expect(opened.started.length).to.equal(1);
+    expect(seen.text.endsWith('whole')).to.equal(true);
   });
 
   it('that is open when its listener drains still gets a response to its first request', async () => {
@@ -309,7 +311,8 @@ describe('a connection', () => {
     await until(() => opened.started.length === 2);
     opened.started[1]?.response.end();
     await until(() => seen.isClosed);
-    expect([seen.text.length > 10_000_000, statuses(seen.text)?.length]).to.deep.equal([true, 2]);
+    expect(seen.text.length > 10_000_000).to.equal(true);
+    expect(statuses(seen.text)?.length).to.equal(2);
   });
 
   it('is cut off if a request for another protocol is waiting behind one in progress', async () => {
@@ -339,7 +342,10 @@ describe('a connection', () => {
     const { socket } = await client(listener);
     socket.write(get('/'));
     await until(() => opened.started.length === 1);
-    expect([before <= 2, answers, new Set(opened.cuts), other.seen.isClosed]).to.deep.equal([true, 5, new Set(['idle 127.0.0.1']), false]);
+    expect(before <= 2).to.equal(true);
+    expect(answers).to.equal(5);
+    expect(new Set(opened.cuts)).to.deep.equal(new Set(['idle 127.0.0.1']));
+    expect(other.seen.isClosed).to.equal(false);
     for (const one of halfOpen) one.destroy();
   });
 
@@ -408,7 +414,9 @@ describe('a connection', () => {
       await until(() => opened.started.length === 3);
       await client(listener);
       await until(() => idle.seen.isClosed);
-      expect([busy.seen.isClosed, next.seen.isClosed, opened.cuts]).to.deep.equal([false, false, ['idle 127.0.0.1', 'idle 127.0.0.1']]);
+      expect(busy.seen.isClosed).to.equal(false);
+      expect(next.seen.isClosed).to.equal(false);
+      expect(opened.cuts).to.deep.equal(['idle 127.0.0.1', 'idle 127.0.0.1']);
     });
 
     it('is refused if all others are busy, unless it comes from another network or a trusted proxy', async () => {
