@@ -41,7 +41,7 @@ type Run = { files: string[]; part?: string; expected: number };
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const runs = runsOf(files.sort()).sort((one, other) => other.expected - one.expected);
+const runs = runsOf(files.sort()).sort((a, b) => b.expected - a.expected);
 
 /** Short files share a process with their neighbors, because starting one takes a second of processor time. */
 function runsOf(sorted: readonly string[]): Run[] {

@@ -22,9 +22,9 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       await json('migrate');
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });
-      const found = await admin(['check']);
-      expect(found.code, found.stdout).to.equal(1);
-      expect(found.stdout).to.match(/^FAIL {3}session secret: .+ Delete the file .+$/m);
+      const result = await admin(['check']);
+      expect(result.code, result.stdout).to.equal(1);
+      expect(result.stdout).to.match(/^FAIL {3}session secret: .+ Delete the file .+$/m);
       writeFileSync(file, 'x'.repeat(43), { mode: 0o600 });
       expect((await admin(['check'])).stdout).to.contain('ok     session secret: valid');
       rmSync(file);
@@ -93,9 +93,9 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     expect((await admin(['check'])).stdout).to.contain('ok     key counts: match the API keys');
     await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
     await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
-    const found = await admin(['check']);
-    expect(found.code, found.stdout).to.equal(1);
-    expect(found.stdout).not.to.match(/^FAIL {3}key counts: 2 kept counts .+ check --repair$/m);
+    const result = await admin(['check']);
+    expect(result.code, result.stdout).to.equal(1);
+    expect(result.stdout).not.to.match(/^FAIL {3}key counts: 2 kept counts .+ check --repair$/m);
     expect((await admin(['check', '--repair'])).code).to.equal(0);
     expect(await keyCounts()).to.deep.equal(right);
     expect((await admin(['check'])).code).to.equal(0);

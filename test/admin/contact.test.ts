@@ -55,8 +55,8 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
   it('erases a number: cancels queued calls, leaves calls in progress until they end, and touches no other contact', async () => {
     const first = await admin(['contact', 'erase', phone, '--json']);
     expect([first.code, JSON.parse(first.stdout)]).to.deep.equal([1, { erased: 3, cancelled: 2, dialing: 1 }]);
-    const known = (await rows()).filter(({ phone }) => phone !== null);
-    expect(known.map(({ request_id }) => request_id)).to.deep.equal(['dialing', 'of-somebody-else']);
+    const remaining = (await rows()).filter(({ phone }) => phone !== null);
+    expect(remaining.map(({ request_id }) => request_id)).to.deep.equal(['dialing', 'of-somebody-else']);
     const [elsewhere] = (await rows()).filter(({ request_id }) => request_id === 'elsewhere');
     expect(elsewhere).to.deep.include({ state: 'cancelled', name: null, variables: null, time_zone: null, detail: null, due_at: null });
     await direct.storage.database
@@ -74,9 +74,9 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
 
   it('finds every matching call whatever the batch size', async () => {
     for (const atOnce of [1, 2, 3, 4, 5, 6]) {
-      const found = await contactStore(direct.storage.database, atOnce).findCalls(phone);
+      const matches = await contactStore(direct.storage.database, atOnce).findCalls(phone);
       expect(
-        found.map(({ requestId }) => requestId),
+        matches.map(({ requestId }) => requestId),
         String(atOnce),
       ).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
     }

@@ -20,15 +20,15 @@ async function read(content: string | Buffer, reading: Partial<Reading> = {}): P
   const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
   try {
     const file = await openCallFile(source, { columns: {}, country: null, ...reading });
-    const found: Read = { good: [], bad: [], sameNumber: [], notes: file.notes, content: file.content };
+    const result: Read = { good: [], bad: [], sameNumber: [], notes: file.notes, content: file.content };
     const { bad, good } = await checkCalls(file, {
-      badLine: (line) => found.bad.push(line),
-      sameNumber: (...lines) => found.sameNumber.push(lines),
+      badLine: (line) => result.bad.push(line),
+      sameNumber: (...lines) => result.sameNumber.push(lines),
       line: () => undefined,
     });
-    found.good.push(...(await Readable.from(goodLines(file, bad)).toArray()));
-    expect([good, bad.size]).to.deep.equal([found.good.length, found.bad.length]);
-    return found;
+    result.good.push(...(await Readable.from(goodLines(file, bad)).toArray()));
+    expect([good, bad.size]).to.deep.equal([result.good.length, result.bad.length]);
+    return result;
   } finally {
     await source.close();
   }

@@ -77,14 +77,14 @@ describe('callkey call place --from', () => {
         () => false,
       );
       if (!isThere) skip(this, 'there is no script');
-      let said = '';
+      let stderrText = '';
       terminal.stdout.on('data', (text) => {
-        said += String(text);
+        stderrText += String(text);
       });
       terminal.stdin.end('\x04');
       const [code] = await once(terminal, 'close');
-      expect(code, said).to.equal(2);
-      expect(said).to.contain('Press Ctrl-D to finish.');
+      expect(code, stderrText).to.equal(2);
+      expect(stderrText).to.contain('Press Ctrl-D to finish.');
     });
 
     it('reports every invalid line with its number and the reason, and sends nothing', async () => {
@@ -629,9 +629,9 @@ describe('callkey call place --from', () => {
         const rows: { request_id: string; contact_id: string }[] = await its.direct.storage.database
           .read('calls')
           .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
-        const found = new Map(rows.map(({ request_id, contact_id }) => [request_id, contact_id]));
-        expect(found.size).to.equal(rows.length);
-        for (const [requestId, contactId] of acknowledged) expect(found.get(String(requestId))).to.equal(contactId);
+        const storedCalls = new Map(rows.map(({ request_id, contact_id }) => [request_id, contact_id]));
+        expect(storedCalls.size).to.equal(rows.length);
+        for (const [requestId, contactId] of acknowledged) expect(storedCalls.get(String(requestId))).to.equal(contactId);
       };
       const faults: ((run: CliProcess) => unknown)[] = [
         ({ child }) => child.kill('SIGKILL'),

@@ -142,9 +142,9 @@ describe('callkey call', () => {
     });
 
     it('exits with 2 without a key, and with a mistyped one', async () => {
-      for (const given of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
+      for (const mistyped of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
         const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], {
-          environment: { CALLKEY_API_KEY: given },
+          environment: { CALLKEY_API_KEY: mistyped },
         });
         expect(code).to.equal(2);
         expect(stderr).not.to.contain(its.key.slice(0, 30));

@@ -35,8 +35,8 @@ describe('formatting', () => {
   });
 
   it('uses the XDG folders, and ignores relative ones', () => {
-    const given = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
-    expect(xdgFolders(given, '/home/ada')).to.deep.equal({
+    const environment = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
+    expect(xdgFolders(environment, '/home/ada')).to.deep.equal({
       config: '/c/callkey',
       data: '/home/ada/.local/share/callkey',
       state: '/home/ada/.local/state/callkey',

@@ -146,8 +146,8 @@ describe("a profile's key", () => {
   it('comes from the file that the environment names, trimmed', async () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
-    const given = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
-    expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(given);
+    const expectedKey = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
+    expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(expectedKey);
     expect(await readGivenKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
     writeFileSync(path, 'nonsense');
     expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);

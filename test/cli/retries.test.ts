@@ -195,15 +195,15 @@ describe('retries', () => {
     it(`end a delay by ${who}, alone or combined`, async () => {
       for (const both of [true, false]) {
         const controllers = { until: new AbortController(), signal: new AbortController() };
-        const given = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
+        const signalFor = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
         const waits: (AbortSignal | undefined)[] = [];
         const timing: Timing = { now: () => now, random: () => 1, wait: async (_, signal) => void waits.push(signal) };
-        const until = given('until');
+        const until = signalFor('until');
         await withRetries(
           async () => answer(waits.length === 0 ? 503 : 202),
           'http://core',
           until ? { until } : {},
-          given('signal'),
+          signalFor('signal'),
           timing,
         );
         controllers[who].abort();

@@ -173,16 +173,16 @@ const step = 14 * day;
 /** The days of each clock change in a zone over ten years, with the day before and after. */
 function daysOfChange(zone: string): string[] {
   const iana = IANAZone.create(zone);
-  const found = new Set<string>();
+  const changeDays = new Set<string>();
   let offset = iana.offset(Date.UTC(2026, 10, 21));
   for (let instant = Date.UTC(2026, 10, 25); instant < Date.UTC(2036, 10, 25); instant += step) {
     const before = offset;
     offset = iana.offset(instant);
     if (offset === before) continue;
     const change = changeBetween(iana, instant - step, instant);
-    for (const days of [-1, 0, 1]) found.add(localDay(change + days * day, zone));
+    for (const days of [-1, 0, 1]) changeDays.add(localDay(change + days * day, zone));
   }
-  return [...found];
+  return [...changeDays];
 }
 
 /** To the minute. */

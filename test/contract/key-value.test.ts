@@ -6,20 +6,20 @@ import { isKeyValue, keyValueLookalike, makeKeyValue } from '#contract/key-value
 
 describe('a key value', () => {
   // Computed independently with Python's zlib.crc32.
-  const known = 'svc_sk_live_0000000000000000000000000000000000000000000';
+  const withoutChecksum = 'svc_sk_live_0000000000000000000000000000000000000000000';
 
   it('consists of the prefix, 43 base62 characters and a checksum of 6', () => {
     expect(makeKeyValue(randomBytes)).to.match(/^svc_sk_live_[0-9A-Za-z]{49}$/);
   });
 
   it('ends with the CRC-32 of everything before it, in base62', () => {
-    expect(isKeyValue(`${known}4e4SeA`)).to.equal(true);
-    expect(checksum(known)).to.equal('4e4SeA');
+    expect(isKeyValue(`${withoutChecksum}4e4SeA`)).to.equal(true);
+    expect(checksum(withoutChecksum)).to.equal('4e4SeA');
   });
 
   it('has uniformly distributed characters for any random bytes', () => {
     const zeros = makeKeyValue((size) => new Uint8Array(size));
-    expect(zeros.slice(0, -6)).to.equal(known);
+    expect(zeros.slice(0, -6)).to.equal(withoutChecksum);
     let calls = 0;
     const skipping = makeKeyValue((size) => new Uint8Array(size).fill(++calls === 1 ? 248 : 61));
     expect(skipping.slice(12, -6)).to.equal('z'.repeat(43));
@@ -42,10 +42,10 @@ describe('a key value', () => {
   });
 
   for (const [what, body] of [
-    ['another prefix', known.replace('live', 'test')],
-    ['a hyphen', known.replace('00', '0-')],
-    ['a character too many', `${known}0`],
-    ['a character too few', known.slice(0, -1)],
+    ['another prefix', withoutChecksum.replace('live', 'test')],
+    ['a hyphen', withoutChecksum.replace('00', '0-')],
+    ['a character too many', `${withoutChecksum}0`],
+    ['a character too few', withoutChecksum.slice(0, -1)],
   ] as const) {
     it(`can't have ${what}, even with a matching checksum`, () => {
       expect(isKeyValue(body + checksum(body))).to.equal(false);
@@ -54,11 +54,11 @@ describe('a key value', () => {
 
   it('is redacted from text, even if only its start is there', () => {
     const blotted = (text: string) => text.replace(keyValueLookalike, '…');
-    expect(blotted(`a ${known}4e4SeA, b`)).to.equal('a …, b');
+    expect(blotted(`a ${withoutChecksum}4e4SeA, b`)).to.equal('a …, b');
     expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');
   });
 
-  for (const text of ['', 'svc_sk_live_', `${known}`, ` ${known}`, `svc_sk_test_${'0'.repeat(49)}`]) {
+  for (const text of ['', 'svc_sk_live_', `${withoutChecksum}`, ` ${withoutChecksum}`, `svc_sk_test_${'0'.repeat(49)}`]) {
     it(`isn't ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
       expect(isKeyValue(text)).to.equal(false);
     });

@@ -89,7 +89,7 @@ describe('a name', () => {
   it('can contain every character except control characters', () => {
     const refused = every.filter((code) => lineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
     const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
-    expect(refused.join()).to.equal([...controls, ...hidden].sort((one, other) => one - other).join());
+    expect(refused.join()).to.equal([...controls, ...hidden].sort((a, b) => a - b).join());
   });
 
   it('keeps joiners, repeated spaces and everything else except surrounding spaces', () => {

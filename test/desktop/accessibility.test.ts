@@ -6,7 +6,7 @@ import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
 describeDesktop("the console's accessibility", () => {
   it('has no axe violations on any screen in either theme', async function () {
     this.timeout(180_000);
-    const found: string[] = [];
+    const violations: string[] = [];
     let stops = 0;
     for await (const { name, page } of walkThrough(openInElectron)) {
       stops += 1;
@@ -14,10 +14,10 @@ describeDesktop("the console's accessibility", () => {
       for (const [colorScheme, rules] of [['light'], ['dark', rulesOfColour]] as const) {
         // During a transition, the colors belong to neither theme.
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        found.push(...(await violationsOn(page, rules)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
+        violations.push(...(await violationsOn(page, rules)).map((violation) => `${name}, ${colorScheme}: ${violation}`));
       }
     }
-    expect(found.join('\n')).to.equal('');
+    expect(violations.join('\n')).to.equal('');
     expect(stops).to.be.at.least(40);
   });
 });

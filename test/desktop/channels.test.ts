@@ -48,10 +48,10 @@ describeDesktop('the bridge to the page', () => {
   });
 
   it('exposes nothing from Node or Electron', async () => {
-    const found = await running.page.evaluate(() =>
+    const globals = await running.page.evaluate(() =>
       ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
     );
-    expect(found).to.deep.equal([]);
+    expect(globals).to.deep.equal([]);
   });
 
   it("can't be changed by the page", async () => {

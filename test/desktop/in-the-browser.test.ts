@@ -18,12 +18,12 @@ import { password, placeCall, signIn } from '../support/tenants.ts';
 
 /** What the browser complains about, and the errors thrown by the page. */
 function watch(page: Page): string[] {
-  const found: string[] = [];
+  const complaints: string[] = [];
   page.on('console', (message: ConsoleMessage) => {
-    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) found.push(message.text());
+    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) complaints.push(message.text());
   });
-  page.on('pageerror', (error) => found.push(error.message));
-  return found;
+  page.on('pageerror', (error) => complaints.push(error.message));
+  return complaints;
 }
 
 describeBrowser('the screens in a browser', () => {
@@ -36,7 +36,7 @@ describeBrowser('the screens in a browser', () => {
 
   it('have no axe violations, follow the content security policy and never scroll sideways, in any state', async function () {
     this.timeout(240_000);
-    const found: string[] = [];
+    const complaints: string[] = [];
     let refused: string[] = [];
     let stops = 0;
     const open = async (url: string) => {
@@ -49,19 +49,19 @@ describeBrowser('the screens in a browser', () => {
     };
     for await (const { name, page } of walkThrough(open)) {
       stops += 1;
-      found.push(...refused.splice(0).map((text) => `${name}: ${text}`));
+      complaints.push(...refused.splice(0).map((text) => `${name}: ${text}`));
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 });
         const wide = await page.evaluate(sideways);
-        if (Number(wide) > 0) found.push(`${name} scrolls ${wide} px sideways at ${width} px`);
+        if (Number(wide) > 0) complaints.push(`${name} scrolls ${wide} px sideways at ${width} px`);
       }
       // Only in the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
-      found.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
+      complaints.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
       // Changes made by axe aren't the page's.
       refused.length = 0;
       await page.setViewportSize({ width: 1280, height: 800 });
     }
-    expect(found.join('\n')).to.equal('');
+    expect(complaints.join('\n')).to.equal('');
     expect(stops).to.be.at.least(39);
   });
 });
@@ -582,8 +582,8 @@ describeBrowser('the console in a browser', () => {
       await button("I've Saved It").click();
       await page.getByRole('row', { name: /Canary .*You/ }).waitFor();
       expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1);
-      const [made] = await write('api_keys').where({ name: 'Canary', creator_id: harness.tenants.users.staff.id });
-      expect(made?.account_id).to.equal(harness.tenants.account.id);
+      const [canary] = await write('api_keys').where({ name: 'Canary', creator_id: harness.tenants.users.staff.id });
+      expect(canary?.account_id).to.equal(harness.tenants.account.id);
     });
 
     it('can work on two customers: each shows and changes its own, even after a reload', async () => {

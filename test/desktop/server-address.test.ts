@@ -3,8 +3,8 @@ import { readTypedAddress } from '../../desktop/server-address.ts';
 
 describe('a typed server address', () => {
   const read = (typed: string) => {
-    const found = readTypedAddress(typed);
-    return found.ok ? found.address : found.problem;
+    const parsed = readTypedAddress(typed);
+    return parsed.ok ? parsed.address : parsed.problem;
   };
 
   it('defaults to HTTPS without a scheme, but to HTTP for the local machine', () => {

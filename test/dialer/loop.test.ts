@@ -199,10 +199,10 @@ describe("the dialer's schedule", () => {
     let wakeIt = () => dialer.wake();
     const { claim } = store;
     store.claim = async (...args) => {
-      const found = await claim(...args);
+      const claimed = await claim(...args);
       wakeIt();
       wakeIt = () => undefined;
-      return found;
+      return claimed;
     };
     await start();
     expect(seen).to.deep.equal(['claim 4', 'claim 4']);

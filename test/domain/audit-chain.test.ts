@@ -153,9 +153,9 @@ describe('verifying the audit chain', () => {
     const { read } = chain.store;
     chain.store.read = async (...asked) => {
       chain.keep(({ seq }) => seq > 2);
-      const found = await read(...asked);
+      const events = await read(...asked);
       Object.assign(chain.state, { prunedSeq, prunedHash });
-      return found;
+      return events;
     };
     expect(await chain.report())
       .to.include({ events: 3, pruned: 2 })

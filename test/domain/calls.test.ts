@@ -252,10 +252,10 @@ describe("a campaign's calls", () => {
 
   it('are the matches so far when the time for the search is up, with the place where it stopped', async () => {
     const { ports } = portsOf({ ends: ['e1', 'e2'] });
-    const found = await listCalls(ports, account, query, { goOn: async () => false });
-    expect([found.items.length, found.nextCursor, found.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
-    expect(found.total).to.equal(1);
-    expect(found.totalIsMore).to.equal(true);
+    const page = await listCalls(ports, account, query, { goOn: async () => false });
+    expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
+    expect(page.total).to.equal(1);
+    expect(page.totalIsMore).to.equal(true);
   });
 
   it('are returned in pages of fifty with a cursor', async () => {
@@ -291,7 +291,7 @@ describe("a campaign's calls", () => {
       state,
       calls,
     });
-    const found = [
+    const counts = [
       // A late outcome has replaced the only one.
       count('2026-11-21T01:00:00Z', 'unknown', 1),
       count('2026-11-21T01:00:00Z', 'unknown', -1),
@@ -299,7 +299,7 @@ describe("a campaign's calls", () => {
       count('2026-11-21T01:00:00Z', 'busy', 2),
       count('2026-11-21T01:00:00Z', 'queued', 4),
     ];
-    const { ports, asked } = portsOf({ summary: found });
+    const { ports, asked } = portsOf({ summary: counts });
     const chart = { days: { timeZone: 'Europe/Berlin' }, filter };
     const { days } = await summarizeCalls(ports, account, 'g', chart, forEver);
     expect(days.slice(-2)).to.deep.equal([

@@ -37,15 +37,15 @@ describe('changing a user', () => {
   ] as const) {
     it(`moves them ${what}, and records an event there`, async () => {
       const { ports, done, events } = usersOf();
-      const wanted = { ...staff, ...change };
-      const changed = await changeUser(ports, actor, ada, wanted);
-      expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: wanted.userType });
+      const requested = { ...staff, ...change };
+      const changed = await changeUser(ports, actor, ada, requested);
+      expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: requested.userType });
       expect({ account: changed.account?.id, partner: changed.partner?.id }).to.deep.equal(membership);
-      expect(done).to.deep.equal([['ada', { ...wanted, partnerId }]]);
+      expect(done).to.deep.equal([['ada', { ...requested, partnerId }]]);
       expect(events[0]).to.deep.include({
         ...{ action: 'user.changed', actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
         ...{ subject: { kind: 'user', id: 'ada', name: 'Ada Lovelace' } },
-        owningScope: partnerId && { accountId: wanted.accountId, partnerId },
+        owningScope: partnerId && { accountId: requested.accountId, partnerId },
       });
     });
   }

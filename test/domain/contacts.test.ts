@@ -44,7 +44,7 @@ function portsOf(erased = 2) {
   const throttle = { blockedUntil: async () => null, take: async () => true };
   return { ports: fakePorts({ stores: { contacts, retention, activity }, throttle }), calls, asked, events };
 }
-const said = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
+const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 
 describe("a contact's data", () => {
   it("is exported with an event that doesn't identify the contact", async () => {
@@ -52,7 +52,7 @@ describe("a contact's data", () => {
     expect(await exportContact(ports, operator, phone)).to.equal(calls);
     expect(asked).to.deep.equal([phone]);
     const subject = { kind: 'contact', id: 'id1', name: '3 calls' };
-    expect(said(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
+    expect(summarize(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
   });
 
   it("is erased with an event that doesn't identify the contact, except for calls in progress", async () => {
@@ -60,7 +60,7 @@ describe("a contact's data", () => {
     expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
     expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
     const subject = { kind: 'contact', id: 'id1', name: '2 calls' };
-    expect(said(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
+    expect(summarize(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
   });
 
   it('causes no event if nothing is erased', async () => {
@@ -75,7 +75,7 @@ describe('a list saved from the console', () => {
     const { ports, events } = portsOf();
     await recordExport(ports, viewers.tied, { who: viewers.tied, address: '192.0.2.1' }, { list: 'calls', rows: 12 });
     const subject = { kind: 'list', id: 'calls', name: 'calls (12 rows)' };
-    expect(said(events)).to.deep.equal([{ action: 'list.exported', subject, owningScope: { accountId: 'a1', partnerId: 'p1' } }]);
+    expect(summarize(events)).to.deep.equal([{ action: 'list.exported', subject, owningScope: { accountId: 'a1', partnerId: 'p1' } }]);
   });
 });
 
@@ -87,7 +87,7 @@ describe('housekeeping', () => {
     expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
     const subject = { kind: 'call-log', id: 'id1', name: '2 calls' };
-    expect(said(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
+    expect(summarize(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
   });
 
   it('records no event if it erases nothing', async () => {

@@ -49,17 +49,17 @@ function portsOf() {
 describe('partners, accounts and campaigns', () => {
   it('are created with an event in their own scope', async () => {
     const { ports, asked, events } = portsOf();
-    const made = [
+    const created = [
       await createPartner(ports, operator, 'P'),
       await createAccount(ports, operator, 'A', 'p1'),
       await createCampaign(ports, operator, 'C', 'a1'),
     ];
-    expect(made).to.deep.equal([
+    expect(created).to.deep.equal([
       { id: 'id1', name: 'P' },
       { id: 'id3', name: 'A', partnerId: 'p1' },
       { id: 'id5', name: 'C', accountId: 'a1' },
     ]);
-    expect(asked).to.deep.equal(made);
+    expect(asked).to.deep.equal(created);
     expect(
       events.map(({ action, subject, owningScope, actor, address }) => ({ action, subject, owningScope, actor, address })),
     ).to.deep.equal([

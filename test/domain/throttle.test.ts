@@ -44,8 +44,8 @@ async function check({
   const origins: unknown[] = [];
   const verify = async (find: () => Promise<Credentials | null>, _password: string, origin: PasswordOrigin) => {
     origins.push(origin);
-    const found = await find();
-    return right ? found : null;
+    const user = await find();
+    return right ? user : null;
   };
   const ports = fakePorts({ throttle, stores: { users: { findByEmail } }, passwords: { verify } });
   const result = await checkPassword(ports, { email, address, vouched }, email, 'a password', () => mayEnter).catch((error) => error);

@@ -235,13 +235,13 @@ describe('attacks', () => {
       it('is refused for a key, a user and a contact, with a message that says what to do', async () => {
         const tied = { cookie: await signIn(core.url, 'tia@example.com') };
         const name = 'Northwind \u202eVoice';
-        const found = [
+        const errorLists = [
           await refusal(`${core.url}/console/api-keys`, { name, expiration: { kind: 'none' }, timeZone: 'UTC' }, tied),
           await refusal(`${core.url}/console/users`, { name, email: 'x@example.com', userType: 'account' }, tied),
           await refusal(onDemand(core.url, tenants.campaign.id), { contact: { phone: somePhone(), name } }, { key }),
         ];
-        expect(found.map((errors) => errors?.map(({ path }) => path))).to.deep.equal([['name'], ['name'], ['contact.name']]);
-        for (const errors of found) expect(errors?.[0]?.message).to.match(/^Remove the invisible character U\+202E/);
+        expect(errorLists.map((errors) => errors?.map(({ path }) => path))).to.deep.equal([['name'], ['name'], ['contact.name']]);
+        for (const errors of errorLists) expect(errors?.[0]?.message).to.match(/^Remove the invisible character U\+202E/);
       });
 
       it('from an earlier version is still served, listed and revoked', async () => {

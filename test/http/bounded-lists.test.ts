@@ -55,15 +55,15 @@ describe('console lists longer than a page', () => {
       read: (json: unknown) => { items: Item[]; nextCursor: string | null },
       as = partner,
     ): Promise<Item[][]> {
-      const found: Item[][] = [];
+      const pagesRead: Item[][] = [];
       for (let cursor: string | null = ''; cursor !== null; ) {
         const answer = await ask('GET', `${core.url}${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`, { cookie: as });
         expect(answer.status, answer.text).to.equal(200);
         const { items, nextCursor } = read(answer.json);
-        found.push(items);
+        pagesRead.push(items);
         cursor = nextCursor;
       }
-      return found;
+      return pagesRead;
     }
     const readCampaigns = (json: unknown) => {
       const { campaigns, nextCursor } = campaignsSchema.parse(json);
@@ -122,14 +122,14 @@ describe('console lists longer than a page', () => {
     });
 
     it('show one page of the keys that a deletion affects, and their total', async () => {
-      const found = await pages('/console/users/u1/deletion', (json) => {
+      const pagesRead = await pages('/console/users/u1/deletion', (json) => {
         const { apiKeys, nextCursor, user } = deletionSchema.parse(json);
         expect(user.apiKeys).to.equal(rows);
         return { items: apiKeys.map(({ id }) => id), nextCursor };
       });
-      expect(found.map(({ length }) => length)).to.deep.equal([limits.directoryPage, 2]);
-      expect(new Set(found.flat()).size).to.equal(rows);
-      expect(found[0]?.[0]).to.equal('k502');
+      expect(pagesRead.map(({ length }) => length)).to.deep.equal([limits.directoryPage, 2]);
+      expect(new Set(pagesRead.flat()).size).to.equal(rows);
+      expect(pagesRead[0]?.[0]).to.equal('k502');
     });
 
     it('count outcomes only for the campaigns on the same page', async () => {
@@ -154,9 +154,9 @@ describe('console lists longer than a page', () => {
       await named('whole', 'übersee');
       await named('start', 'Überseering');
       const answer = await ask('GET', `${core.url}/console/tenancies?search=UBERSEE`, { cookie: staff });
-      const found = tenanciesSchema.parse(answer.json).tenancies;
-      expect(found.slice(0, 2).map(({ id }) => id)).to.deep.equal(['whole', 'start']);
-      expect(found).to.have.length(limits.tenancies);
+      const tenancies = tenanciesSchema.parse(answer.json).tenancies;
+      expect(tenancies.slice(0, 2).map(({ id }) => id)).to.deep.equal(['whole', 'start']);
+      expect(tenancies).to.have.length(limits.tenancies);
     });
   });
 });
@@ -190,9 +190,9 @@ describe('a search for calls', () => {
     const search = async (query: string) => callsSchema.parse((await ask('GET', url + query, { cookie })).json);
     /** Continues where each response stopped. */
     async function searchAll(query: string, first = search(query)) {
-      const found = await first;
-      const calls = [...found.calls];
-      for (let { nextCursor } = found; nextCursor !== null; ) {
+      const firstPage = await first;
+      const calls = [...firstPage.calls];
+      for (let { nextCursor } = firstPage; nextCursor !== null; ) {
         const next = await search(`${query}&cursor=${nextCursor}`);
         calls.push(...next.calls);
         ({ nextCursor } = next);

@@ -55,7 +55,7 @@ describe('filtered calls and activity in the console', () => {
     const get = (path: string, as = cookie) => ask('GET', core.url + path, { cookie: as });
     const the8th = 'from=2026-11-08&to=2026-11-08&timeZone=Europe/Berlin';
     const own = () => `/console/campaigns/${tenants.campaign.id}/calls`;
-    const found = async (path: string, as = cookie) => {
+    const listIds = async (path: string, as = cookie) => {
       const answer = await get(path, as);
       expect(answer.status, answer.text).to.equal(200);
       const { calls, total, totalIsMore } = callsSchema.parse(answer.json);
@@ -65,28 +65,28 @@ describe('filtered calls and activity in the console', () => {
     };
 
     it('include the calls of a day in a time zone, to the millisecond', async () => {
-      expect(await found(`${own()}?${the8th}`)).to.deep.equal(['last', 'first']);
-      expect(await found(`${own()}?from=2026-11-08`)).to.deep.equal(['after', 'last']);
-      expect(await found(`${own()}?to=2026-11-07`)).to.deep.equal(['first', 'before']);
+      expect(await listIds(`${own()}?${the8th}`)).to.deep.equal(['last', 'first']);
+      expect(await listIds(`${own()}?from=2026-11-08`)).to.deep.equal(['after', 'last']);
+      expect(await listIds(`${own()}?to=2026-11-07`)).to.deep.equal(['first', 'before']);
     });
 
     it('include the calls of all campaigns in scope, newest first, with their campaigns', async () => {
-      expect(await found('/console/calls')).to.deep.equal(['after', 'last', 'first', 'before']);
-      expect(await found(`/console/calls?${the8th}`, partner)).to.deep.equal(['last', 'recall', 'first']);
+      expect(await listIds('/console/calls')).to.deep.equal(['after', 'last', 'first', 'before']);
+      expect(await listIds(`/console/calls?${the8th}`, partner)).to.deep.equal(['last', 'recall', 'first']);
       const { calls } = callsSchema.parse((await get('/console/calls?search=recall', partner)).json);
       expect(calls.map(({ campaign }) => campaign)).to.deep.equal([{ id: tenants.siblingCampaign.id, name: 'Recalls' }]);
     });
 
     it('include the calls in certain states, and of a certain key', async () => {
-      expect(await found(`${own()}?state=cancelled`)).to.deep.equal(['first']);
-      expect(await found(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
-      expect(await found(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
+      expect(await listIds(`${own()}?state=cancelled`)).to.deep.equal(['first']);
+      expect(await listIds(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
+      expect(await listIds(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
       expect((await get(`${own()}?apiKey=${otherKey.id}`)).status).to.equal(404);
     });
 
     for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456'])
       it(`find ${number} however it's written`, async () => {
-        expect(await found(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
+        expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });
 
     it('have the same daily counts as the list', async () => {

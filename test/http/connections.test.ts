@@ -146,11 +146,11 @@ describe('a connection', () => {
       });
 
       it('passes on only a few chunks of a body per turn of the event loop', async () => {
-        const given = new Map<number, number>();
+        const chunksPerTurn = new Map<number, number>();
         ({ listener } = await open({ isSecure }, (request, response) => {
           request.on('data', () => {
             const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
-            given.set(turn, (given.get(turn) ?? 0) + 1);
+            chunksPerTurn.set(turn, (chunksPerTurn.get(turn) ?? 0) + 1);
           });
           request.on('end', () => response.end());
         }));
@@ -160,7 +160,7 @@ describe('a connection', () => {
         socket.write(get('/last', 'Connection: close\r\n'));
         await until(() => seen.isClosed);
         expect(statuses(seen.text)).to.deep.equal(['200', '200']);
-        expect(Math.max(...given.values())).to.be.below(100);
+        expect(Math.max(...chunksPerTurn.values())).to.be.below(100);
       });
 
       it('handles thousands of pipelined requests, never two at once', async () => {

@@ -56,16 +56,16 @@ describe('setting up the first partner, account and campaign', () => {
     it('creates them once, even through two cores at the same time, and selects the account', async () => {
       const answers = await Promise.all([0, 1, 0, 1].map((core) => setUp(names, core)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
-      const made = answers.find(({ status }) => status === 201);
-      if (!made) throw new Error('Nothing was created.');
-      expect(['partner', 'account', 'campaign'].map((what) => textAt(made, what, 'name'))).to.deep.equal(Object.values(names));
+      const created = answers.find(({ status }) => status === 201);
+      if (!created) throw new Error('Nothing was created.');
+      expect(['partner', 'account', 'campaign'].map((what) => textAt(created, what, 'name'))).to.deep.equal(Object.values(names));
       const url = cores[0]?.url ?? '';
       const { tenancy } = sessionSchema.parse((await ask('GET', `${url}/console/session`, { cookie })).json);
-      expect(tenancy).to.deep.equal({ kind: 'account', id: textAt(made, 'account', 'id'), name: names.account });
+      expect(tenancy).to.deep.equal({ kind: 'account', id: textAt(created, 'account', 'id'), name: names.account });
       const { partners } = directoryPartnersSchema.parse((await ask('GET', `${url}/console/directory/partners`, { cookie })).json);
-      expect(partners).to.deep.equal([{ id: textAt(made, 'partner', 'id'), name: names.partner, accounts: 1 }]);
+      expect(partners).to.deep.equal([{ id: textAt(created, 'partner', 'id'), name: names.partner, accounts: 1 }]);
       const { keyValue } = await createKey(url, cookie);
-      expect((await placeCall(url, textAt(made, 'campaign', 'id'), keyValue)).status).to.equal(202);
+      expect((await placeCall(url, textAt(created, 'campaign', 'id'), keyValue)).status).to.equal(202);
     });
   });
 });
@@ -104,9 +104,9 @@ describe('the directory', () => {
         ...{ id: accountId, name: 'Yellow  Clinic', campaigns: 0 },
         partner: { id: harness.tenants.partner.id, name: harness.tenants.partner.name },
       });
-      const made = await ask('POST', at('directory/campaigns'), as('pat', { name: 'Recalls', accountId }));
-      const campaignId = textAt(made, 'campaign', 'id');
-      expect(made.json).to.have.nested.property('campaign.account.id', accountId);
+      const created = await ask('POST', at('directory/campaigns'), as('pat', { name: 'Recalls', accountId }));
+      const campaignId = textAt(created, 'campaign', 'id');
+      expect(created.json).to.have.nested.property('campaign.account.id', accountId);
       const renamed = await ask('PATCH', at(`directory/campaigns/${campaignId}`), as('pat', { name: 'Recalls 2027' }));
       expect(textAt(renamed, 'campaign', 'name')).to.equal('Recalls 2027');
       await ask('PATCH', at(`directory/campaigns/${campaignId}`), as('pat', { name: 'Recalls 2027' }));

@@ -96,9 +96,9 @@ describe('a disabled user', () => {
       const { events } = (await ask('GET', `${url}/console/activity`, { cookie })).json as {
         events: { action: string; address: string }[];
       };
-      const found = events.find(({ action }) => action === 'user.disabled');
+      const event = events.find(({ action }) => action === 'user.disabled');
       // A partner must not learn the names of the server's operators.
-      expect([disabled, found?.address]).to.deep.equal([['sue@example.com'], 'local']);
+      expect([disabled, event?.address]).to.deep.equal([['sue@example.com'], 'local']);
       const staff = await signIn(url, 'stan@example.com');
       await ask('PUT', `${url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
       expect((await ask('GET', `${url}/console/activity`, { cookie: staff })).text).to.contain('"address":"local:ada"');

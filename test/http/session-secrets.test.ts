@@ -38,8 +38,8 @@ describe('replacing session secrets on two cores', () => {
   /** Starts both cores for each step. @returns the status of a request to each core from each browser, which keeps its cookies */
   async function visit(secrets: string[][], browsers: { cookie: string }[]): Promise<number[]> {
     const statuses: number[] = [];
-    for (const given of secrets) {
-      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: given.join(',') } });
+    for (const coreSecrets of secrets) {
+      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: coreSecrets.join(',') } });
       for (const browser of browsers) {
         const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie });
         statuses.push(answer.status);

@@ -369,11 +369,11 @@ describe('who can see, revoke and use what', () => {
 
         it(`creates and revokes keys only there, whatever the session of ${session} has selected`, async () => {
           const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
-          const made = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, tenancyOf('otherAccount')), body });
+          const created = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, tenancyOf('otherAccount')), body });
           expect(await namesIn('staff', tenancyOf('otherAccount'))).to.include('theirs');
-          expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(made, 'keyValue'))).status).to.equal(202);
-          expect((await placeCall(core.url, tenants.campaign.id, textAt(made, 'keyValue'))).status).to.equal(403);
-          const url = `${core.url}/console/api-keys/${textAt(made, 'apiKey', 'id')}`;
+          expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(created, 'keyValue'))).status).to.equal(202);
+          expect((await placeCall(core.url, tenants.campaign.id, textAt(created, 'keyValue'))).status).to.equal(403);
+          const url = `${core.url}/console/api-keys/${textAt(created, 'apiKey', 'id')}`;
           expect((await ask('DELETE', url, inTenancy(session, tenancyOf('partner')))).status).to.equal(404);
           expect((await ask('DELETE', url, inTenancy(session, tenancyOf('otherPartner')))).status).to.equal(204);
         });
@@ -458,9 +458,9 @@ describe('who can see, revoke and use what', () => {
           .select<{ id: string; external_id: string }[]>('id', 'external_id')
           .whereIn('external_id', ['c1', 'c2']);
         const statuses = async () => {
-          const found: Record<string, number> = {};
-          for (const { id, external_id } of campaigns) found[external_id] = (await placeCall(core.url, id, keyValue)).status;
-          return found;
+          const byCampaign: Record<string, number> = {};
+          for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(core.url, id, keyValue)).status;
+          return byCampaign;
         };
         // Only an administrator of the partner whose campaigns it has access to can see it.
         const partners: { id: string; external_id: string }[] = await direct.storage.database
@@ -478,13 +478,13 @@ describe('who can see, revoke and use what', () => {
           cookies.set(external_id, await signIn(core.url, email));
         }
         const totals = async () => {
-          const found: Record<string, number> = {};
+          const counts: Record<string, number> = {};
           for (const partner of ['p1', 'p2']) {
             const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(partner))).json);
             expect(apiKeys).to.have.length(total);
-            found[partner] = total;
+            counts[partner] = total;
           }
-          return found;
+          return counts;
         };
         const first = { reached: { c1: 202, c2: 403 }, seen: { p1: 1, p2: 0 } };
         const second = { reached: { c1: 403, c2: 202 }, seen: { p1: 0, p2: 1 } };

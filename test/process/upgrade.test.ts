@@ -113,8 +113,8 @@ describe('an upgrade', () => {
         await core.close();
         core = await startCoreHere(url);
         expect(await use()).to.deep.equal(works);
-        const said = core.log.filter((line) => JSON.stringify(line).includes('999-of-a-later-release-additive'));
-        expect(said.map(({ msg }) => msg)).to.deep.equal(['a newer release has extended the database; this older core works with it']);
+        const logLines = core.log.filter((line) => JSON.stringify(line).includes('999-of-a-later-release-additive'));
+        expect(logLines.map(({ msg }) => msg)).to.deep.equal(['a newer release has extended the database; this older core works with it']);
         await core.close();
       });
     });

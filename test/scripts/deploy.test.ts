@@ -58,17 +58,17 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
     if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'python3 is not installed');
     const socket = join(freshDirectory(), 'notify');
     const systemd = spawn('python3', ['-c', listener, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const said: string[] = [];
-    createInterface({ input: systemd.stdout }).on('line', (line) => said.push(line));
+    const messages: string[] = [];
+    createInterface({ input: systemd.stdout }).on('line', (line) => messages.push(line));
     const ended = once(systemd, 'exit');
     try {
-      await until(() => said.includes('bound'));
+      await until(() => messages.includes('bound'));
       const core = await spawnCore(await freshDatabase('sqlite'), { NOTIFY_SOCKET: socket });
-      await until(() => said.includes('READY=1'));
+      await until(() => messages.includes('READY=1'));
       expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
-      expect(said.filter((line) => line.startsWith('STOPPING'))).to.deep.equal([]);
+      expect(messages.filter((line) => line.startsWith('STOPPING'))).to.deep.equal([]);
       expect(await core.stop()).to.equal(0);
-      await until(() => said.includes('STOPPING=1'));
+      await until(() => messages.includes('STOPPING=1'));
     } finally {
       systemd.kill('SIGKILL');
       await ended;

@@ -3,7 +3,7 @@ const clauses = [
   ...['with recursive', 'with', 'insert into', 'update', 'delete from', 'select distinct', 'select', 'from', 'where', 'group by'],
   ...['having', 'order by', 'limit', 'left join', 'inner join', 'cross join', 'join', 'values', 'set', 'on conflict', 'do update set'],
   ...['returning', 'union all', 'for update', 'for no key update', 'and', 'or'],
-].toSorted((one, other) => other.length - one.length);
+].toSorted((a, b) => b.length - a.length);
 const words = [String.raw`between \S+ and`, ...clauses, 'case', 'when', 'else', 'end'].join('|');
 const tokens = new RegExp(String.raw`'[^']*'|"[^"]*"|\`[^\`]*\`|\b(?:${words})\b|[^\s()'"\`,]+|[(),]|\s`, 'gi');
 const longestLine = 110;

@@ -29,7 +29,7 @@ function unreachedIn({ url, functions }: Profiler.ScriptCoverage): string[] {
   const isReached = new Uint8Array(text.length).fill(1);
   // The file itself ran when it was loaded, possibly before this.
   const ranges = functions.flatMap((one) => one.ranges).filter(({ endOffset, startOffset }) => endOffset - startOffset < text.length);
-  const outerFirst = ranges.toSorted((one, other) => other.endOffset - other.startOffset - (one.endOffset - one.startOffset));
+  const outerFirst = ranges.toSorted((a, b) => b.endOffset - b.startOffset - (a.endOffset - a.startOffset));
   for (const { startOffset, endOffset, count } of outerFirst) isReached.fill(count > 0 ? 1 : 0, startOffset, endOffset);
   const unreached = outerFirst.filter(({ startOffset, endOffset }) => !isReached.subarray(startOffset, endOffset).includes(1));
   return unreached.flatMap(({ startOffset, endOffset }) => {

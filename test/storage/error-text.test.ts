@@ -105,8 +105,8 @@ describe('the message for a database error', () => {
     ['57P03', 'x', 'Try again when the server is up.'],
   ] as const) {
     it(`says what to do after ${code}`, () => {
-      const said = `Can't use the database /data/callkey.db: ${cause} (${code}). ${remedy}`;
-      expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(said);
+      const expected = `Can't use the database /data/callkey.db: ${cause} (${code}). ${remedy}`;
+      expect(databaseErrorText(failure('x', { code }), sqlite)).to.equal(expected);
       expect(databaseErrorText(failure('x', { code: `X${code}` }), sqlite)).to.equal(undefined);
     });
   }

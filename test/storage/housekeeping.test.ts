@@ -95,7 +95,7 @@ describe('a running core', () => {
     async function left(): Promise<Record<'byTheClock' | 'always', string[]>> {
       const { read } = database();
       const call = async (contact_id: string) => (await read('calls').where({ contact_id }).first()) as CallRow;
-      const some = async (table: string, where: object) => (await read(table).where(where).first()) !== undefined;
+      const hasRow = async (table: string, where: object) => (await read(table).where(where).first()) !== undefined;
       const twice = async (table: string, where: object) => kind === 'postgres' && (await read(table).where(where)).length > 1;
       const named = (tasks: Record<string, boolean>) => Object.keys(tasks).filter((name) => tasks[name]);
       return {
@@ -104,17 +104,17 @@ describe('a running core', () => {
           endForgotten: (await call('forgotten')).state === 'queued',
           recoverFromClockStep: Number((await call('put-off')).due_at) > clock.now(),
           eraseContacts: (await call('ended')).phone !== null,
-          sweepSessions: await some('sessions', { id: 'idle' }),
-          sweepThrottle: await some('sign_in_attempts', { key: 'over' }),
-          forgetUsage: await some('api_key_usage', { api_key_id: 'key' }),
-          forgetCallCounts: await some('call_counts', { campaign_id: 'g', calls: 1 }),
-          pruneAudit: await some('audit_events', { id: '0' }),
+          sweepSessions: await hasRow('sessions', { id: 'idle' }),
+          sweepThrottle: await hasRow('sign_in_attempts', { key: 'over' }),
+          forgetUsage: await hasRow('api_key_usage', { api_key_id: 'key' }),
+          forgetCallCounts: await hasRow('call_counts', { campaign_id: 'g', calls: 1 }),
+          pruneAudit: await hasRow('audit_events', { id: '0' }),
         }),
         always: named({
-          finishDeletions: await some('users', { id: harness.tenants.users.teammate.id }),
-          finishMoves: await some('users', { moving_keys: 'e' }),
+          finishDeletions: await hasRow('users', { id: harness.tenants.users.teammate.id }),
+          finishMoves: await hasRow('users', { moving_keys: 'e' }),
           finishCancelling: (await call('of-revoked')).state === 'queued',
-          chainAudit: await some('audit_events', { id: '1', seq: null }),
+          chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
           compactKeyCounts: await twice('api_key_tallies', { id: 'a' }),
         }),

@@ -31,9 +31,9 @@ describe('imported entries', () => {
     const run = (file: Partial<ImportFile>) =>
       importAll(direct.ports, direct.storage.imports, async () => undefined, operator, importFileSchema.parse(file));
     const find = async (kindOfThing: ImportKind, externalId: string): Promise<ImportedThing> => {
-      const found = (await direct.storage.imports.find(kindOfThing, [externalId])).get(externalId);
-      if (!found) throw new Error(`There is no ${externalId}.`);
-      return found;
+      const entity = (await direct.storage.imports.find(kindOfThing, [externalId])).get(externalId);
+      if (!entity) throw new Error(`There is no ${externalId}.`);
+      return entity;
     };
     const eventOf = ({ id, name }: ImportedThing) => ({
       ...{ id: direct.ports.randomness.id(), at: direct.ports.clock.now(), actor: null, action: 'user.changed' as const },
@@ -82,8 +82,8 @@ describe('imported entries', () => {
 
     it('are found even if there are more than fit in one statement', async () => {
       await run({ partners: ids('p', 501).map((externalId) => ({ externalId, name: externalId })) });
-      const found = await direct.storage.imports.find('partners', ids('p', 501));
-      expect([...found.keys()]).to.have.members(ids('p', 501));
+      const entities = await direct.storage.imports.find('partners', ids('p', 501));
+      expect([...entities.keys()]).to.have.members(ids('p', 501));
       expect(await direct.storage.imports.find('partners', ['nobody'])).to.deep.equal(new Map());
     });
 

@@ -54,9 +54,9 @@ describe('the writer of a SQLite file', () => {
     const { client } = direct.storage.database.write;
     const connection: Connection = await client.acquireConnection();
     const statement = await new Promise<Statement>((resolve, reject) => {
-      const made: Statement = connection.prepare(
+      const statement: Statement = connection.prepare(
         `INSERT INTO partners (id, name, created_at) VALUES ('x', 'X', 0), ('y', 'Y', 0) RETURNING id`,
-        (error) => (error ? reject(error) : resolve(made)),
+        (error) => (error ? reject(error) : resolve(statement)),
       );
     });
     await new Promise<void>((resolve, reject) => statement.get((error: Error | null) => (error ? reject(error) : resolve())));

@@ -17,7 +17,7 @@ let postgres: Promise<PostgresServer> | undefined;
 const templates = new Set<Map<DatabaseKind, unknown>>();
 
 /** The value of TEST_TEMPLATES: the templates that `npm test` has created for all files, by name and kind. */
-const given: Record<string, { database: string; content: never }> = JSON.parse(process.env['TEST_TEMPLATES'] ?? '{}');
+const givenTemplates: Record<string, { database: string; content: never }> = JSON.parse(process.env['TEST_TEMPLATES'] ?? '{}');
 const directories: string[] = [];
 
 /**
@@ -31,17 +31,17 @@ export function databases<Content>(
   name: string,
   fill: (databaseUrl: string) => Promise<Content>,
 ): { templateOf(kind: DatabaseKind): Promise<Template<Content>>; copyOf(kind: DatabaseKind): Promise<Template<Content>> } {
-  const made = new Map<DatabaseKind, Promise<Template<Content>>>();
-  templates.add(made);
+  const byKind = new Map<DatabaseKind, Promise<Template<Content>>>();
+  templates.add(byKind);
   const make = async (kind: DatabaseKind) => {
-    const shared = given[`${name} ${kind}`];
+    const shared = givenTemplates[`${name} ${kind}`];
     if (shared && (await isShared(kind))) return shared;
     const database = await migratedDatabase(kind);
     return { database, content: await fill(database) };
   };
   const templateOf = (kind: DatabaseKind) => {
-    const template = made.get(kind) ?? make(kind);
-    made.set(kind, template);
+    const template = byKind.get(kind) ?? make(kind);
+    byKind.set(kind, template);
     return template;
   };
   return {
@@ -61,7 +61,7 @@ async function isShared(kind: DatabaseKind): Promise<boolean> {
 }
 
 async function migratedDatabase(kind: DatabaseKind): Promise<string> {
-  const shared = given[`without rows ${kind}`];
+  const shared = givenTemplates[`without rows ${kind}`];
   if (shared && (await isShared(kind))) return copy(shared.database);
   const database = await emptyDatabase(kind);
   const storage = openStorage(locationOf(database), systemClock, unobserved);
@@ -149,5 +149,5 @@ function removeDirectories(): void {
 }
 
 function forget(kind: DatabaseKind): void {
-  for (const made of templates) made.delete(kind);
+  for (const byKind of templates) byKind.delete(kind);
 }

@@ -55,10 +55,10 @@ export function cookiesOf(answer: Answer): string {
 
 /** The text at a path in a response body: `textAt(answer, 'apiKey', 'id')`. Fails if there is none. */
 export function textAt(answer: Answer, ...path: string[]): string {
-  let found: unknown = answer.json;
-  for (const name of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, name) : undefined;
-  if (typeof found !== 'string') throw new Error(`No text at ${path.join('.')} in: ${answer.status} ${answer.text}`);
-  return found;
+  let value: unknown = answer.json;
+  for (const name of path) value = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  if (typeof value !== 'string') throw new Error(`No text at ${path.join('.')} in: ${answer.status} ${answer.text}`);
+  return value;
 }
 
 /** The code at the end of a problem's type. */

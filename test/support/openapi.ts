@@ -62,7 +62,7 @@ const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new 
 /** The paths of the document that match a URL, those without a parameter at the end first. */
 export function pathsOf(pathname: string): string[] {
   const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
-  return matching.sort((one, other) => Number(one.endsWith('}')) - Number(other.endsWith('}')));
+  return matching.sort((a, b) => Number(a.endsWith('}')) - Number(b.endsWith('}')));
 }
 
 function headerErrors({ headers = {} }: Response, answer: Answer): string[] {

@@ -55,9 +55,9 @@ export function fakePorts({
 function some<Store extends object>(name: string, methods: Partial<Store> = {}): Store {
   return new Proxy(methods, {
     get(target, method) {
-      const found: unknown = Reflect.get(target, method);
-      if (found === undefined) throw new Error(`The test has no ${name}.${String(method)}.`);
-      return found;
+      const property: unknown = Reflect.get(target, method);
+      if (property === undefined) throw new Error(`The test has no ${name}.${String(method)}.`);
+      return property;
     },
   }) as Store;
 }

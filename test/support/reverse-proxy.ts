@@ -74,13 +74,13 @@ export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate:
   const [program, ...args] = command(configuration);
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env['PATH'], HOME: directory } });
   running.add(child);
-  const said: string[] = [];
-  child.stderr.on('data', (chunk) => said.push(String(chunk)));
+  const stderrLines: string[] = [];
+  child.stderr.on('data', (chunk) => stderrLines.push(String(chunk)));
   const ended = once(child, 'exit').finally(() => running.delete(child));
   return {
     url: `https://localhost:${port}`,
     /** Everything it has written to standard error. */
-    said,
+    said: stderrLines,
     async stop() {
       child.kill('SIGTERM');
       await ended;
