@@ -61,7 +61,8 @@ describe('setting up the first partner, account and campaign', () => {
       expect(['partner', 'account', 'campaign'].map((what) => textAt(created, what, 'name'))).to.deep.equal(Object.values(names));
       const url = cores[0]?.url ?? '';
       const { tenancy } = sessionSchema.parse((await ask('GET', `${url}/console/session`, { cookie })).json);
-      expect(tenancy).to.deep.equal({ kind: 'account', id: textAt(created, 'account', 'id'), name: names.account });
+      const id = textAt(created, 'account', 'id');
+      expect(tenancy).to.deep.equal({ kind: 'account', id, name: names.account, partnerName: names.partner });
       const { partners } = directoryPartnersSchema.parse((await ask('GET', `${url}/console/directory/partners`, { cookie })).json);
       expect(partners).to.deep.equal([{ id: textAt(created, 'partner', 'id'), name: names.partner, accounts: 1 }]);
       const { keyValue } = await createKey(url, cookie);
