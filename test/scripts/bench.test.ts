@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { otherLoadOf, readingOf, sustained } from '../../scripts/bench/load-guard.ts';
 import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
-import { fillIn } from '../../scripts/bench/results.ts';
+import { fillIn, pages } from '../../scripts/bench/results.ts';
 import { memoryOver } from '../../scripts/bench/soak.ts';
 import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
-import { rowTable, soakSection } from '../../scripts/bench/tables.ts';
+import { longFileSection, poolersSection, rowTable, sectionsOf, soakSection } from '../../scripts/bench/tables.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {
@@ -66,6 +67,18 @@ describe("the bench's pages", () => {
     const expected = page.replace('old', '| new |');
     expect(fillIn(page, { one: '| new |\n' })).to.equal(expected);
     expect(fillIn(expected, { one: '| new |\n' })).to.equal(expected);
+  });
+
+  it('quote the stored results', () => {
+    const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+    const stored = (name: string) => JSON.parse(read(`scripts/bench/results/${name}.json`));
+    const sections = {
+      ...sectionsOf(stored('latest')),
+      'soak-sqlite': soakSection(stored('soak-sqlite')),
+      'long-file': longFileSection(stored('long-file')),
+      poolers: poolersSection(stored('poolers')),
+    };
+    for (const page of pages) expect(fillIn(read(page), sections), page).to.equal(read(page));
   });
 
   it('say which row misses its goal', () => {
