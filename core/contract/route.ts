@@ -45,7 +45,8 @@ export type BodyOf<Given> = Given extends { body: infer Schema extends z.ZodType
 export type AnswerOf<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 
 export function parameterNames(path: string): string[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  const segments = path.split('/');
+  return segments.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
 }
 
 /** Fills in a path's parameters, percent-encoded: `pathTo(routes.showApiKey, { id })`. */
