@@ -80,18 +80,23 @@ const lanes: Case['attack'] = async (trial) => {
   await addEndedCalls(scene, quiet.id, trial.isQuick ? 20_000 : 300_000);
   const searchers = await Promise.all(Array.from({ length: 4 }, () => signIn(url, tenants.users.account.email)));
   const search = `${url}/console/campaigns/${campaignId}/calls?search=nobody-has-this`;
+  const session = `${url}/console/session`;
+  const teammate = await signIn(url, tenants.users.teammate.email);
   const floodOf = (width: number, disturb: (n: number) => Promise<unknown>) =>
     startCrowd(trial, width, (n) => disturb(n).catch(() => undefined));
   const floods = [
     floodOf(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
     floodOf(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
     floodOf(8, (n) => ask('GET', search, { cookie: searchers[n % 4] ?? '' })),
+    floodOf(trial.isQuick ? 8 : 200, () => ask('GET', session, { cookie: teammate })),
   ];
   let slowest = 0;
   for (let n = 0; n < (trial.isQuick ? 50 : 500); n++) {
     const startedAt = performance.now();
     await scene.mustPlace(`quiet-${n}`, { key: quiet.keyValue });
     slowest = Math.max(slowest, performance.now() - startedAt);
+    const { status } = n % 10 === 0 ? await ask('GET', session, { cookie: scene.cookie }) : { status: 200 };
+    if (status !== 200) ledger.fail(`another user of the console got ${status}`);
     await pause(20);
   }
   const counts = await Promise.all(floods.map((one) => one.stop()));
@@ -163,7 +168,10 @@ const signIns: Case['attack'] = async (trial) => {
 
 export const keyCases: readonly Case[] = [
   {
-    ...{ name: 'lanes', title: 'a quiet key beside floods of another key, of unknown keys, and of slow searches of four users' },
+    ...{
+      name: 'lanes',
+      title: 'a quiet key beside floods of another key, of unknown keys, of slow searches of four users, and of one session',
+    },
     attack: lanes,
   },
   { name: 'revoke', title: 'revoked here, used there', quickDatabases: ['postgres'], attack: revoke },
