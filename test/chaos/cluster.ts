@@ -9,14 +9,14 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { endLater, eventually, type Trial } from './environment.ts';
 
-/** A PostgreSQL server that one case has for itself, to break. */
+/** A PostgreSQL server that only one case uses, so that it can be broken. */
 export type Cluster = Awaited<ReturnType<typeof clusterAt>>;
 
 const isRoot = process.getuid?.() === 0;
 const password = randomBytes(16).toString('hex');
 let template: Promise<string> | undefined;
 
-/** The files of a server that was never started. Making them takes a second of a processor: each cluster begins with a copy. */
+/** The files of a server that was never started. Creating them takes a second of processor time, so each cluster starts with a copy. */
 async function makeTemplate(): Promise<string> {
   const directory = freshDirectory();
   const databaseDir = join(directory, 'data');
@@ -28,7 +28,7 @@ async function makeTemplate(): Promise<string> {
   return databaseDir;
 }
 
-/** @param directory where the data goes; one of a limited size if the disk is to be full */
+/** @param directory the data directory; it has a limited size if the disk is to be full */
 export async function startCluster(trial: Trial, directory = freshDirectory()): Promise<Cluster> {
   template ??= makeTemplate();
   const cluster = await clusterAt(trial, copyOf(await template, directory));
@@ -37,13 +37,13 @@ export async function startCluster(trial: Trial, directory = freshDirectory()): 
   return cluster;
 }
 
-/** A standby that the primary waits for: nothing is committed before it's on both. */
+/** A standby that the primary waits for: nothing is committed before it's on both servers. */
 export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
   await primary.stop('SIGINT');
   const data = copyOf(primary.data, freshDirectory());
   writeFileSync(join(data, 'standby.signal'), '');
   const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
-  // Not on the command line, where every user of the machine reads it.
+  // Not on the command line, where every user of the machine could read it.
   appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
   const standby = await clusterAt(trial, data);
   await primary.start('synchronous_standby_names=standby');
@@ -51,7 +51,7 @@ export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluste
   return standby;
 }
 
-/** Copies a server's files into a directory, which PostgreSQL's own user needs access to. */
+/** Copies a server's files into a directory that PostgreSQL's own user can access. */
 function copyOf(original: string, directory: string): string {
   const data = join(directory, 'data');
   chmodSync(directory, 0o755);
@@ -78,7 +78,7 @@ async function clusterAt(trial: Trial, data: string) {
     endLater(trial, () => signalAll(processesOf(child.pid ?? 0, data), 'SIGKILL'));
     if (!(await isUp(30_000))) throw new Error("PostgreSQL doesn't start");
   }
-  /** Fast (SIGINT), or as in a crash (SIGQUIT). */
+  /** A fast shutdown (SIGINT), or one like a crash (SIGQUIT). */
   async function stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
     if (!server || server.exitCode !== null || server.signalCode !== null) return;
     const ended = once(server, 'exit');
@@ -124,7 +124,7 @@ export function processesOf(main: number, data: string): number[] {
   return [main, ...all.filter(({ parent }) => parent === main).map(({ pid }) => pid)];
 }
 
-/** One that has ended by now needs no signal. */
+/** A process that has ended needs no signal. */
 export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -133,7 +133,7 @@ export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
   }
 }
 
-/** PostgreSQL doesn't run as root: there, it runs as the user that the data belongs to. */
+/** PostgreSQL refuses to run as root. There it runs as the user who owns the data. */
 export function ownerOf(data: string): { uid?: number; gid?: number } {
   if (!isRoot) return {};
   const { uid, gid } = statSync(data);

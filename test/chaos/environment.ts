@@ -8,19 +8,19 @@ import { createKey, createTenants, databaseWithTenants, openDirect, signIn, some
 import type { Body, FoundCall, Ledger, Reply } from './ledger.ts';
 import { type Manner, type Provider, startProvider, takes } from './provider.ts';
 
-/** One case on one database. What a case opens, it puts on `cleanup`. */
+/** One case on one database. What a case opens, it adds to `cleanup`. */
 export type Trial = {
   kind: DatabaseKind;
   isQuick: boolean;
-  /** How many calls a case makes if it counts them: as many as `--calls` says. */
+  /** The number of calls, if the case counts them: the value of `--calls`. */
   calls(quick: number, whole: number): number;
   ledger: Ledger;
   cleanup: AsyncDisposableStack;
-  /** The one that was opened. */
+  /** The open database. */
   scene: Scene | null;
 };
 
-/** Ends what would outlive this process: after the case, or with the process if it's interrupted. */
+/** Ends what would outlive this process, after the case or when the process is interrupted. */
 export function endLater(trial: Trial, end: () => void): void {
   process.once('exit', end);
   trial.cleanup.defer(() => {
@@ -44,19 +44,19 @@ export type Scene = {
   campaignId: string;
   database: string;
   start(environment?: Record<string, string>): Promise<CoreProcess>;
-  /** The one that was started last. */
+  /** The core that was started last. */
   core(): CoreProcess;
-  /** Places a call, unless told otherwise with the scene's key at the core that was started last. */
+  /** Places a call, by default with the scene's key at the core that was started last. */
   place(call: string | Body, options?: PlaceOptions): Promise<Reply>;
-  /** The same, and counts it as a fault if it isn't placed. */
+  /** Does the same, and counts a fault if the call isn't placed. */
   mustPlace(call: string | Body, options?: PlaceOptions): Promise<Reply>;
-  /** Stops every core; one that is asked to must end well. */
+  /** Stops every core. A core that is asked to stop must exit cleanly. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 };
 
 type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean };
 
-/** A database with tenants in it, a provider, and a core with a key. */
+/** A database with tenants, a provider, and a core with a key. */
 export async function openScene(trial: Trial, options: SceneOptions = {}): Promise<Scene> {
   const { deduplicates = false, manner = takes } = options;
   const { ledger, cleanup } = trial;
@@ -107,7 +107,7 @@ async function fill(database: string): Promise<{ database: string; tenants: Tena
   return { database, tenants: await createTenants(direct.ports) };
 }
 
-/** Opens a database next to its cores, until the end of the block. */
+/** Opens a database that the cores also use, until the end of the block. */
 export async function openDirectly(database: string) {
   const direct = await openDirect(database);
   return { ...direct, [Symbol.asyncDispose]: () => direct.close() };
@@ -120,7 +120,10 @@ export async function callsIn(database: string): Promise<FoundCall[]> {
     .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
 }
 
-/** Waits until no call is in one of these states any more. Counts a fault if some still are. `dueAfter` leaves out those that were due before. */
+/**
+ * Waits until no call is in one of these states any more, and counts a fault if some still are. `dueAfter` excludes calls that were due
+ * before.
+ */
 export async function waitForNone(scene: Scene, states: readonly string[], within: number, dueAfter?: number): Promise<void> {
   await using direct = await openDirectly(scene.database);
   const left = async () => {
@@ -132,7 +135,7 @@ export async function waitForNone(scene: Scene, states: readonly string[], withi
     scene.ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
 }
 
-/** Stops the cores and compares the calls that they have acknowledged with those in the database. */
+/** Stops the cores and compares the calls that they acknowledged with those in the database. */
 export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM', database = scene.database) {
   await scene.stop(signal);
   const found = await callsIn(database);
@@ -145,7 +148,7 @@ export async function isReady({ managementUrl }: CoreProcess): Promise<boolean> 
   return answer?.status === 200;
 }
 
-/** Waits until the condition holds. @returns whether it came to hold in time */
+/** Waits until the condition is true. @returns whether it became true in time */
 export async function eventually(condition: () => boolean | Promise<boolean>, within: number): Promise<boolean> {
   const end = performance.now() + within;
   while (!(await condition())) {
@@ -155,13 +158,13 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wi
   return true;
 }
 
-/** Counts a core that doesn't say within some seconds that it is, or isn't, ready. */
+/** Counts a fault if a core doesn't report within some seconds that it is, or isn't, ready. */
 export async function expectReady(scene: Scene, ready: boolean, when: string): Promise<void> {
   const isSo = await eventually(async () => (await isReady(scene.core())) === ready, 10_000);
   if (!isSo) scene.ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);
 }
 
-/** Counts a core that isn't ready or takes no calls, although nothing keeps it from that. */
+/** Counts a fault if a core isn't ready or accepts no calls without a reason. */
 export async function expectPlacing(scene: Scene, when: string): Promise<void> {
   await expectReady(scene, true, when);
   const requestId = `works-again-${performance.now()}`;
@@ -169,12 +172,12 @@ export async function expectPlacing(scene: Scene, when: string): Promise<void> {
   if (!(await eventually(works, 15_000))) scene.ledger.fail(`no call can be placed ${when}`);
 }
 
-/** Counts a call that isn't handed off in time. */
+/** Counts a fault if a call isn't handed off in time. */
 export async function expectDialed({ provider, ledger }: Scene, { contactId }: Reply, within: number, when: string): Promise<void> {
   if (!(await eventually(() => provider.hasCalled(contactId), within))) ledger.fail(`a call isn't dialed ${when}`);
 }
 
-/** Places a call to a phone that no other call has. */
+/** Places a call to a phone number that no other call has. */
 export function callBody(requestId: string, extra: object = {}): Body & { requestId: string } {
   return { requestId, contact: { phone: somePhone() }, ...extra };
 }

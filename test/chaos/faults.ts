@@ -7,7 +7,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { endLater, Skipped, type Trial } from './environment.ts';
 
-/** A disk of so many MB that can be filled and freed. */
+/** A disk of this many MB that can be filled and freed. */
 export function smallDisk(trial: Trial, megabytes: number): { directory: string; fill(): void; free(): void } {
   const directory = freshDirectory();
   try {
@@ -36,13 +36,13 @@ function isWritten(file: number, size: number): boolean {
   }
 }
 
-/** Makes every fsync of these processes fail, and of those that they start. @returns what stops it */
+/** Makes every fsync of these processes and their children fail. @returns a function that stops it */
 export async function failSyncs(trial: Trial, pids: readonly number[]): Promise<() => Promise<void>> {
   const calls = 'fsync,fdatasync,sync_file_range';
   const args = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`];
   const child = spawn('strace', [...args, ...pids.flatMap((pid) => ['-p', String(pid)])], { stdio: 'ignore' });
   endLater(trial, () => void child.kill('SIGKILL'));
-  // It says nothing once it has attached, and ends if it can't.
+  // It prints nothing once it's attached, and exits if it can't attach.
   const ended = once(child, 'exit').catch(() => undefined);
   if ((await Promise.race([ended.then(() => 'ended'), pause(1_000)])) === 'ended') throw new Skipped('strace is missing or may not trace');
   return async () => {
@@ -51,7 +51,7 @@ export async function failSyncs(trial: Trial, pids: readonly number[]): Promise<
   };
 }
 
-/** A clock that can be set while a core runs by it. Timers go on as ever. */
+/** A clock that can be changed while a core uses it. Timers keep running normally. */
 export function settableClock(): { environment: Record<string, string>; stepTo(seconds: number): void } {
   const [library] = globSync(
     ['/usr/lib/*/faketime', '/usr/lib/faketime', '/usr/local/lib/faketime'].map((path) => `${path}/libfaketimeMT.so.1`),
@@ -64,7 +64,7 @@ export function settableClock(): { environment: Record<string, string>; stepTo(s
   return { stepTo, environment: { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: file, ...settings } };
 }
 
-/** Lets leases expire: by a clock that is set, in the short version, and otherwise by waiting. */
+/** Lets leases expire: in the short version by changing the clock, and otherwise by waiting. */
 export function leaseClock(trial: Trial): { environment: Record<string, string>; passLease(): Promise<void> } {
   const beyond = dialingLimits.lease.as('seconds') + 3;
   try {

@@ -2,34 +2,34 @@ import { Agent, request } from 'undici';
 import { onDemand } from '../support/tenants.ts';
 import type { Provider } from './provider.ts';
 
-/** The columns of the table. All but the first two must be 0. */
+/** The columns of the table. All except the first two must be 0. */
 export type Counts = {
   sent: number;
   acknowledged: number;
-  /** Acknowledged, placed or cancelled, and not so in the database. */
+  /** Acknowledged as placed or cancelled, but not so in the database. */
   lost: number;
-  /** Refused with 503, without a request ID, and in the database. */
+  /** Refused with 503 and without a request ID, but in the database. */
   'placed though 503': number;
   /** Handed off although the cancel returned 200. */
   'dialed though cancelled': number;
   'dialed twice': number;
   late: number;
-  /** 2xx with a key whose revoke had been acknowledged before the request was sent. */
+  /** Accepted with a key whose revocation had been acknowledged before the request was sent. */
   'stale yes': number;
-  /** Ready while nothing can be written, or unready although it can. */
+  /** Ready although nothing can be written, or not ready although it can. */
   'wrongly ready': number;
   other: number;
 };
 
 export type FoundCall = { requestId: string; contactId: string; state: string; phone: string | null };
-/** A call without a request ID is in the database under its contact ID. */
+/** A call without a request ID is in the database with its contact ID. */
 export type Body = { requestId?: string; contact: { phone: string } };
 export type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
 
-/** In ms. Every request has its response by then; the load runs on the same machine, which takes some time, too. */
+/** In ms. Every request has its response by then, including some time for the load on the same machine. */
 const deadline = 6_000 + 2_000;
-/** Longer than the deadline, so that a late response is seen. */
+/** Longer than the deadline, so that a late response is noticed. */
 const patience = 20_000;
 
 /** Sends requests, and remembers what was acknowledged. */
@@ -41,7 +41,7 @@ export function createLedger() {
   const cancelled = new Map<string, string>();
   const revoked = new Set<string>();
   const lost = new Set<string>();
-  /** Phone numbers of calls without a request ID that got 503, and of those that were placed all the same. */
+  /** Phone numbers of calls without a request ID that got a 503, and of those that were placed anyway. */
   const refused = new Set<string>();
   const placedThough503 = new Set<string>();
   const statuses: Record<string, number> = {};

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { callBody, eventually, type Scene, type Trial } from './environment.ts';
 
-/** Repeats `work` on so many lanes until it's stopped, or counted as often as `until`. `n` counts all of them. */
+/** Repeats `work` in this many lanes until it's stopped, or counted as often as `until`. `n` counts all of them. */
 export function startCrowd(trial: Trial, width: number, work: (n: number) => Promise<unknown>, until = Number.POSITIVE_INFINITY) {
   let [isOver, turn] = [false, 0];
   trial.cleanup.defer(() => {
@@ -12,7 +12,7 @@ export function startCrowd(trial: Trial, width: number, work: (n: number) => Pro
   });
   return {
     isOver: () => isOver,
-    /** Waits for what is under way. @returns how often the work was done */
+    /** Waits for work in progress. @returns how often the work was done */
     async stop(): Promise<number> {
       isOver = true;
       await Promise.all(lanes);
@@ -31,7 +31,7 @@ export type Load = ReturnType<typeof startLoad>;
 
 type LoadOptions = {
   placers?: number;
-  /** In ms, between a placer's calls. */
+  /** The pause in ms between a placer's calls. */
   every?: number;
   url?: (n: number) => string;
   extra?: object;
@@ -42,8 +42,8 @@ type LoadOptions = {
 let loads = 0;
 
 /**
- * Placers that repeat what wasn't acknowledged, as integrators do, and cancel every third call. Every sixth has no request ID, and each try is
- * a call of its own.
+ * Placers that retry unacknowledged calls, like integrators, and cancel every third call. Every sixth has no request ID, so each of its
+ * attempts is a separate call.
  */
 export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
   const { placers = scene.trial.isQuick ? 4 : 16, url = () => scene.core().url, cancels = true } = options;
@@ -67,7 +67,7 @@ export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Numbe
   return {
     acknowledged: () => acknowledged,
     stop: crowd.stop,
-    /** Waits for so many more to be acknowledged, unless the load is stopped. @returns whether they were, in time */
+    /** Waits until this many more are acknowledged, unless the load is stopped. @returns whether they were, in time */
     async more(count: number, within = 20_000): Promise<boolean> {
       const goal = Math.min(acknowledged + count, stopAt);
       return eventually(() => acknowledged >= goal || crowd.isOver(), within);

@@ -27,7 +27,7 @@ if (unknown.length > 0) throw new Error(`Unknown cases: ${unknown.join(', ')}. C
 const kinds = databaseKinds.filter((kind) => values.database === undefined || values.database === kind);
 if (kinds.length === 0) throw new Error(`--database ${values.database} must be ${databaseKinds.join(' or ')}.`);
 
-// If it's interrupted, too.
+// Also when it's interrupted.
 process.once('exit', killAll);
 
 const { log, table } = new Console(process.stdout);

@@ -3,7 +3,7 @@ import { sign } from '#contract/calls/signature.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 
-/** Answers a hand-off. @returns whether the provider calls: false only if it said so */
+/** Responds to a hand-off. @returns whether the provider makes the call: false only if it said so */
 export type Manner = (turn: number, response: ServerResponse) => boolean;
 
 export const takes: Manner = (_, response) => {
@@ -11,7 +11,7 @@ export const takes: Manner = (_, response) => {
   return true;
 };
 
-/** Takes its time, so that calls queue and hand-offs are under way. */
+/** Takes its time, so that calls are queued and hand-offs in progress. */
 export const takesAfter =
   (ms: number): Manner =>
   (turn, response) => {
@@ -19,7 +19,7 @@ export const takesAfter =
     return true;
   };
 
-/** Every fifth is refused for now, every twentieth taken without an answer. */
+/** Refuses every fifth temporarily, and accepts every twentieth without a response. */
 export const failsAndDrops: Manner = (turn, response) => {
   if (turn % 20 === 1) response.destroy();
   else response.writeHead(turn % 5 === 0 ? 503 : 202).end();
@@ -28,10 +28,10 @@ export const failsAndDrops: Manner = (turn, response) => {
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
-/** A provider that counts whom it calls, and how often. One that de-duplicates calls once for each hand-off ID. */
+/** A provider that counts whom it calls and how often. If it de-duplicates, it calls once per hand-off ID. */
 export async function startProvider(manner: Manner, deduplicates: boolean) {
   const handoffs = new Map<string, string[]>();
-  /** When each contact's call was first taken. */
+  /** When each contact's call was first accepted. */
   const arrivals = new Map<string, number>();
   let turn = 0;
   let current = manner;
@@ -59,7 +59,7 @@ export async function startProvider(manner: Manner, deduplicates: boolean) {
   };
 }
 
-/** Reports that a call is over. @returns whether the core took it */
+/** Reports that a call has ended. @returns whether the core accepted it */
 export async function reportCompleted(coreUrl: string, handoffId: string): Promise<boolean> {
   const raw = JSON.stringify({ handoffId, state: 'completed' });
   const headers = sign(handoffId, raw, signingSecret, Math.floor(Date.now() / 1_000));

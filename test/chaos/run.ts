@@ -5,10 +5,10 @@ import { type Counts, createLedger } from './ledger.ts';
 
 export type Case = {
   name: string;
-  /** Names the attack in the report of the tests. */
+  /** Names the attack in the test report. */
   title: string;
   databases?: readonly DatabaseKind[];
-  /** The databases of the short version, if it has fewer or none: other tests have the same rule on the others, or it takes too long. */
+  /** The databases of the short version, if there are fewer or none: other tests cover the rule on the others, or it takes too long. */
   quickDatabases?: readonly DatabaseKind[];
   attack(trial: Trial): Promise<void>;
 };
@@ -26,9 +26,9 @@ export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]
 }
 
 /**
- * Short attacks mostly wait, so two run at once; whole ones have the machine to themselves.
+ * Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
  *
- * @returns `rowOf`, which waits for one attack, and begins it and the next ones; and `ended`, which waits for all that were begun
+ * @returns `rowOf`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
  */
 export function begin(attacks: readonly Attack[], options: Options) {
   const begun = new Map<Attack, Promise<Row>>();

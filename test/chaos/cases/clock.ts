@@ -11,10 +11,10 @@ const hour = 3_600;
 const days = 24 * hour;
 const steps = [hour, 0, -hour, 400 * days, hour, 400 * days, -400 * days, 400 * days];
 
-/** The clock steps, back and forth, by an hour and by more than a year. */
+/** The clock is changed back and forth, by an hour and by more than a year. */
 export const clock: Case = {
   name: 'clock',
-  title: 'the clock stepped',
+  title: 'clock changes',
   quickDatabases: ['sqlite'],
   async attack(trial) {
     const time = settableClock();
@@ -27,7 +27,7 @@ export const clock: Case = {
       await load.more(30);
       await pause(trial.isQuick ? 500 : 3_000);
     }
-    // In the far future, as the last step left it.
+    // In the far future, where the last change left it.
     const cookie = await signIn(scene.core().url, 'tom@example.com');
     const attempt = () => ask('POST', session, { body: { email: 'sue@example.com', password: 'wrong' } });
     let tries = 2 * throttleLimits.pair.most;
@@ -36,13 +36,13 @@ export const clock: Case = {
 
     time.stepTo(0);
     if ((await ask('GET', session, { cookie })).status === 200) ledger.fail('a session that begins in 400 days is accepted');
-    // A wait is never longer than the longest window, whatever the clock was when it began.
+    // No wait may be longer than the longest window, whatever the clock was when it began.
     const { status, headers } = await attempt();
     const wait = Number(headers['retry-after'] ?? 0);
     if (status === 429 && wait > throttleLimits.account.window.as('seconds')) ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
     await expectDialed(scene, await scene.place('after-the-steps'), 15_000, 'after the steps');
-    // Calls that were placed while the clock was ahead don't wait for that time. Those that were due 400 days ago, and weren't dialed before the
-    // next step, may not be dialed now: the sweep of each hour ends them.
+    // Calls placed while the clock was ahead don't wait for that time. Those that were due 400 days ago and weren't dialed before the next
+    // change may not be dialed now: the hourly sweep ends them.
     await waitForNone(scene, ['queued'], 60_000, Date.now() - 24 * hour * 1_000);
     await stopAndCompare(scene);
   },

@@ -17,7 +17,7 @@ import { inParallel, startLoad } from '../load.ts';
 import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from '../provider.ts';
 import type { Case } from '../run.ts';
 
-/** A provider that fails and drops answers, and a core that is killed again and again. Each call comes to exactly one end. */
+/** A provider that fails and drops responses, and a core that is killed again and again. Each call must end exactly once. */
 const killed = (deduplicates: boolean): Case['attack'] =>
   async function attack(trial) {
     const leases = leaseClock(trial);
@@ -28,7 +28,7 @@ const killed = (deduplicates: boolean): Case['attack'] =>
       isOver = true;
     });
     scene.provider.onTaken(async (handoffId) => {
-      // Later than the next try after a lost answer: an outcome would end the call before it.
+      // Later than the retry after a lost response, because an earlier outcome would end the call before it.
       await pause(1_500);
       while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
     });
@@ -42,14 +42,14 @@ const killed = (deduplicates: boolean): Case['attack'] =>
     }
     await load.more(count, 60_000);
     await load.stop();
-    // What was under way in a killed core waits for its lease; what failed, for its next try.
+    // Calls in progress in a killed core wait for their lease; failed ones wait for their next try.
     await leases.passLease();
     await waitForNone(scene, ['queued', 'dialing'], trial.isQuick ? 30_000 : 120_000);
     const states = Map.groupBy(await stopAndCompare(scene), ({ state }) => state);
     trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
   };
 
-/** A dialer that is stopped beyond its lease with hand-offs under way, and goes on. */
+/** A dialer is stopped for longer than its lease during hand-offs, and then continues. */
 const stopped: Case['attack'] = async (trial) => {
   const leases = leaseClock(trial);
   const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
@@ -57,11 +57,11 @@ const stopped: Case['attack'] = async (trial) => {
   const count = trial.calls(100, 500);
   const load = startLoad(scene, { every: 1, stopAt: count });
   await load.more(count, 30_000);
-  // No one waits for an answer of the one that is stopped.
+  // No one waits for a response from the stopped one.
   await load.stop();
   {
     await using direct = await openDirectly(scene.database);
-    // A process that is stopped in the middle of a SQLite transaction keeps the file to itself: it's stopped at another moment.
+    // A process that is stopped during a SQLite transaction keeps the file locked, so it's stopped at another moment.
     const isFree = () =>
       direct.storage.database.write
         .transaction(async () => true)
@@ -82,7 +82,7 @@ const stopped: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** Cancels against two dialers: each call is cancelled or handed off, never both, never neither. */
+/** Cancels compete with two dialers: each call is either cancelled or handed off, never both and never neither. */
 const races: Case['attack'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, campaignId, key, provider } = scene;
@@ -100,7 +100,7 @@ const races: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** One account's flood, and another's single calls in the middle of it, which don't wait for it to end. */
+/** One account's flood, and another's single calls in the middle of it, which must not wait for it to end. */
 const flood: Case['attack'] = async (trial) => {
   const scene = await openScene(trial, { manner: takesAfter(50) });
   const { ledger, provider, tenants } = scene;
@@ -127,12 +127,12 @@ function pourInto(response: ServerResponse): void {
   while (!response.destroyed && response.write(Buffer.alloc(1 << 16, 'x')));
 }
 
-/** In MB: a core at rest takes about 150. */
+/** In MB. An idle core takes about 150. */
 const memoryBound = 512;
 
-/** Bad ways in which a provider may answer. It may have called after all of them but those that say `try again`. */
+/** Invalid ways in which a provider may respond. It may have made the call, except after those that say `try again`. */
 const manners: readonly ((response: ServerResponse) => unknown)[] = [
-  // It doesn't answer, or after a minute.
+  // It responds after a minute, or never.
   (response) => setTimeout(() => response.end(), 60_000).unref(),
   ...[200, 400].map((status) => (response: ServerResponse) => {
     response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => pourInto(response));
@@ -145,7 +145,7 @@ const manners: readonly ((response: ServerResponse) => unknown)[] = [
     `${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`,
   ].map((text) => (response: ServerResponse) => response.socket?.end(text)),
   (response) => response.writeHead(302, { Location: '/' }).end(),
-  // Keeps the connection, and closes it immediately.
+  // Keeps the connection open, and then closes it immediately.
   (response) => response.writeHead(202, { Connection: 'keep-alive' }).end(() => response.socket?.destroy()),
   ...(
     [
@@ -164,7 +164,7 @@ const hostility: Manner = (turn, response) => {
   return ![503, 429].includes(response.statusCode);
 };
 
-/** A provider that does what it shouldn't: no one is called twice, calls are placed in time, and memory stays bounded. */
+/** A provider that misbehaves: no one may be called twice, calls are placed in time, and memory stays bounded. */
 const hostile: Case['attack'] = async (trial) => {
   const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
   const { ledger, provider } = scene;
@@ -185,9 +185,9 @@ const hostile: Case['attack'] = async (trial) => {
 };
 
 export const dialingCases: readonly Case[] = [
-  { name: 'kills', title: "killed again and again, with a provider that doesn't de-duplicate", attack: killed(false) },
+  { name: 'kills', title: "repeated kills and a provider that doesn't de-duplicate", attack: killed(false) },
   {
-    ...{ name: 'kills-deduplicated', title: 'killed again and again, with a provider that de-duplicates' },
+    ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
     ...{ quickDatabases: ['sqlite'], attack: killed(true) },
   },
   { name: 'stopped', title: 'a dialer stopped beyond its lease', quickDatabases: ['postgres'], attack: stopped },

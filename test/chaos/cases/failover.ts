@@ -7,19 +7,19 @@ import { eventually, expectPlacing, openScene, stopAndCompare, type Trial } from
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
-/** How cores get to a server, and to the other one after that. */
+/** How cores connect to the first server, and to the other one after it. */
 type Route = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<{ database: string; switchOver(): void }>;
 type Row = Pick<Case, 'name' | 'title' | 'quickDatabases'> & { route: Route; isLagging?: true };
 
 const rows: readonly Row[] = [
-  // The other two go through the same, and more.
+  // The other two cases cover the same and more.
   { name: 'failover', title: 'PostgreSQL failed over to a synchronous standby', quickDatabases: [], route: oneAddress },
   // Nothing is committed then, and no one waits for it.
   { name: 'lagging', title: 'failed over after the standby had been out of reach', route: oneAddress, isLagging: true },
   { name: 'hosts', title: 'failed over, with both hosts in the address', route: bothHosts },
 ];
 
-/** The primary dies, and its synchronous standby takes over: what was acknowledged is on it. */
+/** The primary dies, and its synchronous standby takes over, which has everything that was acknowledged. */
 export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...row }) => ({
   ...row,
   databases: ['postgres'],
@@ -52,7 +52,7 @@ async function bothHosts(_: Trial, primary: Cluster, standby: Cluster) {
   return { database: primary.url.replace(`127.0.0.1:${primary.port}`, hosts), switchOver: () => undefined };
 }
 
-/** One address in front of both servers, as a service's address is. */
+/** One address in front of both servers, like a service address. */
 async function oneAddress(trial: Trial, primary: Cluster, standby: Cluster) {
   const sockets = new Set<Socket>();
   let target = primary.port;

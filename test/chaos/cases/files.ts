@@ -4,12 +4,12 @@ import { eventually, isReady, openScene, stopAndCompare } from '../environment.t
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
-/** In ms, how long a core may take to notice. */
+/** In ms, the time a core may take to notice. */
 const detection = 2_000;
 
 /**
- * What is done to the file `$f`. Then either no core may start on what is left; or `repair` is done, and all acknowledged calls must be in the
- * file with the suffix `found`; or nothing is left.
+ * The harm done to the file `$f`. Afterwards, one of three must be true: no core starts on it; or, after `repair`, the file with the suffix
+ * `found` has all acknowledged calls; or nothing is left.
  */
 type Harm = {
   name: string;
@@ -22,7 +22,7 @@ type Harm = {
 const harms: readonly Harm[] = [
   {
     ...{ name: 'moved', title: 'the SQLite file moved away', isQuick: true, harm: 'mv "$f" "$f.moved"' },
-    // SQLite writes no log back into a file that was moved: its log stays behind, and belongs to it.
+    // SQLite writes no WAL back into a file that was moved: its WAL stays behind and belongs to it.
     afterwards: { repair: 'test ! -e "$f-wal" || mv "$f-wal" "$f.moved-wal"', found: '.moved' },
   },
   { name: 'deleted', title: 'the SQLite file deleted', isQuick: true, harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
@@ -35,7 +35,7 @@ const harms: readonly Harm[] = [
   },
 ];
 
-/** Harms the file while two cores write to it, which SQLite doesn't notice: they do, and acknowledge nothing more. */
+/** Harms the file while two cores write to it. SQLite doesn't notice, but the cores do, and acknowledge nothing more. */
 export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, harm, afterwards }) => ({
   ...{ name, title, databases: ['sqlite'], quickDatabases: isQuick ? ['sqlite'] : [] },
   async attack(trial) {

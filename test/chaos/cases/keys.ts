@@ -7,7 +7,7 @@ import { openDirectly, openScene, type Scene, stopAndCompare } from '../environm
 import { inParallel, startCrowd, startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
-/** Keys are revoked at one core while they're in use at both: no request that is sent after the response is accepted. */
+/** Keys are revoked at one core while they're in use at both: no request sent after the response may be accepted. */
 const revoke: Case['attack'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, cookie } = scene;
@@ -29,7 +29,7 @@ const revoke: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** A user with thousands of keys is deleted beside another one's key, and the core is killed on the way. */
+/** A user with thousands of keys is deleted while another user's key is in use, and the core is killed during the deletion. */
 const deletion: Case['attack'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, tenants } = scene;
@@ -54,12 +54,12 @@ const deletion: Case['attack'] = async (trial) => {
   const left = async () => Number((await database.read('api_keys').count({ n: '*' }).first())?.['n']);
   let turn = 0;
   const inTime = () => performance.now() + 20_000;
-  // A start goes on with it immediately. Until few are left, the other user's key works all the while.
+  // A starting core continues the deletion immediately. Until few keys are left, the other user's key keeps working.
   for (const goal of [count - 1_500, 1]) {
     await scene.place(`deleted-${turn++}`, { key });
     await scene.stop('SIGKILL');
     await scene.start();
-    // As long as it goes on: a busy machine may take minutes for 200,000 keys.
+    // As long as the deletion makes progress: a busy machine may take minutes for 200,000 keys.
     for (let some = await left(), end = inTime(); some > goal && performance.now() < end; ) {
       await scene.mustPlace(`kept-${turn++}`);
       const fewer = await left();
@@ -71,7 +71,10 @@ const deletion: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** Another key, strangers and users of the console do all they can at once: a key that places a call now and then is served as always. */
+/**
+ * Another key, strangers and console users do everything they can at the same time, while a key that places an occasional call is served as
+ * usual.
+ */
 const lanes: Case['attack'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, campaignId, key, tenants } = scene;
@@ -105,7 +108,7 @@ const lanes: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** What a search has to look through. */
+/** The calls that a search has to read. */
 async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: string, count: number): Promise<void> {
   await using direct = await openDirectly(database);
   const of = { campaign_id: campaignId, account_id: tenants.account.id, api_key_id: keyId, state: 'completed', placed_at: 1, ended_at: 1 };
@@ -113,18 +116,18 @@ async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: st
   await direct.storage.database.write.batchInsert('calls', rows, 100);
 }
 
-/** In ms, for someone who signs in. The short version runs beside other tests, and only notes how long it took. */
+/** In ms, for a user who signs in. The short version runs in parallel with other tests, and only records how long it took. */
 const promised = 10_000;
 const patience = 60_000;
 
-/** Networks of as many providers as there are, and every other time one provider's. */
+/** Networks of as many providers as possible, and every second one from the same provider. */
 function newNetwork(n: number): string {
   const group = () => randomInt(0x1_0000).toString(16);
   if (n % 3 === 0) return `2001:db8:${group()}::1`;
   return n % 3 === 1 ? `${randomInt(1, 224)}.${randomInt(256)}.${randomInt(256)}.1` : `2${randomInt(0x1000).toString(16)}:${group()}::1`;
 }
 
-/** A flood of sign-ins for invented users, each from a network of its own; beside it, people sign in, and a quiet key places calls. */
+/** A flood of sign-ins for invented users, each from its own network, while real users sign in and a quiet key places calls. */
 const signIns: Case['attack'] = async (trial) => {
   const scene = await openScene(trial, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
   const { ledger } = scene;
@@ -174,7 +177,7 @@ export const keyCases: readonly Case[] = [
     },
     attack: lanes,
   },
-  { name: 'revoke', title: 'revoked here, used there', quickDatabases: ['postgres'], attack: revoke },
+  { name: 'revoke', title: 'keys revoked at one core and used at another', quickDatabases: ['postgres'], attack: revoke },
   { name: 'deletion', title: 'a user with thousands of keys deleted, and a kill on the way', attack: deletion },
   { name: 'sign-ins', title: 'a flood of sign-ins from ever new networks', attack: signIns },
 ];

@@ -19,14 +19,17 @@ import type { Case } from '../run.ts';
 
 type Database = { database?: string | undefined; cluster?: Cluster };
 type Outage = Omit<Case, 'attack'> & {
-  /** @returns the database, if not any, and what breaks something under load and repairs it */
+  /** @returns the database, if it needs a special one, and functions that break something under load and repair it */
   prepare(trial: Trial): Promise<Database & { extra?: object; fault(scene: Scene, load: Load): Promise<void> }>;
 };
 
-/** Long enough to fill what SQLite and PostgreSQL have set aside for their logs. */
+/** Long enough to fill the space that SQLite and PostgreSQL have reserved for their logs. */
 const variables = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));
 
-/** Under load, something of the database fails for a while, some times over. The core is killed after one, and asked to stop after the next. */
+/**
+ * Under load, a part of the database fails for a while, several times. The core is killed after one failure, and asked to stop after the
+ * next.
+ */
 const outages: readonly Outage[] = [
   {
     name: 'lock',
@@ -131,7 +134,7 @@ function ofServer(name: string, title: string, fault: (cluster: Cluster, scene: 
   return { name, title, databases: ['postgres'], prepare };
 }
 
-/** A server for this case alone on PostgreSQL; on SQLite, a file. */
+/** On PostgreSQL, a server only for this case; on SQLite, a file. */
 async function ownDatabase(trial: Trial, directory?: string): Promise<Database> {
   if (trial.kind === 'sqlite') return directory === undefined ? {} : { database: `sqlite:${directory}/callkey.db` };
   const cluster = await startCluster(trial, directory);
@@ -145,11 +148,11 @@ async function hasStopped(load: Load): Promise<boolean> {
   return load.acknowledged() === before;
 }
 
-/** In ms. Longer than two writers wait for SQLite one after the other, so that it isn't only the dialer that meets the lock. */
+/** In ms. Longer than two writers wait for SQLite one after the other, so that the dialer isn't the only one that meets the lock. */
 const held = { sqlite: 12_000, postgres: 9_000 };
 let locks = 0;
 
-/** A few cancels meet the lock first, and then a crowd that places calls: those that go through afterwards are on the same connection. */
+/** A few cancels meet the lock first, and then a crowd of placed calls. Those that succeed afterwards use the same connection. */
 async function lockOnce(scene: Scene): Promise<void> {
   const ids = Array.from({ length: 5 }, (_, n) => `later-${locks++}-${n}`);
   const notBefore = new Date(Date.now() + 3_600_000).toISOString();
@@ -166,7 +169,7 @@ async function lockOnce(scene: Scene): Promise<void> {
   await cancels;
 }
 
-/** Keeps the cores, which are other processes, from writing. @returns what lets them write again */
+/** Prevents the cores, which are separate processes, from writing. @returns a function that lets them write again */
 async function holdLock({ trial, database }: Scene): Promise<() => Promise<void>> {
   const direct = await openDirectly(database);
   trial.cleanup.defer(() => direct.close());
@@ -178,7 +181,7 @@ async function holdLock({ trial, database }: Scene): Promise<() => Promise<void>
   return async () => void (await transaction.rollback());
 }
 
-/** A key can be revoked again, and then it is. */
+/** A key can be revoked again, and then it's refused. */
 async function revokeAndUse(scene: Scene): Promise<void> {
   const { url } = scene.core();
   const { ledger, cookie } = scene;

@@ -9,17 +9,17 @@ import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, st
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
-/** As people run it: Patroni and etcd choose the primary, first when they are told to and then because it died. The address names both hosts. */
+/** A typical set-up: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
 export const patroni: Case = {
   name: 'patroni',
   title: 'switched over and failed over by Patroni and etcd',
   databases: ['postgres'],
-  // Patroni waits for half a minute before it takes a primary for dead.
+  // Patroni waits half a minute before it assumes that a primary is dead.
   quickDatabases: [],
   attack,
 };
 
-/** A PostgreSQL server with the Patroni that looks after it. */
+/** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };
 
 async function attack(trial: Trial): Promise<void> {
@@ -52,7 +52,7 @@ async function attack(trial: Trial): Promise<void> {
   await stopAndCompare(scene, 'SIGTERM', addressOf(one));
 }
 
-/** Notes how long calls could not be placed. */
+/** Records how long no calls could be placed. */
 async function timed(scene: Scene, what: string, next: Node, happen: () => Promise<void>): Promise<void> {
   const startedAt = performance.now();
   await happen();
@@ -61,7 +61,7 @@ async function timed(scene: Scene, what: string, next: Node, happen: () => Promi
   scene.ledger.note(`${what}: takes calls again after ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
 }
 
-/** Until it is `primary`, or the synchronous standby (`sync`), and says so. */
+/** Waits until it is `primary`, or the synchronous standby (`sync`), and reports it. */
 async function waitFor({ name, rest }: Node, role: string): Promise<void> {
   if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} doesn't become ${role}`);
 }
@@ -87,11 +87,11 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   const data = join(directory, 'data');
   const [port, restPort] = [await freePort(), await freePort()];
   const [server, rest] = [`127.0.0.1:${port}`, `127.0.0.1:${restPort}`];
-  // What is not named here is as Patroni has it.
+  // All other settings are Patroni's defaults.
   const configuration = {
     ...{ scope: 'callkey', name, etcd3: { host: etcd }, restapi: { listen: rest, connect_address: rest } },
     bootstrap: {
-      // Without the first, Patroni promotes a standby that may lack the last commits.
+      // Without the first setting, Patroni promotes a standby that may lack the last commits.
       dcs: { synchronous_mode: true, postgresql: { use_pg_rewind: true } },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'],
     },
@@ -105,7 +105,7 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   chmodSync(directory, 0o755);
   mkdirSync(data);
   chmodSync(data, 0o700);
-  // JSON is YAML.
+  // JSON is valid YAML.
   const file = join(directory, 'patroni.yml');
   writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
   own(directory);

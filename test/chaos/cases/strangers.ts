@@ -10,7 +10,10 @@ import type { Case } from '../run.ts';
 
 /** In MB. */
 const memoryBound = 300;
-/** How many times longer than before the attack the slowest hundredth may take; and what is short in ms, since the attacker has the same processors. */
+/**
+ * How many times as long as before the attack the slowest hundredth may take, and the time in ms that is always acceptable, since the
+ * attacker uses the same processors.
+ */
 const longer = 10;
 const short = 250;
 
@@ -25,11 +28,11 @@ const place = (scene: Scene, key: string, body: object, length?: number) =>
 
 type Stranger = Pick<Case, 'name' | 'title'> & {
   isQuick?: true;
-  /** Attacks until the trial ends. @returns what ends the attack and looks at what became of it, if it has to */
+  /** Attacks until the trial ends. @returns a function that ends the attack and checks its result, if necessary */
   begin(scene: Scene): unknown;
 };
 
-/** Attacks by those who have no key and no password that works, but for `clients`, who only behave badly. */
+/** Attacks without a valid key or password, except for `clients`, which only behave badly. */
 const strangers: readonly Stranger[] = [
   { name: 'clients', title: 'clients slow and hanging up', isQuick: true, begin: beSlowAndHangUp },
   { name: 'pipelined-sign-ins', title: 'one connection pipelining sign-ins', isQuick: true, begin: (scene) => pour(scene, signIn) },
@@ -54,11 +57,11 @@ const strangers: readonly Stranger[] = [
     ...{ name: 'pieces', title: '300 connections of bodies in chunks of one byte' },
     begin: (scene) => times(300, () => repeat(scene, `${pieces}${'1\r\nx\r\n'.repeat(10_000)}`)),
   },
-  // From several addresses, or those at the limit of one network would make room for each other.
+  // From several addresses, because connections at the limit of one network would replace each other.
   { name: 'silent', title: '8,000 silent connections', begin: (scene) => times(8_000, (n) => open(scene, `127.0.1.${n % 10}`)) },
 ];
 
-/** A stranger takes the service from no one: valid keys are answered in time and never with 503, and the core's memory is bounded. */
+/** A stranger can't deny the service to anyone: valid keys get responses in time and never a 503, and the core's memory is bounded. */
 export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQuick, begin }) => ({
   ...{ name, title, quickDatabases: isQuick ? ['sqlite'] : [] },
   async attack(trial) {
@@ -105,13 +108,13 @@ function open(scene: Scene, localAddress = '127.0.0.1'): Socket {
   return socket;
 }
 
-/** Does something every so many ms until the trial ends. */
+/** Does something at this interval in ms until the trial ends. */
 function every(scene: Scene, ms: number, work: () => unknown): void {
   const timer = setInterval(work, ms);
   scene.trial.cleanup.defer(() => clearInterval(timer));
 }
 
-/** Sends 1 MB of a request per second, as far as the core takes it, and reads the answers. */
+/** Sends 1 MB of a request per second, as far as the core accepts it, and reads the responses. */
 function pour(scene: Scene, request: string): void {
   const chunk = request.repeat(100_000 / request.length);
   let socket = open(scene).resume();
@@ -121,7 +124,7 @@ function pour(scene: Scene, request: string): void {
   });
 }
 
-/** Sends a text again whenever the core has taken it, and reads the answers. */
+/** Sends a text again whenever the core has accepted it, and reads the responses. */
 function repeat(scene: Scene, text: string): void {
   const socket = open(scene).resume();
   const write = () => void (socket.writable && socket.write(text));
@@ -133,7 +136,9 @@ function times(count: number, work: (n: number) => void): void {
   for (let n = 0; n < count; n++) work(n);
 }
 
-/** Half send a byte of their headers at a time, half a body without an end. Besides, one client after another sends a call and hangs up. */
+/**
+ * Half of them send their headers byte by byte, half an endless body. At the same time, one client after another sends a call and hangs up.
+ */
 function beSlowAndHangUp(scene: Scene): () => Promise<void> {
   const { trial, key } = scene;
   times(trial.isQuick ? 100 : 500, (n) => {
@@ -155,7 +160,7 @@ function beSlowAndHangUp(scene: Scene): () => Promise<void> {
   });
   return async () => {
     await hangingUp.stop();
-    // Whether it was placed is for its client to find out: by asking again, with the same ID.
+    // The client must find out whether the call was placed, by asking again with the same ID.
     for (const body of bodies) await scene.mustPlace(body);
     scene.ledger.note(`${bodies.length} hung up`);
   };
