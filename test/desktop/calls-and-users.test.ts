@@ -235,6 +235,7 @@ describeDesktop('calls and users in the console', () => {
     await button('Create Key').click();
     await button("I've Saved It").click();
     await link('Activity').click();
+    await row('created the API key Fresh').waitFor();
     expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(0, 2)).to.deep.equal(['You', '127.0.0.1']);
   });
 });

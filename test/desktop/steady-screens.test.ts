@@ -159,6 +159,15 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Cancel').click();
     });
 
+    it('move the focus to the search when a slash is pressed, except while typing', async () => {
+      await goTo('API keys');
+      await page().getByRole('heading', { name: 'API keys', exact: true }).focus();
+      for (const key of ['/', '/']) await page().keyboard.press(key);
+      const search = page().getByLabel('Search by name');
+      expect([await search.evaluate((each) => each === document.activeElement), await search.inputValue()]).to.deep.equal([true, '/']);
+      await search.fill('');
+    });
+
     it('show the full name of a call’s key', async () => {
       await goTo('Calls');
       await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');

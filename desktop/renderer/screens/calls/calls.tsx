@@ -36,11 +36,13 @@ export function Calls({ title }: ScreenProps) {
   useRetries(campaigns);
   const view = campaigns.state.value.value;
   const [first] = view?.campaigns ?? [];
-  const choose = (campaignId: string) => {
-    change({ campaign: campaignId, open: '', search: '', pages: 1 });
+  const choose = (campaignId: string, days: Partial<CallsSettings> = {}) => {
+    change({ campaign: campaignId, open: '', search: '', pages: 1, ...days });
     scrollToTop();
     focusCampaignSelect();
   };
+  // The day chosen there was one of the chart's.
+  const chooseFromAll = (campaignId: string) => choose(campaignId, { from: '', to: '' });
   if (!view || !first) {
     return (
       <Page title={title}>
@@ -69,7 +71,7 @@ export function Calls({ title }: ScreenProps) {
     />
   );
   if (chosen) return show(chosen);
-  const all = <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
+  const all = <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={chooseFromAll} />;
   if (campaignId === '' || view.nextCursor === null) return all;
   return <CampaignOfId key={campaignId} title={title} id={campaignId} show={show} otherwise={all} />;
 }

@@ -38,6 +38,7 @@ export function Shell({ session }: { session: SessionView }) {
   // Lets a screen reader announce the screen after signing in.
   useEffect(() => showScreen(screen.peek()), []);
 
+  useSlash();
   useWindowTitle(windowTitle(current.label, session, server.value));
 
   const Content = components[current.name];
@@ -56,6 +57,21 @@ export function Shell({ session }: { session: SessionView }) {
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
     </div>
   );
+}
+
+/** `/` moves the focus to the screen's search, as on many pages. */
+function useSlash(): void {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea, dialog');
+      const search = document.querySelector<HTMLElement>('main input[type="search"]');
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping || !search) return;
+      event.preventDefault();
+      search.focus();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
 }
 
 /** The window's title follows the document's. */
