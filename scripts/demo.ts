@@ -35,9 +35,13 @@ async function fill(ports: Ports): Promise<string> {
   await add('tess@northwind.example', 'Tess Moreau', 'partner', garage.id, partner.id);
   await add('sam@callkey.example', 'Sam Whitaker', 'staff', null, null);
 
-  const key = async (user: User, name: string, expiration: Parameters<typeof createApiKey>[3]['expiration']) => {
+  const key = async (user: User, name: string, expiration: Parameters<typeof createApiKey>[2]['expiration']) => {
     const actor = { who: { id: user.id, name: user.name }, address: 'local' };
-    const { keyValue } = await createApiKey(ports, { ...user, tenancy: null }, actor, { name, expiration, timeZone: 'Europe/Dublin' });
+    const { keyValue } = await createApiKey(
+      ports,
+      { viewer: { ...user, tenancy: null }, actor },
+      { name, expiration, timeZone: 'Europe/Dublin' },
+    );
     return keyValue;
   };
   const keyValue = await key(ada, 'Practice software', { kind: 'years', years: 1 });

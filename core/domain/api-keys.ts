@@ -8,7 +8,7 @@ import { auditEvent } from './audit/audit.ts';
 import { byDay, chartDays, startOf } from './calls/days.ts';
 import { type KeyVisibility, scopeOf } from './directory/scope.ts';
 import { instant } from './instant.ts';
-import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, Viewer } from './model.ts';
+import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
@@ -23,8 +23,7 @@ export function digestOf(secret: string): Digest {
 /** Creates a key in the viewer's own scope. Only the response contains the key value; storage has its digest. */
 export async function createApiKey(
   ports: Ports,
-  viewer: Viewer,
-  actor: Actor,
+  { viewer, actor }: SignedInCaller,
   { name, expiration, timeZone }: CreateApiKey,
 ): Promise<{ apiKey: ApiKey; keyValue: string }> {
   const { owningScope } = scopeOf(viewer);
@@ -119,7 +118,7 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
 }
 
 /** Takes effect at the very next request, in every process: see storage/keys/authorization.ts. */
-export async function revokeApiKey(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
+export async function revokeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, cancelQueuedCalls: boolean): Promise<void> {
   await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
 
@@ -139,8 +138,7 @@ export async function revokeVisible(
 /** Revokes the visible keys among these, in one transaction. `gone` lists the others, and those that someone else revoked first. */
 export async function revokeApiKeys(
   ports: Ports,
-  viewer: Viewer,
-  actor: Actor,
+  { viewer, actor }: SignedInCaller,
   { ids, cancelQueuedCalls }: RevokeApiKeys,
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const asked = [...new Set(ids)];

@@ -284,6 +284,9 @@ export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: num
 /** Who acts, and from where. */
 export type Actor = { who: Named | null; address: string };
 
+/** A signed-in user who changes something: what they may do, and how it's recorded. */
+export type SignedInCaller = { viewer: Viewer; actor: Actor };
+
 export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
 
 /** A partner, account, campaign or user in an import file. Fields that its kind doesn't have are null. */

@@ -77,8 +77,8 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
 }
 
 describe('a new API key', () => {
-  const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[3]['expiration'], keys = keysOf()) =>
-    createApiKey(keys.ports, viewer, actor, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
+  const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[2]['expiration'], keys = keysOf()) =>
+    createApiKey(keys.ports, { viewer, actor }, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
 
   it("is stored by the digest of its value, in its creator's scope, with an event", async () => {
     const keys = keysOf();
@@ -201,7 +201,7 @@ describe('API keys', () => {
   it('are revoked with one event each, and their queued calls on request', async () => {
     const { ports, events, asked } = keysOf();
     expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({ apiKey: keyOf('k1'), queuedCalls: 7 });
-    await revokeApiKey(ports, account, actor, 'k1', true);
+    await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
     expect(asked).to.deep.equal([true]);
     const { owningScope } = keyOf('k1');
     expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
@@ -216,7 +216,7 @@ describe('API keys', () => {
   it('are revoked in bulk, reporting unknown and already revoked ones as gone', async () => {
     const { ports, asked } = keysOf({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
     const ids = ['k3', 'k1', 'k3', 'k2', 'k9'];
-    const result = await revokeApiKeys(ports, account, actor, { ids, cancelQueuedCalls: false });
+    const result = await revokeApiKeys(ports, { viewer: account, actor }, { ids, cancelQueuedCalls: false });
     expect(result).to.deep.equal({ revoked: ['k3', 'k1'], gone: ['k2', 'k9'] });
     expect(asked).to.deep.equal([['k3', 'k1', 'k2', 'k9'], false]);
   });
@@ -225,11 +225,11 @@ describe('API keys', () => {
     const { ports } = keysOf();
     expect(await problemOf(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
     expect(await problemOf(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
-    expect(await problemOf(revokeApiKey(ports, account, actor, 'x', false))).to.equal(noSuchKey);
+    expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'x', false))).to.equal(noSuchKey);
   });
 
   it("that someone else revoked first aren't found", async () => {
     const { ports } = keysOf({ revocable: [] });
-    expect(await problemOf(revokeApiKey(ports, account, actor, 'k1', false))).to.equal(noSuchKey);
+    expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'k1', false))).to.equal(noSuchKey);
   });
 });

@@ -73,7 +73,7 @@ describe("a contact's data", () => {
 describe('a list saved from the console', () => {
   it("is recorded with its length in the user's scope", async () => {
     const { ports, events } = portsOf();
-    await recordExport(ports, viewers.tied, { who: viewers.tied, address: '192.0.2.1' }, { list: 'calls', rows: 12 });
+    await recordExport(ports, { viewer: viewers.tied, actor: { who: viewers.tied, address: '192.0.2.1' } }, { list: 'calls', rows: 12 });
     const subject = { kind: 'list', id: 'calls', name: 'calls (12 rows)' };
     expect(summarize(events)).to.deep.equal([{ action: 'list.exported', subject, owningScope: { accountId: 'a1', partnerId: 'p1' } }]);
   });

@@ -172,7 +172,7 @@ describe('signing in', () => {
 
 describe('the tenancy that staff select', () => {
   const select = (to: ReturnType<typeof sessionOf>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
-    selectTenancy(to.ports, 'id', { who: staff, address: '' }, staff, choice);
+    selectTenancy(to.ports, 'id', { viewer: staff, actor: { who: staff, address: '' } }, choice);
 
   for (const [kind, id, tenancy, accountId] of [
     ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }, 'a1'],
@@ -202,7 +202,7 @@ describe('the tenancy that staff select', () => {
 
   it('requires staff with an open session', async () => {
     const { ports } = sessionOf();
-    const asPartner = selectTenancy(ports, 'id', { who: partner, address: '' }, partner, null);
+    const asPartner = selectTenancy(ports, 'id', { viewer: partner, actor: { who: partner, address: '' } }, null);
     expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
     expect(await problemOf(select(sessionOf({ isKnown: false }), null))).to.equal(refused);
   });

@@ -225,8 +225,7 @@ describe('managing other users', () => {
   const create = (viewer: Viewer, more: object, users = usersOf()) =>
     createManagedUser(
       users.ports,
-      viewer,
-      { who: viewer, address: '192.0.2.1' },
+      { viewer, actor: { who: viewer, address: '192.0.2.1' } },
       { email: 'new@example.com', name: 'New', userType: 'account', ...more },
     );
 
@@ -332,20 +331,26 @@ describe('managing other users', () => {
 
   it('lets no one delete themselves', async () => {
     const users = usersOf();
-    await deleteManagedUser(users.ports, partner, { who: partner, address: '' }, 'ada', true);
+    await deleteManagedUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
     const own = usersOf({ found: [partner] });
     const refusal = "conflict: You can't delete yourself. Ask another administrator to do it.";
-    expect(await problemOf(deleteManagedUser(own.ports, partner, { who: partner, address: '' }, 'pat', true))).to.equal(refusal);
+    expect(await problemOf(deleteManagedUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat', true))).to.equal(
+      refusal,
+    );
     expect(own.deleted).to.deep.equal([]);
   });
 
   it('lets no one reset their own password', async () => {
     const users = usersOf();
-    expect(await resetManagedUserPassword(users.ports, partner, { who: partner, address: '' }, 'ada')).to.equal(oneTimePassword);
+    expect(await resetManagedUserPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada')).to.equal(
+      oneTimePassword,
+    );
     const own = usersOf({ found: [partner] });
     const refusal = 'conflict: To change your own password, use your current password instead.';
-    expect(await problemOf(resetManagedUserPassword(own.ports, partner, { who: partner, address: '' }, 'pat'))).to.equal(refusal);
+    expect(await problemOf(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat'))).to.equal(
+      refusal,
+    );
   });
 
   it('shows the keys and calls that deleting a user affects', async () => {

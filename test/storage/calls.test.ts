@@ -35,7 +35,7 @@ describe('requests that share a statement', () => {
     const viewerOf = (user: User) => ({ ...user, tenancy: null });
     const createKey = async (user: User) => {
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, viewerOf(user), operator, input);
+      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: viewerOf(user), actor: operator }, input);
       return { id: apiKey.id, digest: digestOf(keyValue) };
     };
     const request = (digest: Awaited<ReturnType<typeof createKey>>['digest']) => ({
@@ -50,7 +50,7 @@ describe('requests that share a statement', () => {
       if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
       const input = { contact: { phone: somePhone() } };
       const { contactId } = await placeCall(direct.ports, callerOf(placing.digest), tenants.campaign.id, input);
-      await revokeApiKey(direct.ports, viewerOf(account), operator, revoked.id, false);
+      await revokeApiKey(direct.ports, { viewer: viewerOf(account), actor: operator }, revoked.id, false);
       const { cancel } = direct.ports.stores.calls;
       const keys = [elsewhere, placing, revoked, colleague, elsewhere];
       const kinds = (await Promise.all(keys.map(({ digest }) => cancel(request(digest), { contactId })))).map((answer) => answer.kind);
@@ -84,12 +84,16 @@ describe('calls in the database', () => {
     });
     after(() => direct.close());
 
-    const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[3]['expiration'] = { kind: 'none' }) => {
-      const { keyValue } = await createApiKey(direct.ports, { ...user, tenancy: null }, operator, {
-        name: 'K',
-        expiration,
-        timeZone: 'UTC',
-      });
+    const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[2]['expiration'] = { kind: 'none' }) => {
+      const { keyValue } = await createApiKey(
+        direct.ports,
+        { viewer: { ...user, tenancy: null }, actor: operator },
+        {
+          name: 'K',
+          expiration,
+          timeZone: 'UTC',
+        },
+      );
       return digestOf(keyValue);
     };
     const storeOn = (database: Database) => {

@@ -59,7 +59,7 @@ describe('queued calls', () => {
     const unfinished = (): Promise<string[]> =>
       direct.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
-    const revoke = (id: string) => revokeApiKey(direct.ports, viewer(), operator, id, true);
+    const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, id, true);
 
     it('of a revoked key are cancelled in steps, between which others can write', async () => {
       await addKey('goes');
@@ -159,7 +159,7 @@ describe('queued calls', () => {
     it('of a key revoked without cancelling stay queued', async () => {
       await addKey('goes');
       await addCalls('goes', 3);
-      await revokeApiKey(direct.ports, viewer(), operator, 'goes', false);
+      await revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, 'goes', false);
       await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
       expect(await states()).to.deep.equal({ queued: 3 });
     });

@@ -104,8 +104,7 @@ describe('imported entries', () => {
       const viewer = { ...credentials.user, tenancy: null };
       await createApiKey(
         direct.ports,
-        viewer,
-        { who: viewer, address: 'local' },
+        { viewer, actor: { who: viewer, address: 'local' } },
         { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' },
       );
       const partnerOfKey = async () => (await direct.storage.database.read('api_keys').first())?.creator_partner_id;

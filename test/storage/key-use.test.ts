@@ -22,7 +22,7 @@ describe('the use of a key', () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, viewer, operator, input);
+      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator }, input);
       key = { id: apiKey.id, digest: digestOf(keyValue) };
     });
     afterEach(() => direct.close());
@@ -125,7 +125,7 @@ describe('the use of a key', () => {
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       use.note(key.digest, clock.now(), 'placed');
-      await revokeApiKey(direct.ports, viewer, operator, key.id, false);
+      await revokeApiKey(direct.ports, { viewer, actor: operator }, key.id, false);
       await use.close();
       expect(await written()).to.deep.equal([]);
       expect(await direct.storage.database.read('api_keys')).to.deep.equal([]);

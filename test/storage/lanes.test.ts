@@ -23,7 +23,11 @@ describe("a database's connection lanes", () => {
       direct = await openDirect(filled.database);
       const { account } = tenants.users;
       const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-      const { keyValue } = await createApiKey(direct.ports, { ...account, tenancy: null }, { who: account, address: 'local' }, input);
+      const { keyValue } = await createApiKey(
+        direct.ports,
+        { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
+        input,
+      );
       digest = digestOf(keyValue);
     });
     afterEach(() => {

@@ -25,7 +25,11 @@ describe('the writer of a SQLite file', () => {
     tenants = await createTenants(direct.ports);
     const { account } = tenants.users;
     const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(direct.ports, { ...account, tenancy: null }, { who: account, address: 'local' }, input);
+    const { keyValue } = await createApiKey(
+      direct.ports,
+      { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
+      input,
+    );
     digest = digestOf(keyValue);
   });
   afterEach(() => direct.close());

@@ -134,7 +134,11 @@ describe('storage', () => {
       const { users, campaign } = tenants;
       const viewer = { ...users.account, tenancy: null };
       const actor = { who: users.account, address: 'local' };
-      const { apiKey, keyValue } = await createApiKey(ports, viewer, actor, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
+      const { apiKey, keyValue } = await createApiKey(
+        ports,
+        { viewer, actor },
+        { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' },
+      );
       const input = { requestId: 'one', contact: { phone: '+493012345678' } };
       const columns = 'campaign_id, account_id, contact_id, api_key_id, state, placed_at, request_id';
       await stuck.query('BEGIN');
@@ -160,7 +164,9 @@ describe('storage', () => {
     }
 
     itOnPostgres('also cancels that call if its queued calls are cancelled', async () => {
-      const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, true));
+      const revoked = await placeWhile((viewer, id) =>
+        revokeApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, id, true),
+      );
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
@@ -171,7 +177,9 @@ describe('storage', () => {
     });
 
     itOnPostgres("leaves that call queued if queued calls aren't cancelled", async () => {
-      const revoked = await placeWhile((viewer, id) => revokeApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, id, false));
+      const revoked = await placeWhile((viewer, id) =>
+        revokeApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, id, false),
+      );
       expect(revoked).to.deep.equal({ placed: true, states: ['queued'] });
     });
   });
@@ -206,7 +214,7 @@ describe('storage', () => {
     const { users, campaign } = await createTenants(direct.ports);
     const viewer = { ...users.account, tenancy: null };
     const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-    const { keyValue } = await createApiKey(direct.ports, viewer, { who: viewer, address: 'local' }, input);
+    const { keyValue } = await createApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, input);
     const caller = () => callerOf(digestOf(keyValue));
     const ids = ['a', 'locked', 'z'];
     for (const requestId of ids) await placeCall(direct.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });

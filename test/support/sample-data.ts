@@ -7,7 +7,7 @@ import type { CoreHarness } from './core-harness.ts';
 import { ask, textAt } from './http.ts';
 import { onDemand } from './tenants.ts';
 
-type Expiration = Parameters<typeof createApiKey>[3]['expiration'];
+type Expiration = Parameters<typeof createApiKey>[2]['expiration'];
 
 /** Creates a key as if on an earlier day. */
 export async function createKeyOn(
@@ -22,7 +22,7 @@ export async function createKeyOn(
 ): Promise<{ id: string; keyValue: string }> {
   const ports = { ...direct.ports, clock: fakeClock(on) };
   const actor = { who: { id: user.id, name: user.name }, address: '192.0.2.17' };
-  const made = await createApiKey(ports, { ...user, tenancy: null }, actor, { name, expiration, timeZone: 'Europe/Berlin' });
+  const made = await createApiKey(ports, { viewer: { ...user, tenancy: null }, actor }, { name, expiration, timeZone: 'Europe/Berlin' });
   const { id } = made.apiKey;
   if (lastUsed !== null)
     await direct.storage.database

@@ -2,20 +2,20 @@ import type { RecordExport } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { capped } from '../calls/call-list.ts';
 import { scopeOf } from '../directory/scope.ts';
-import type { ActivityFilter, Actor, ListedEvent, Viewer } from '../model.ts';
+import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
 import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 
 /** Records that the console says it has saved a list as a file. */
-export async function recordExport(ports: Ports, viewer: Viewer, actor: Actor, { list, rows }: RecordExport): Promise<void> {
-  await countRecorded(ports, 'export', viewer.id);
-  await recordListExport(ports, viewer, actor, list, `${list} (${rows} rows)`);
+export async function recordExport(ports: Ports, caller: SignedInCaller, { list, rows }: RecordExport): Promise<void> {
+  await countRecorded(ports, 'export', caller.viewer.id);
+  await recordListExport(ports, caller, list, `${list} (${rows} rows)`);
 }
 
 /** Records that the core is about to send a list as a file. This comes first, because an export that's cut off has also been read. */
-export async function recordListExport(ports: Ports, viewer: Viewer, actor: Actor, list: string, name: string): Promise<void> {
+export async function recordListExport(ports: Ports, { viewer, actor }: SignedInCaller, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
 }

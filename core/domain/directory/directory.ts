@@ -1,6 +1,16 @@
 import type { CreatedSetupView, Named, Setup } from '#contract/console.ts';
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, Digest, ListFilter, ManagedAccount, ManagedCampaign, ManagedPartner, OwningScope, Viewer } from '../model.ts';
+import type {
+  Actor,
+  Digest,
+  ListFilter,
+  ManagedAccount,
+  ManagedCampaign,
+  ManagedPartner,
+  OwningScope,
+  SignedInCaller,
+  Viewer,
+} from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
@@ -9,14 +19,14 @@ import { type DirectoryAccess, scopeOf } from './scope.ts';
 import { createAccount, createCampaign, createPartner, newAccount, newCampaign, newPartner } from './tenancies.ts';
 
 /** Creates the first partner, account and campaign together, and selects the account. */
-export async function setUp(ports: Ports, sessionId: Digest, viewer: Viewer, actor: Actor, names: Setup): Promise<CreatedSetupView> {
+export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup): Promise<CreatedSetupView> {
   requireStaff(viewer);
   const { partner, event: partnerAdded } = newPartner(ports, actor, names.partner);
   const { account, event: accountAdded } = newAccount(ports, actor, names.account, partner.id);
   const { campaign, event: campaignAdded } = newCampaign(ports, actor, names.campaign, account);
   const isFirst = await ports.stores.directory.setUp(partner, account, campaign, [partnerAdded, accountAdded, campaignAdded]);
   if (!isFirst) throw new Problem('conflict', 'A partner already exists. To add accounts and campaigns, use the directory.');
-  await selectTenancy(ports, sessionId, actor, viewer, { kind: 'account', id: account.id });
+  await selectTenancy(ports, sessionId, { viewer, actor }, { kind: 'account', id: account.id });
   return {
     partner,
     account: { id: account.id, name: account.name },
@@ -49,40 +59,50 @@ export async function listManagedCampaigns(
   return directoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), idOf);
 }
 
-export async function addPartner(ports: Ports, viewer: Viewer, actor: Actor, name: string): Promise<ManagedPartner> {
+export async function addPartner(ports: Ports, { viewer, actor }: SignedInCaller, name: string): Promise<ManagedPartner> {
   requireStaff(viewer);
   return { ...(await createPartner(ports, actor, name)), accounts: 0 };
 }
 
-export async function addAccount(ports: Ports, viewer: Viewer, actor: Actor, name: string, partnerId: string): Promise<ManagedAccount> {
+export async function addAccount(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  name: string,
+  partnerId: string,
+): Promise<ManagedAccount> {
   const partner = await ports.stores.directory.findPartner(accessOf(viewer), partnerId);
   if (!partner) throw outOfReach('partnerId', 'partner');
   const { id } = await createAccount(ports, actor, name, partnerId);
   return { id, name, partner: { id: partner.id, name: partner.name }, campaigns: 0 };
 }
 
-export async function addCampaign(ports: Ports, viewer: Viewer, actor: Actor, name: string, accountId: string): Promise<ManagedCampaign> {
+export async function addCampaign(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  name: string,
+  accountId: string,
+): Promise<ManagedCampaign> {
   const account = await ports.stores.directory.findAccount(accessOf(viewer), accountId);
   if (!account) throw outOfReach('accountId', 'account');
   const { id } = await createCampaign(ports, actor, name, accountId);
   return { id, name, account: { id: account.id, name: account.name }, partner: account.partner };
 }
 
-export async function renamePartner(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedPartner> {
+export async function renamePartner(ports: Ports, { viewer, actor }: SignedInCaller, id: string, name: string): Promise<ManagedPartner> {
   const partner = await ports.stores.directory.findPartner(requireStaff(viewer), id);
   if (!partner) throw notFound('partner');
   await rename(ports, actor, 'partner', partner, name, { accountId: null, partnerId: id });
   return { ...partner, name };
 }
 
-export async function renameAccount(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedAccount> {
+export async function renameAccount(ports: Ports, { viewer, actor }: SignedInCaller, id: string, name: string): Promise<ManagedAccount> {
   const account = await ports.stores.directory.findAccount(accessOf(viewer), id);
   if (!account) throw notFound('account');
   await rename(ports, actor, 'account', account, name, { accountId: id, partnerId: account.partner.id });
   return { ...account, name };
 }
 
-export async function renameCampaign(ports: Ports, viewer: Viewer, actor: Actor, id: string, name: string): Promise<ManagedCampaign> {
+export async function renameCampaign(ports: Ports, { viewer, actor }: SignedInCaller, id: string, name: string): Promise<ManagedCampaign> {
   const campaign = await ports.stores.directory.findCampaign(accessOf(viewer), id);
   if (!campaign) throw notFound('campaign');
   await rename(ports, actor, 'campaign', campaign, name, { accountId: campaign.account.id, partnerId: campaign.partner.id });

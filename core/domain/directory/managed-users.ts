@@ -1,5 +1,5 @@
 import type { ChangeUser, CreateUser } from '#contract/console.ts';
-import type { Actor, EndangeredKey, ListedUser, ListFilter, UserInput, Viewer } from '../model.ts';
+import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, Viewer } from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
@@ -14,8 +14,7 @@ export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, c
 /** Creates a user within the viewer's own scope. */
 export async function createManagedUser(
   ports: Ports,
-  viewer: Viewer,
-  actor: Actor,
+  { viewer, actor }: SignedInCaller,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string }> {
   const membership = await membershipWithin(ports, visibilityOf(viewer), input);
@@ -26,7 +25,12 @@ export async function createManagedUser(
 }
 
 /** Renames, moves, disables or enables a user. What's already as requested doesn't change. */
-export async function changeManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, change: ChangeUser): Promise<ListedUser> {
+export async function changeManagedUser(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  id: string,
+  change: ChangeUser,
+): Promise<ListedUser> {
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id && (change.disabled !== undefined || change.accountId !== undefined)) {
     throw new Problem('conflict', "You can't disable or move yourself. Ask another administrator to do it.");
@@ -60,14 +64,19 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, 
   return { user, sessions, apiKeys: directoryPage(apiKeys, timeCursor) };
 }
 
-export async function deleteManagedUser(ports: Ports, viewer: Viewer, actor: Actor, id: string, cancelQueuedCalls: boolean): Promise<void> {
+export async function deleteManagedUser(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  id: string,
+  cancelQueuedCalls: boolean,
+): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id) throw new Problem('conflict', "You can't delete yourself. Ask another administrator to do it.");
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
 /** Gives a user a new one-time password, and ends the user's sessions. */
-export async function resetManagedUserPassword(ports: Ports, viewer: Viewer, actor: Actor, id: string): Promise<string> {
+export async function resetManagedUserPassword(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<string> {
   const user = await findManagedUser(ports, viewer, id);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');

@@ -2,7 +2,7 @@ import { Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
-import type { Actor, Credentials, Digest, Session, Tenancy, User, Viewer } from '../model.ts';
+import type { Actor, Credentials, Digest, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
 import type { Ports, SessionBounds } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { type Company, vouchedBy } from './devices.ts';
@@ -83,7 +83,12 @@ export async function withTenancy(ports: Ports, session: Session, choice: Tenanc
 }
 
 /** Staff only. A null `choice` clears the selection. */
-export async function selectTenancy(ports: Ports, id: Digest, actor: Actor, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
+export async function selectTenancy(
+  ports: Ports,
+  id: Digest,
+  { viewer, actor }: SignedInCaller,
+  choice: TenancyChoice | null,
+): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
   const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);

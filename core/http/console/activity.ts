@@ -43,6 +43,6 @@ function filterOf({ randomness }: Ports, query: Request<'exportActivity'>['query
   };
 }
 
-export async function recordExport({ ports, viewer, actor, body }: Request<'recordExport'>): Promise<void> {
-  await domain.recordExport(ports, viewer, actor, body);
+export async function recordExport({ ports, caller, body }: Request<'recordExport'>): Promise<void> {
+  await domain.recordExport(ports, caller, body);
 }

@@ -17,8 +17,8 @@ export async function listApiKeys({ ports, viewer, query }: Request<'listApiKeys
   return { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
 }
 
-export async function createApiKey({ ports, viewer, actor, body }: Request<'createApiKey'>): Promise<CreatedApiKeyView> {
-  const { apiKey, keyValue } = await domain.createApiKey(ports, viewer, actor, body);
+export async function createApiKey({ ports, viewer, caller, body }: Request<'createApiKey'>): Promise<CreatedApiKeyView> {
+  const { apiKey, keyValue } = await domain.createApiKey(ports, caller, body);
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), keyValue };
 }
 
@@ -31,12 +31,12 @@ export async function previewRevocation({ ports, viewer, params }: Request<'prev
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls };
 }
 
-export async function revokeApiKey({ ports, viewer, actor, params, query }: Request<'revokeApiKey'>): Promise<void> {
-  await domain.revokeApiKey(ports, viewer, actor, params.id, query.cancelQueuedCalls);
+export async function revokeApiKey({ ports, caller, params, query }: Request<'revokeApiKey'>): Promise<void> {
+  await domain.revokeApiKey(ports, caller, params.id, query.cancelQueuedCalls);
 }
 
-export async function revokeApiKeys({ ports, viewer, actor, body }: Request<'revokeApiKeys'>): Promise<RevokedApiKeysView> {
-  return domain.revokeApiKeys(ports, viewer, actor, body);
+export async function revokeApiKeys({ ports, caller, body }: Request<'revokeApiKeys'>): Promise<RevokedApiKeysView> {
+  return domain.revokeApiKeys(ports, caller, body);
 }
 
 export async function identifyApiKey({ ports, viewer, body }: Request<'identifyApiKey'>): Promise<IdentifiedApiKeyView> {

@@ -33,8 +33,9 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Pro
   }
   // This comes before the status is sent, so that a refusal isn't a file.
   const first = await readPart(ctx, wanted, null);
-  await countRecorded(deps.ports, 'export', viewerOf(ctx).id);
-  await recordListExport(deps.ports, viewerOf(ctx), actorOf(deps, ctx), wanted.list, nameOf(wanted));
+  const caller = { viewer: viewerOf(ctx), actor: actorOf(deps, ctx) };
+  await countRecorded(deps.ports, 'export', caller.viewer.id);
+  await recordListExport(deps.ports, caller, wanted.list, nameOf(wanted));
   ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
 }
 

@@ -1,6 +1,6 @@
 import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
-import type { Actor, Viewer } from '../../domain/model.ts';
+import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { readQuery } from '../middleware/body.ts';
 import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
@@ -17,7 +17,8 @@ export type Request<Name extends SessionRoute> = {
   deps: HttpDeps;
   ports: Ports;
   viewer: Viewer;
-  actor: Actor;
+  /** The viewer, with what is recorded of their changes. */
+  caller: SignedInCaller;
   params: PathParameters<ConsoleRoutes[Name]>;
   query: QueryOf<ConsoleRoutes[Name]>;
   body: BodyOf<ConsoleRoutes[Name]>;
@@ -38,5 +39,6 @@ export async function readRequest<Name extends SessionRoute>(ctx: Context, deps:
     params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, idOf(ctx, parameter)])),
   };
   // The session may have changed while the body was arriving.
-  return { ...read, ctx, deps, ports: deps.ports, viewer: viewerOf(ctx), actor: actorOf(deps, ctx) } as Request<Name>;
+  const viewer = viewerOf(ctx);
+  return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: actorOf(deps, ctx) } } as Request<Name>;
 }

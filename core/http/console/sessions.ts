@@ -36,13 +36,13 @@ export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
   await endSession(ctx);
 }
 
-export async function changePassword({ ctx, ports, actor, body }: Request<'changePassword'>): Promise<void> {
+export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
   const { id, data } = sessionOf(ctx);
-  rememberDevice(ctx, ports, await users.changePassword(ports, actor, data, body, id));
+  rememberDevice(ctx, ports, await users.changePassword(ports, caller.actor, data, body, id));
 }
 
-export async function selectTenancy({ ctx, deps, ports, viewer, actor, body }: Request<'selectTenancy'>): Promise<SessionView> {
+export async function selectTenancy({ ctx, deps, ports, caller, body }: Request<'selectTenancy'>): Promise<SessionView> {
   const { id, data } = sessionOf(ctx);
-  const { tenancy } = await domain.selectTenancy(ports, id, actor, viewer, body.kind === null ? null : body);
+  const { tenancy } = await domain.selectTenancy(ports, id, caller, body.kind === null ? null : body);
   return sessionView({ ...data, tenancy }, deps);
 }
