@@ -146,17 +146,17 @@ function exitCodeOf(error: unknown): number {
 const missingCommand = 'Missing command. For a list of commands, run with --help.';
 
 /** Programs read this code: a problem's code, `usage`, `configuration`, or `failed` for everything else. */
-function codeOf(error: unknown): string {
+function outputCode(error: unknown): string {
   if (error instanceof CommanderError) return 'usage';
   if (error instanceof ConfigError) return 'configuration';
   return error instanceof Problem ? error.code : 'failed';
 }
 
 /** Says what happened, and what to do about it. */
-function textOf(error: unknown): string {
+function formatError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ImportInterrupted) {
-    return `The import stopped before it finished: ${textOf(error.cause)} Everything shown above was imported. Run the import again to finish.`;
+    return `The import stopped before it finished: ${formatError(error.cause)} Everything shown above was imported. Run the import again to finish.`;
   }
   if (error instanceof ConfigError) return error.message;
   if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');
@@ -176,5 +176,5 @@ try {
   process.exitCode = exitCodeOf(error);
   // Commander has already shown its own errors, and a request for help isn't an error.
   const isShown = error instanceof CommanderError && (!asJson || error.exitCode === 0);
-  if (!isShown) output.error(codeOf(error), textOf(error));
+  if (!isShown) output.error(outputCode(error), formatError(error));
 }

@@ -58,7 +58,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   const now = ports.clock.now();
   const text = table(
     ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY'],
-    apiKeys.map((key) => rowOf(key, now)),
+    apiKeys.map((key) => toRow(key, now)),
   );
   output.answer(
     { apiKeys: apiKeys.map((key) => keyJson(key, now)), total, limit },
@@ -154,7 +154,7 @@ function keyJson(key: ApiKey, now: number) {
   };
 }
 
-function rowOf(key: ApiKey, now: number): string[] {
+function toRow(key: ApiKey, now: number): string[] {
   const lastUsed = key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never';
   const expiry = key.expiresAt ? `${hasExpired(key, now) ? 'Expired ' : ''}${timestamp(key.expiresAt)}` : 'No expiration';
   return [key.id, shortName(key.name), shortName(key.creator.name), timestamp(key.createdAt), lastUsed, expiry];

@@ -28,7 +28,7 @@ export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpac
 }
 
 /** A row in the list of users. */
-export function rowOf(user: ListedUser): string[] {
+export function toRow(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
   return [email, shortName(name), userType, belongsTo(user), String(apiKeys), disabledAt ? `${lastSignIn} (disabled)` : lastSignIn];

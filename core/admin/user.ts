@@ -19,7 +19,7 @@ import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
 import type { Output } from './program/output.ts';
 import { table } from './program/table.ts';
-import { belongsTo, listedJson, rowOf, shownJson, userJson, userText } from './user-view.ts';
+import { belongsTo, listedJson, shownJson, toRow, userJson, userText } from './user-view.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('manage users, who sign in to the console');
@@ -113,7 +113,7 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
   const users = await ports.stores.users.list({ kind: 'all' }, '', null, unlimited);
-  output.answer({ users: users.map(listedJson) }, table(['EMAIL', 'NAME', 'TYPE', 'BELONGS TO', 'KEYS', 'LAST SIGN-IN'], users.map(rowOf)));
+  output.answer({ users: users.map(listedJson) }, table(['EMAIL', 'NAME', 'TYPE', 'BELONGS TO', 'KEYS', 'LAST SIGN-IN'], users.map(toRow)));
 }
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {

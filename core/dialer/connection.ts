@@ -1,5 +1,5 @@
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import { codeOf } from '../domain/error-code.ts';
+import { errorCode } from '../domain/error-code.ts';
 
 /**
  * Opens connections for requests that must not be repeated if they may have been received. Decides, for the core and the recipes in
@@ -41,7 +41,7 @@ export function openConnections(timeout: number): Connections {
     dispatcher: new Agent({ connect }),
     whyNotSent(error) {
       if (!(error instanceof Error) || !notSent.has(error)) return null;
-      const code = codeOf(error);
+      const code = errorCode(error);
       return reasons[code] ?? (code || error.message);
     },
   };

@@ -4,7 +4,7 @@ import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
-import { codeOf } from '../domain/error-code.ts';
+import { errorCode } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { type Connections, openConnections } from './connection.ts';
@@ -102,6 +102,6 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
 function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider couldn't be reached: ${reason}.`, reason };
-  const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : codeOf(error) || 'connection lost';
+  const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : errorCode(error) || 'connection lost';
   return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };
 }

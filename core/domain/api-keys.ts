@@ -100,7 +100,7 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   const scope = scopeOf(viewer);
   const { apiKeys, activity } = ports.stores;
   const details = await apiKeys.details(scope.apiKeys, id);
-  if (!details) throw noSuchKey();
+  if (!details) throw keyNotFound();
   const days = chartDays(ports.clock.now(), timeZone);
   const [counts, events] = await Promise.all([apiKeys.usage(id, startOf(days)), activity.listOfApiKey(scope.activity, id, limits.page)]);
   const usage = byDay(days, counts).map(({ day, counts }) => ({
@@ -131,7 +131,7 @@ export async function revokeVisible(
 ): Promise<ApiKey> {
   const apiKey = await findApiKey(ports, visibility, id);
   const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls);
-  if (revoked === undefined) throw noSuchKey();
+  if (revoked === undefined) throw keyNotFound();
   return apiKey;
 }
 
@@ -164,10 +164,10 @@ async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): 
   const apiKey = await ports.stores.apiKeys.find(visibility, id);
   // The response is the same for a key that the viewer can't see and for one that doesn't exist, so that a viewer doesn't learn which IDs
   // exist.
-  if (!apiKey) throw noSuchKey();
+  if (!apiKey) throw keyNotFound();
   return apiKey;
 }
 
-function noSuchKey(): Problem {
+function keyNotFound(): Problem {
   return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

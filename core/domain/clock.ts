@@ -11,7 +11,7 @@ import { Problem } from './problem.ts';
  * If no core has run for longer than this, an administrator has to confirm the clock. It's longer than weekends and holidays, so that no
  * one has to do this after those. A database can't tell a longer pause from a clock that's ahead.
  */
-export const longestPause = Duration.fromObject({ days: 7 });
+export const maxPause = Duration.fromObject({ days: 7 });
 /** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
@@ -26,7 +26,7 @@ export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: num
  */
 export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
-  if (newestAt !== null && now > newestAt + longestPause.toMillis()) return { than: 'recorded', at: newestAt, aheadBy: now - newestAt };
+  if (newestAt !== null && now > newestAt + maxPause.toMillis()) return { than: 'recorded', at: newestAt, aheadBy: now - newestAt };
   return null;
 }
 

@@ -290,7 +290,7 @@ export type SignedInCaller = { viewer: Viewer; actor: Actor };
 export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
 
 /** A partner, account, campaign or user in an import file. Fields that its kind doesn't have are null. */
-export type ImportedThing = {
+export type ImportedEntity = {
   externalId: string;
   id: string;
   name: string;
@@ -300,8 +300,8 @@ export type ImportedThing = {
   userType: string | null;
 };
 
-export type ImportAddition = { thing: ImportedThing; password: NewPassword | null; event: AuditEvent };
-export type ImportChange = { thing: ImportedThing; event: AuditEvent };
+export type ImportAddition = { thing: ImportedEntity; password: NewPassword | null; event: AuditEvent };
+export type ImportChange = { thing: ImportedEntity; event: AuditEvent };
 
 /** The provider takes no calls. */
 export type DialerTrouble = {

@@ -27,7 +27,7 @@ import type {
   ExternalNamed,
   ImportAddition,
   ImportChange,
-  ImportedThing,
+  ImportedEntity,
   ImportKind,
   InstantRange,
   KeyUsage,
@@ -410,7 +410,7 @@ export type DirectoryStore = {
 
 export type ImportStore = {
   /** Existing entities, by external ID. */
-  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>>;
+  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
   /** The users with these email addresses: external IDs by address, null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, owningScopeOf, sessionSubject } from '../domain/audit/audit.ts';
-import { codeOf } from '../domain/error-code.ts';
+import { errorCode } from '../domain/error-code.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
@@ -118,7 +118,7 @@ export function countNotServed(log: Logger) {
         level: isFault ? 'error' : 'warn',
         message: isFault ? 'request failed' : error instanceof Problem ? 'request not served' : 'request not answered',
         route: fields.route,
-        code: codeOf(isFault ? error : error.cause),
+        code: errorCode(isFault ? error : error.cause),
         left: isFault ? mostFaults : 1,
         more: 0,
       };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { ImportInterrupted, importAll } from '../../core/domain/directory/import.ts';
 import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
-import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
+import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { ImportStore } from '../../core/domain/ports.ts';
 import { fakePorts } from '../support/ports.ts';
 
@@ -10,7 +10,7 @@ type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
 /** A fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
 function importsOf(failingStep = 0) {
-  const things: Record<ImportKind, Map<string, ImportedThing>> = {
+  const things: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),
     accounts: new Map(),
     campaigns: new Map(),

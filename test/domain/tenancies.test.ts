@@ -10,7 +10,7 @@ import {
   listCampaigns,
   searchTenancies,
 } from '../../core/domain/directory/tenancies.ts';
-import { codeOf } from '../../core/domain/error-code.ts';
+import { errorCode } from '../../core/domain/error-code.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { at } from '../support/clock.ts';
@@ -189,6 +189,6 @@ describe('the code of an error', () => {
     ['an error without a code', new Error(), ''],
     ["a value that isn't an error", { code: 'ENOENT' }, ''],
   ] as const) {
-    it(`is ${JSON.stringify(code)} for ${what}`, () => expect(codeOf(error)).to.equal(code));
+    it(`is ${JSON.stringify(code)} for ${what}`, () => expect(errorCode(error)).to.equal(code));
   }
 });

@@ -14,7 +14,7 @@ function controlled({
   shareOf = () => 'one',
   bytesOf = () => 0,
   changes = false,
-  isFaultOfOne = () => false,
+  isSingleRowError = () => false,
 }: {
   size?: number;
   maxInFlight?: number;
@@ -22,7 +22,7 @@ function controlled({
   shareOf?: (asked: Asked) => string;
   bytesOf?: (asked: Asked) => number;
   changes?: boolean;
-  isFaultOfOne?: (error: unknown) => boolean;
+  isSingleRowError?: (error: unknown) => boolean;
 } = {}) {
   const runs: { inputs: number[]; send: () => void; answer: (outputs: string[]) => void; fail: (error: Error) => void }[] = [];
   const request = batched<Asked, string>({
@@ -33,7 +33,7 @@ function controlled({
     maxInFlight,
     shareOf,
     bytesOf,
-    isFaultOfOne,
+    isSingleRowError,
     observe: () => undefined,
   });
   /** @param left the milliseconds until the request's deadline */
@@ -159,7 +159,7 @@ describe('a batch', () => {
       run,
       size: 10,
       maxInFlight: 1,
-      isFaultOfOne: () => true,
+      isSingleRowError: () => true,
       shareOf: String,
       observe: () => undefined,
     });
@@ -211,7 +211,7 @@ describe('a batch', () => {
       run,
       size: 10,
       maxInFlight: 1,
-      isFaultOfOne: () => false,
+      isSingleRowError: () => false,
       shareOf: String,
       observe: () => undefined,
     });
@@ -379,7 +379,7 @@ describe("a request's deadline", () => {
   });
 
   it("doesn't fail the others of a batch that is retried one by one", async () => {
-    const { ask, runs, finish } = controlled({ changes: true, isFaultOfOne: () => true });
+    const { ask, runs, finish } = controlled({ changes: true, isSingleRowError: () => true });
     const soon = failureOf(ask(1, 3_100));
     const later = ask(2);
     await turns();
@@ -462,7 +462,7 @@ describe("a request's deadline", () => {
       run,
       size: 10,
       maxInFlight: 1,
-      isFaultOfOne: () => true,
+      isSingleRowError: () => true,
       shareOf: String,
       observe: () => undefined,
     });

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { Problem } from '../../core/domain/problem.ts';
 import {
   isDataError,
-  isFaultOfOne,
   isForeignKeyViolation,
   isLocked,
   isOutage,
+  isSingleRowError,
   isUniqueViolation,
   rejectOrphan,
   reportingOutages,
@@ -68,7 +68,7 @@ describe('classifying a database error', () => {
   });
 
   it('recognizes that one row of a batch may be at fault, even because of a lock', () => {
-    expect(thoseThatAre(isFaultOfOne)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
+    expect(thoseThatAre(isSingleRowError)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
   });
 
   it('recognizes that another process holds the SQLite lock', () => {

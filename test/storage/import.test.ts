@@ -5,7 +5,7 @@ import { importAll } from '../../core/domain/directory/import.ts';
 import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { oneDay } from '../../core/domain/instant.ts';
-import type { ImportedThing, ImportKind } from '../../core/domain/model.ts';
+import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
@@ -30,16 +30,16 @@ describe('imported entries', () => {
 
     const run = (file: Partial<ImportFile>) =>
       importAll(direct.ports, direct.storage.imports, async () => undefined, operator, importFileSchema.parse(file));
-    const find = async (kindOfThing: ImportKind, externalId: string): Promise<ImportedThing> => {
+    const find = async (kindOfThing: ImportKind, externalId: string): Promise<ImportedEntity> => {
       const entity = (await direct.storage.imports.find(kindOfThing, [externalId])).get(externalId);
       if (!entity) throw new Error(`There is no ${externalId}.`);
       return entity;
     };
-    const eventOf = ({ id, name }: ImportedThing) => ({
+    const eventOf = ({ id, name }: ImportedEntity) => ({
       ...{ id: direct.ports.randomness.id(), at: direct.ports.clock.now(), actor: null, action: 'user.changed' as const },
       ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
     });
-    const change = (kindOfThing: ImportKind, thing: ImportedThing) =>
+    const change = (kindOfThing: ImportKind, thing: ImportedEntity) =>
       direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: eventOf(thing) }] });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';

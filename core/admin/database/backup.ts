@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { auditEvent } from '../../domain/audit/audit.ts';
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import { Problem } from '../../domain/problem.ts';
 import { flushToDisk } from '../../server/start/flush.ts';
 import type { Database } from '../../storage/engine/database.ts';
@@ -96,7 +96,7 @@ function takeName(partial: string, file: string): void {
     linkSync(partial, file);
   } catch (error) {
     refuseExisting(file);
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errorCode(error) ?? '')) throw error;
     renameSync(partial, file);
   }
 }

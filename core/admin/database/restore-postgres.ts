@@ -18,8 +18,8 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   const database = openPostgres(url);
   try {
     await refuseNewer(database);
-    const gone = await findGone(database);
-    const own = await refuseOthers(database);
+    const gone = await findRemoved(database);
+    const own = await assertNoOtherConnections(database);
     const schema = await ownSchema(database);
     if (schema !== backup.schema) throw otherSchema(file, backup.schema, schema);
     await replaceAll(url, file, own, schema);
@@ -67,7 +67,7 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
 const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 /** @returns the ID of the server process that serves this connection */
-async function refuseOthers(database: Database): Promise<number> {
+async function assertNoOtherConnections(database: Database): Promise<number> {
   const [found] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
   );
@@ -80,10 +80,10 @@ async function refuseOthers(database: Database): Promise<number> {
 
 const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
-type Gone = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
+type RemovedRecords = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
 /** The API keys that were revoked, and the users who were deleted or disabled, before the restore. */
-async function findGone({ read }: Database): Promise<Gone> {
+async function findRemoved({ read }: Database): Promise<RemovedRecords> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {
     apiKeys: await read('retired_api_keys')
@@ -107,7 +107,7 @@ async function findDisabled(read: Knex): Promise<Revived['enabled']> {
 }
 
 /** Finds the keys and users that the restore has brought back. */
-async function findRevived({ read }: Database, gone: Gone): Promise<Revived> {
+async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Revived> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
     for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);

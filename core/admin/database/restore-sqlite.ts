@@ -2,7 +2,7 @@ import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, re
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import { Problem } from '../../domain/problem.ts';
 import { flushToDisk } from '../../server/start/flush.ts';
 import { quiet } from '../../storage/engine/database.ts';
@@ -80,7 +80,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
 /** A deleted database can have left its companion files behind. */
 function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
   moveCompanions(target, before);
-  linkUnlessThere(copy, target);
+  linkIfMissing(copy, target);
   flushToDisk(dirname(target));
   return { before: null, revived: { apiKeys: [], users: [], enabled: [] } };
 }
@@ -157,11 +157,11 @@ async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promis
 }
 
 /** Unlike a rename, a link fails if a core has just created a database. */
-function linkUnlessThere(copy: string, target: string): void {
+function linkIfMissing(copy: string, target: string): void {
   try {
     linkSync(copy, target);
   } catch (error) {
-    throw codeOf(error) === 'EEXIST' ? inUse(target) : error;
+    throw errorCode(error) === 'EEXIST' ? inUse(target) : error;
   }
 }
 

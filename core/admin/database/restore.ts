@@ -49,7 +49,7 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
     deletedUsers: revived?.users.map(userJson) ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
-  output.answer(json, textOf(file, restored, isRevokedAgain));
+  output.answer(json, formatResult(file, restored, isRevokedAgain));
   return isRevokedAgain || !revokeAgain;
 }
 
@@ -69,7 +69,7 @@ function userJson({ deletedAt, ...user }: RevivedUser) {
   return { ...user, deletedAt: timestamp(deletedAt) };
 }
 
-function textOf(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {
+function formatResult(file: string, { before, revived, missing }: RestoreResult, isRevokedAgain: boolean): string {
   const lines = [
     before === null ? `Restored ${file}.` : `Restored ${file}. The previous database is now ${before}.`,
     'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',

@@ -28,7 +28,7 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
 }
 
 /** This number of days stands for no limit. */
-const longerThanAny = 365_000;
+const unlimitedDays = 365_000;
 
 /** Returns the settings that the cores use. `isKnown` is false if only the defaults are known. @throws Problem `conflict` */
 async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
@@ -49,7 +49,7 @@ async function runShow(context: AdminContext): Promise<void> {
   const { ports, output } = context;
   const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
   const { retention, auditChain } = ports.stores;
-  const { erasable, oldestEndedAt } = await retention.countErasable(plus(ports.clock.now(), -(retentionDays ?? longerThanAny) * oneDay));
+  const { erasable, oldestEndedAt } = await retention.countErasable(plus(ports.clock.now(), -(retentionDays ?? unlimitedDays) * oneDay));
   const oldestEventAt = await auditChain.oldestAt();
   const lapseDays = dialingLimits.life.as('days');
   const lines = [

@@ -1,4 +1,4 @@
-import type { ImportedThing, ImportKind } from '../model.ts';
+import type { ImportedEntity, ImportKind } from '../model.ts';
 import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
@@ -7,19 +7,19 @@ import type { ImportFile } from './import-file.ts';
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
 /** An entity as it will be after the import. */
-export type PlannedThing = { thing: ImportedThing; verb: 'added' | 'changed' };
+export type PlannedEntity = { thing: ImportedEntity; verb: 'added' | 'changed' };
 
 /** What an import does to the entities of one kind. */
-type KindPlan = { kind: ImportKind; planned: PlannedThing[]; unchanged: number };
+type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
 
-type WantedThing = Omit<ImportedThing, 'id'>;
-type Things = ReadonlyMap<string, ImportedThing>;
+type RequestedEntity = Omit<ImportedEntity, 'id'>;
+type Entities = ReadonlyMap<string, ImportedEntity>;
 
 /** A plan with the entities in the file, by external ID: as they are in the database, and as they will be. */
-type CheckedKind = KindPlan & { before: Things; after: Things };
+type CheckedKind = KindPlan & { before: Entities; after: Entities };
 
 /** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
-type Lookup = (path: string, externalId: string) => ImportedThing;
+type Lookup = (path: string, externalId: string) => ImportedEntity;
 
 const noFields = { partnerId: null, accountId: null, email: null, userType: null };
 
@@ -27,7 +27,7 @@ const noFields = { partnerId: null, accountId: null, email: null, userType: null
 export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
   for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
   refuseRepeats('users', 'email', file.users);
-  const plan = (kind: ImportKind, wanted: WantedThing[]) => planKind(ports, imports, kind, wanted);
+  const plan = (kind: ImportKind, wanted: RequestedEntity[]) => planKind(ports, imports, kind, wanted);
 
   const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
   const partners = await plan('partners', wantedPartners);
@@ -67,7 +67,7 @@ function refuseRepeats<Field extends string>(kind: string, field: Field, things:
   }
 }
 
-async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wanted: readonly WantedThing[]): Promise<CheckedKind> {
+async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wanted: readonly RequestedEntity[]): Promise<CheckedKind> {
   const externalIds = wanted.map(({ externalId }) => externalId);
   const before = await imports.find(kind, externalIds);
   const checked = wanted.map((want, index) => {
@@ -78,18 +78,18 @@ async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wa
   });
   const planned = checked
     .filter(({ thing, found }) => !found || !isSame(found, thing))
-    .map(({ thing, found }): PlannedThing => ({ thing, verb: found ? 'changed' : 'added' }));
+    .map(({ thing, found }): PlannedEntity => ({ thing, verb: found ? 'changed' : 'added' }));
   const after = new Map(checked.map(({ thing }) => [thing.externalId, thing]));
   return { kind, planned, unchanged: checked.length - planned.length, before, after };
 }
 
-function refuseMove(kind: ImportKind, index: number, found: ImportedThing, thing: ImportedThing): void {
+function refuseMove(kind: ImportKind, index: number, found: ImportedEntity, thing: ImportedEntity): void {
   const moves = found.partnerId !== thing.partnerId || found.accountId !== thing.accountId;
   if (moves && kind !== 'users')
     throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} already belongs elsewhere. Only users can be moved.`);
 }
 
-function isSame(found: ImportedThing, wanted: ImportedThing): boolean {
+function isSame(found: ImportedEntity, wanted: ImportedEntity): boolean {
   const fields = ['name', 'partnerId', 'accountId', 'email', 'userType'] as const;
   return fields.every((field) => found[field] === wanted[field]);
 }
@@ -110,7 +110,7 @@ function wantedUser(
   path: string,
   findPartner: Lookup,
   findAccount: Lookup,
-): WantedThing {
+): RequestedEntity {
   const isComplete = { account: account && !partner, partner, staff: !partner && !account }[user.userType];
   if (!isComplete) {
     throw invalidAt(

@@ -1,8 +1,8 @@
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, ImportAddition, ImportedThing, ImportKind, OwningScope } from '../model.ts';
+import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
 import type { ImportStore, Ports } from '../ports.ts';
 import type { ImportFile } from './import-file.ts';
-import { type PlannedThing, planImport, singular } from './import-plan.ts';
+import { type PlannedEntity, planImport, singular } from './import-plan.ts';
 import { makeOneTimePassword } from './users.ts';
 
 type ImportCounts = { added: number; changed: number; unchanged: number };
@@ -67,11 +67,11 @@ async function writeStep(
   imports: ImportStore,
   actor: Actor,
   kind: ImportKind,
-  step: readonly PlannedThing[],
+  step: readonly PlannedEntity[],
   result: ImportResult,
 ): Promise<void> {
   const subject = singular[kind];
-  const eventOf = ({ thing, verb }: PlannedThing) =>
+  const eventOf = ({ thing, verb }: PlannedEntity) =>
     auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, owningScopeOfThing(kind, thing));
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
@@ -88,7 +88,7 @@ async function writeStep(
   result.passwords.push(...passwords);
 }
 
-function owningScopeOfThing(kind: ImportKind, thing: ImportedThing): OwningScope | null {
+function owningScopeOfThing(kind: ImportKind, thing: ImportedEntity): OwningScope | null {
   if (kind === 'partners') return { accountId: null, partnerId: thing.id };
   if (thing.partnerId === null) return null;
   return { accountId: kind === 'accounts' ? thing.id : thing.accountId, partnerId: thing.partnerId };

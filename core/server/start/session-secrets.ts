@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import type { Randomness } from '../../domain/ports.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { type Config, ConfigError, secretLength } from './config.ts';
@@ -50,9 +50,9 @@ function publish(temporary: string, file: string): void {
   try {
     linkSync(temporary, file);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return;
+    if (errorCode(error) === 'EEXIST') return;
     // Some file systems don't support hard links.
-    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(codeOf(error))) throw error;
+    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].includes(errorCode(error))) throw error;
     renameSync(temporary, file);
   }
 }

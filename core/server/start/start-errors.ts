@@ -1,4 +1,4 @@
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { databaseErrorText, explainDatabaseError } from '../../storage/engine/error-text.ts';
@@ -8,7 +8,7 @@ import { ConfigError } from './config.ts';
 /** Says why a listener can't start, and which variable to change. Any other error stays as it is. */
 export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
   const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case 'EADDRINUSE':
       return new ConfigError(
         `${prefix}PORT`,
@@ -23,7 +23,7 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
       return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (EADDRNOTAVAIL). Use one that is.`);
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${codeOf(error)}). Use an IP address of this machine.`);
+      return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${errorCode(error)}). Use an IP address of this machine.`);
     default:
       return error;
   }

@@ -15,7 +15,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
   return {
     async extend(signal) {
       if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;
-      const extendSome = (limit: number) =>
+      const extendBatch = (limit: number) =>
         write.transaction(async (trx) => {
           // This locks the row, because two processes that chain the same events would break the chain.
           const newest = await trx('audit_chain').forUpdate().first('seq', 'hash');
@@ -29,7 +29,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           await trx('audit_chain').update({ seq, hash });
           return rows.length;
         });
-      return inShortTransactions(extendSome, chainedAtOnce, signal);
+      return inShortTransactions(extendBatch, chainedAtOnce, signal);
     },
 
     async state() {
@@ -56,7 +56,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
     },
 
     async prune(last, signal) {
-      const pruneSome = (limit: number) =>
+      const pruneBatch = (limit: number) =>
         write.transaction(async (trx) => {
           await trx('audit_chain').forUpdate().first('seq');
           const rows: AuditEventRow[] = await trx('audit_events').where('seq', '<=', last).orderBy('seq').limit(limit);
@@ -67,7 +67,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();
           return deleted;
         });
-      return inShortTransactions(pruneSome, prunedAtOnce, signal);
+      return inShortTransactions(pruneBatch, prunedAtOnce, signal);
     },
   };
 }

@@ -12,10 +12,10 @@ export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<v
 }
 
 export async function recordAudits(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
-  await trx('audit_events').insert(events.map(rowOf));
+  await trx('audit_events').insert(events.map(toRow));
 }
 
-function rowOf(event: AuditEvent): AuditEventRow {
+function toRow(event: AuditEvent): AuditEventRow {
   return {
     id: event.id,
     at: event.at,

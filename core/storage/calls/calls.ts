@@ -6,7 +6,7 @@ import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { networksOf } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row, Value } from '../engine/database.ts';
-import { isFaultOfOne, isUndone } from '../engine/errors.ts';
+import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
@@ -45,7 +45,7 @@ type Explanation = { allowed: true; call: Row | null } | { allowed: false; refus
  */
 export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const shareOf = ({ digest }: { digest: string }) => digest;
-  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, shareOf, isFaultOfOne };
+  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, shareOf, isSingleRowError };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
     (size) =>
@@ -142,7 +142,7 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
-      const rows = inOneOrder(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
+      const rows = sortForLocking(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
       // RETURNING would cost a tenth of the statement, and nearly always all rows are inserted.
       const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
@@ -171,7 +171,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const confirmOne = readBack(database);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
-      const named = inOneOrder(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]);
+      const named = sortForLocking(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]);
       const rows = await statement(named, beforeCommit);
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
       // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
@@ -232,7 +232,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
 }
 
 /** Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
-function inOneOrder<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
+function sortForLocking<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
   return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
 }
 

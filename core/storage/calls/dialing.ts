@@ -10,7 +10,7 @@ import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
-import { endSomeForgotten, lapseSome, lapsesAt, makeSomeDue, unfinishedStates, unlocked } from './overdue-calls.ts';
+import { endOverdueBatch, lapseBatch, lapsesAt, markBatchDue, unfinishedStates, unlocked } from './overdue-calls.ts';
 
 /** A claim looks at this many accounts. The next claim starts with the accounts after them. */
 const accountsAtOnce = 100;
@@ -30,7 +30,7 @@ export function dialingStore(database: Database): DialingStore {
       lastAccount = last;
       const each = Math.ceil(limit / accounts.length);
       return write.transaction(async (trx) => {
-        await lapseSome(trx, now, sweptAtOnce);
+        await lapseBatch(trx, now, sweptAtOnce);
         const picked = await pick(trx, accounts, now, each);
         return claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
       });
@@ -39,7 +39,7 @@ export function dialingStore(database: Database): DialingStore {
     async settle(call, settlement) {
       // The attempt excludes a dialer whose lease has expired. The stage keeps an outcome that the provider has reported in the meantime.
       const settle = (on: Knex) =>
-        handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(columnsOf(settlement));
+        handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
@@ -65,11 +65,11 @@ export function dialingStore(database: Database): DialingStore {
       return known === undefined ? null : 'not-needed';
     },
 
-    lapse: (now, signal) => inShortTransactions((limit) => lapseSome(write, now, limit), sweptAtOnce, signal),
+    lapse: (now, signal) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweptAtOnce, signal),
 
-    endForgotten: (now, signal) => inShortTransactions((limit) => endSomeForgotten(write, now, limit), sweptAtOnce, signal),
+    endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweptAtOnce, signal),
 
-    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => makeSomeDue(write, now, limit), sweptAtOnce, signal),
+    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => markBatchDue(write, now, limit), sweptAtOnce, signal),
 
     async noteTrouble(core, trouble, now) {
       const old = now - troubleLimits.noted.toMillis();
@@ -188,7 +188,7 @@ async function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }:
   );
 }
 
-function columnsOf(settlement: Settlement): Partial<CallRow> {
+function toColumns(settlement: Settlement): Partial<CallRow> {
   if ('dialedAt' in settlement)
     return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt, detail: null };
   if ('dueAt' in settlement) {

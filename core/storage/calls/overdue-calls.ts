@@ -14,25 +14,25 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
 /** Lapses calls whose `notAfter` has passed. They end at that time, however late this runs, because retention counts from it. */
-export async function lapseSome(on: Knex, now: Millis, limit: number): Promise<number> {
+export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
   const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
   let lapsed = 0;
   // Each stage has its own index, and no index covers both.
   for (const stage of stagesBefore('lapse')) {
     const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
-    if (lapsed < limit) lapsed += await updateSome(on, late, limit - lapsed, columns);
+    if (lapsed < limit) lapsed += await updateBatch(on, late, limit - lapsed, columns);
   }
   return lapsed;
 }
 
 /** For cores without a dialer. With one, each call ends within hours of being due. */
-export function endSomeForgotten(on: Knex, now: Millis, limit: number): Promise<number> {
+export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
     .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
-  return updateSome(on, forgotten, limit, {
+  return updateBatch(on, forgotten, limit, {
     state: on.raw(stageAfterSql('forgotten')),
     ended_at: on.raw(`due_at + ${life}`),
     due_at: null,
@@ -40,7 +40,7 @@ export function endSomeForgotten(on: Knex, now: Millis, limit: number): Promise<
 }
 
 /** A queued call waits until `notBefore` at the latest, an open one until its lease ends, and any other for its outcome. */
-export function makeSomeDue(on: Knex, now: Millis, limit: number): Promise<number> {
+export function markBatchDue(on: Knex, now: Millis, limit: number): Promise<number> {
   const latest = now + clockSkew.toMillis();
   const tooFar = on('calls')
     .where('due_at', '>', latest)
@@ -51,11 +51,11 @@ export function makeSomeDue(on: Knex, now: Millis, limit: number): Promise<numbe
         .orWhereRaw(`(${isDialing} AND due_at > ?)`, [latest + dialingLimits.outcome.toMillis()]),
     );
   const dueAt = on.raw(`CASE WHEN ${isQueued} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
-  return updateSome(on, tooFar, limit, { due_at: dueAt });
+  return updateBatch(on, tooFar, limit, { due_at: dueAt });
 }
 
 /** Changes some of the matching calls, and skips those that another process has locked. */
-async function updateSome(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+async function updateBatch(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
   const some = unlocked(on, found.limit(limit)).select(callKey);
   return on('calls')
     .withMaterialized('some', some)

@@ -46,11 +46,11 @@ export function retentionStore(database: Database): RetentionStore {
     },
 
     async erase(endedBefore, signal) {
-      const eraseSome = (limit: number) => {
+      const eraseBatch = (limit: number) => {
         const some = erasable(write, endedBefore).select(callKey).limit(limit);
         return write('calls').whereIn(callKey, some).update(erasedColumns);
       };
-      const erased = await inShortTransactions(eraseSome, erasedAtOnce, signal);
+      const erased = await inShortTransactions(eraseBatch, erasedAtOnce, signal);
       if (erased > 0) await emptyLog(database);
       return erased;
     },
@@ -58,11 +58,11 @@ export function retentionStore(database: Database): RetentionStore {
     async forgetCounts(before, signal) {
       let forgotten = 0;
       for (const { table, key } of counts) {
-        const forgetSome = (limit: number) => {
+        const forgetBatch = (limit: number) => {
           const some = write(table).where('quarter_at', '<', before).select(key).limit(limit);
           return write(table).whereIn(key, some).delete();
         };
-        forgotten += await inShortTransactions(forgetSome, forgottenAtOnce, signal);
+        forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
       }
       return forgotten;
     },

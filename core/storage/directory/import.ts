@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { ImportedThing, ImportKind, NewPassword } from '../../domain/model.ts';
+import type { ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
 import type { ImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudits } from '../audit/audit.ts';
@@ -20,7 +20,7 @@ type ThingRow = {
 
 export function importStore({ read, write }: Database): ImportStore {
   return {
-    find: (kind, externalIds) => findThings(read, kind, externalIds),
+    find: (kind, externalIds) => findEntities(read, kind, externalIds),
 
     async findEmails(emails) {
       const owners = new Map<string, string | null>();
@@ -38,13 +38,13 @@ export function importStore({ read, write }: Database): ImportStore {
         write.transaction(async (trx) => {
           const rows = added.map(({ thing, password, event }) => ({
             ...{ id: thing.id, external_id: thing.externalId, created_at: event.at },
-            ...columnsOf(kind, thing),
+            ...toColumns(kind, thing),
             ...passwordColumns(password),
           }));
           for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
           for (const { thing, event } of changed) {
             const changing = kind === 'users' ? updateUser(trx, thing.id, userColumns(thing), event.id) : update(trx, kind, thing);
-            if (!(await changing.catch(rejectTaken))) throw changedMeanwhile();
+            if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
           const events = [...added, ...changed].map(({ event }) => event);
           for (const some of inChunks(events)) await recordAudits(trx, some);
@@ -66,8 +66,8 @@ async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
   }
 }
 
-async function findThings(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedThing>> {
-  const found = new Map<string, ImportedThing>();
+async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>> {
+  const found = new Map<string, ImportedEntity>();
   for (const some of inChunks(externalIds)) {
     const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', some);
     for (const row of rows) {
@@ -90,11 +90,11 @@ function thingsOf(from: Knex, kind: ImportKind): Knex.QueryBuilder {
   return kind === 'campaigns' ? things.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : things;
 }
 
-async function update(trx: Knex.Transaction, kind: ImportKind, thing: ImportedThing): Promise<boolean> {
-  return (await trx(kind).where({ id: thing.id }).update(columnsOf(kind, thing))) > 0;
+async function update(trx: Knex.Transaction, kind: ImportKind, thing: ImportedEntity): Promise<boolean> {
+  return (await trx(kind).where({ id: thing.id }).update(toColumns(kind, thing))) > 0;
 }
 
-function columnsOf(kind: ImportKind, thing: ImportedThing) {
+function toColumns(kind: ImportKind, thing: ImportedEntity) {
   const { name, partnerId, accountId } = thing;
   switch (kind) {
     case 'partners':
@@ -108,7 +108,7 @@ function columnsOf(kind: ImportKind, thing: ImportedThing) {
   }
 }
 
-function userColumns({ name, partnerId, accountId, email, userType }: ImportedThing) {
+function userColumns({ name, partnerId, accountId, email, userType }: ImportedEntity) {
   return { name, partner_id: partnerId, account_id: accountId, email, user_type: userType };
 }
 
@@ -118,9 +118,9 @@ function passwordColumns(password: NewPassword | null) {
 
 /** The import has already checked the file, so something was created since then. */
 function rejectTaken(error: unknown): never {
-  throw isUniqueViolation(error) ? changedMeanwhile() : error;
+  throw isUniqueViolation(error) ? concurrentChangeError() : error;
 }
 
-function changedMeanwhile(): Problem {
+function concurrentChangeError(): Problem {
   return new Problem('conflict', 'Someone else changed the same data during the import. Run the import again.');
 }

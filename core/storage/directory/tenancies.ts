@@ -44,7 +44,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
         await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at });
         await recordAudit(trx, event);
       });
-      await creating.catch(noSuch('partner', partnerId));
+      await creating.catch(notFound('partner', partnerId));
     },
 
     async createCampaign({ id, name, accountId }, event) {
@@ -52,7 +52,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
         await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at });
         await recordAudit(trx, event);
       });
-      await creating.catch(noSuch('account', accountId));
+      await creating.catch(notFound('account', accountId));
     },
 
     async allPartners() {
@@ -145,7 +145,7 @@ function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBui
   }
 }
 
-function noSuch(kind: 'partner' | 'account', id: string) {
+function notFound(kind: 'partner' | 'account', id: string) {
   return (error: unknown): never => {
     throw isForeignKeyViolation(error) ? new Problem('not-found', `The ${kind} ${id} doesn't exist.`) : error;
   };

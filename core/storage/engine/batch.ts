@@ -37,7 +37,7 @@ const watchEvery = 250;
  * process handles the other
  * @param options.maxInFlight batches at the same time
  * @param options.bytesOf how much a request adds to its statement, if it may be a lot
- * @param options.isFaultOfOne whether a single request may cause an error. If so, each request of the batch runs again by itself
+ * @param options.isSingleRowError whether a single request may cause an error. If so, each request of the batch runs again by itself
  * @param options.isUndone whether an error means that nothing was changed; omitted if nothing changes anything
  */
 export function batched<Input extends Timed, Output>(options: {
@@ -47,7 +47,7 @@ export function batched<Input extends Timed, Output>(options: {
   maxInFlight: number;
   shareOf: (input: Input) => string;
   bytesOf?: (input: Input) => number;
-  isFaultOfOne: (error: unknown) => boolean;
+  isSingleRowError: (error: unknown) => boolean;
   isUndone?: (error: unknown) => boolean;
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
@@ -88,7 +88,7 @@ export function batched<Input extends Timed, Output>(options: {
         answer(requests, outputs);
       };
     } catch (error) {
-      if (requests.length === 1 || !options.isFaultOfOne(error))
+      if (requests.length === 1 || !options.isSingleRowError(error))
         return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
       running.delete(batch);
       // They run concurrently, because the others must not wait behind one that waits for a lock.

@@ -1,4 +1,4 @@
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
 import { addressesOf } from './postgres/postgres-hosts.ts';
@@ -52,7 +52,7 @@ const remedies: ReadonlyMap<string, string> = new Map([
 export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error instanceof UnsafeFileError) return { cause: error.reason, remedy: error.remedy };
-  const code = codeOf(error);
+  const code = errorCode(error);
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
   if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };
   if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
@@ -83,7 +83,7 @@ function nameOf(location: DatabaseLocation): string {
 
 /** If there's a file in place of a folder, mkdir reports that it already exists. */
 function blocksPath(error: Error): boolean {
-  return codeOf(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
+  return errorCode(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
 }
 
 /** Knex puts the statement before the message. */

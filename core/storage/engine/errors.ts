@@ -1,4 +1,4 @@
-import { codeOf } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/error-code.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
@@ -29,14 +29,14 @@ export class UnsafeFileError extends Error {
 
 /** The database can't be reached or written to. */
 export function isOutage(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
   return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
 }
 
 /** A single row of a batch may cause this: the database refused its value, or another process has locked it. */
-export function isFaultOfOne(error: unknown): boolean {
-  return isDataError(error) || codeOf(error) === lockNotAvailable;
+export function isSingleRowError(error: unknown): boolean {
+  return isDataError(error) || errorCode(error) === lockNotAvailable;
 }
 
 /** SQLite's errors before it has written the last page of a commit. After a failed fsync, a crash may still bring the commit back. */
@@ -47,7 +47,7 @@ const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB
  * respond, because it may have committed before.
  */
 export function isUndone(error: unknown): boolean {
-  if (error instanceof Problem || isFaultOfOne(error) || sqliteUndone.test(codeOf(error))) return true;
+  if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
   if (!(error instanceof Error)) return false;
   // The driver hasn't sent it.
   return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
@@ -55,17 +55,17 @@ export function isUndone(error: unknown): boolean {
 
 /** The database refused a value. */
 export function isDataError(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
 }
 
 export function isUniqueViolation(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return code === '23505' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /UNIQUE constraint/.test(error.message));
 }
 
 export function isForeignKeyViolation(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
 }
 
@@ -76,7 +76,7 @@ export function rejectOrphan(error: unknown): never {
 
 /** Another process holds SQLite's lock. */
 export function isLocked(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+  return /^SQLITE_(BUSY|LOCKED)/.test(errorCode(error));
 }
 
 /** A list's statement was interrupted because it took too long. */

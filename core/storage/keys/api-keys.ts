@@ -51,25 +51,25 @@ export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
   const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
-  const keptCount = async (scope: keyof ApiKeyRow, id: string) => {
+  const storedCount = async (scope: keyof ApiKeyRow, id: string) => {
     const kept = await sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
     return unlisted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
   };
   switch (visibility.kind) {
     case 'own':
-      return keptCount('creator_id', visibility.userId);
+      return storedCount('creator_id', visibility.userId);
     case 'account': {
       const { accountId, userId } = visibility;
       const ownElsewhere = read('api_keys')
         .where('creator_id', userId)
         .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
-      const [theirs, own] = await Promise.all([keptCount('account_id', accountId), countOf(ownElsewhere)]);
+      const [theirs, own] = await Promise.all([storedCount('account_id', accountId), countOf(ownElsewhere)]);
       return theirs + own;
     }
     case 'partner':
-      return keptCount('creator_partner_id', visibility.partnerId);
+      return storedCount('creator_partner_id', visibility.partnerId);
     case 'tenancy':
-      return keptCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
+      return storedCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
     case 'all':
     case 'nothing':
       return countOf(narrowToVisible(read('api_keys as k'), visibility));

@@ -1,7 +1,7 @@
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { codeOf } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/error-code.ts';
 import type { Row } from '../database.ts';
 import { TookTooLong } from '../errors.ts';
 import { addressesOf } from './postgres-hosts.ts';
@@ -182,7 +182,7 @@ export class PostgresListClient extends PostgresClient {
     try {
       return await super._query(connection, query);
     } catch (error) {
-      throw codeOf(error) === queryCanceled ? new TookTooLong(error) : error;
+      throw errorCode(error) === queryCanceled ? new TookTooLong(error) : error;
     }
   }
 }

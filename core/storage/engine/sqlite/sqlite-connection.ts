@@ -4,7 +4,7 @@ import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.
 import Client from 'knex/lib/dialects/sqlite3/index.js';
 import sqlite3, { type Database as Connection, type RunResult, type Statement } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { codeOf } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/error-code.ts';
 import type { Row } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 
@@ -74,7 +74,7 @@ export class SqliteListClient extends SqliteClient {
     try {
       return await super._query(connection, query);
     } catch (error) {
-      throw codeOf(error) === 'SQLITE_INTERRUPT' ? new TookTooLong(error) : error;
+      throw errorCode(error) === 'SQLITE_INTERRUPT' ? new TookTooLong(error) : error;
     } finally {
       clearInterval(timer);
     }
@@ -183,7 +183,7 @@ async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
     try {
       return await work();
     } catch (error) {
-      if (codeOf(error) !== 'SQLITE_BUSY') throw error;
+      if (errorCode(error) !== 'SQLITE_BUSY') throw error;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/error-code.ts';
 import { Problem } from '../../../domain/problem.ts';
 import { explainDatabaseError } from '../error-text.ts';
 import { UnsafeFileError } from '../errors.ts';
@@ -46,7 +46,7 @@ export function requireFile(filename: string): void {
   try {
     statSync(filename);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw notOpened(filename, error);
+    if (errorCode(error) !== 'ENOENT') throw notOpened(filename, error);
     throw new Problem('not-found', `The database ${filename} doesn't exist. Set DATABASE_URL to an existing one, or start a core first.`);
   }
 }
