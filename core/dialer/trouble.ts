@@ -51,7 +51,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   return {
     onResult(result) {
-      if (result.kind === 'taken') return end('the provider takes calls again');
+      if (result.kind === 'taken') return end('the provider is taking calls again');
       const now = clock.now();
       const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
       failing = {

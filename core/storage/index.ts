@@ -50,7 +50,7 @@ export type Storage = {
   imports: ImportStore;
   pools: readonly Pool[];
   figures(): Promise<DatabaseFigures>;
-  /** For how many ms a key's last use hasn't been written. */
+  /** The age, in ms, of the oldest key use that hasn't been written yet. */
   lastUsedLag(): number;
   /** @throws Problem `conflict` if the database is newer than this program */
   migrate(signal?: AbortSignal): Promise<Migrated>;

@@ -54,7 +54,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(lines).to.have.length(3);
     watch.onResult(taken);
     minute();
-    expect([lines.slice(3), watch.seconds()]).to.deep.equal([['the provider takes calls again'], 0]);
+    expect([lines.slice(3), watch.seconds()]).to.deep.equal([['the provider is taking calls again'], 0]);
     await watch.close();
     const trouble = { since, reason: 'HTTP 503' };
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);

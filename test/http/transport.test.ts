@@ -11,7 +11,7 @@ describe('the transport security of a core', () => {
   const start = async (environment: Record<string, string> = {}) => {
     core = await startCoreHere((await databaseWithTenants('sqlite')).database, { environment });
   };
-  const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain http beyond loopback'));
+  const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain http on an address other than loopback'));
   afterEach(() => core.close());
 
   it('is announced to browsers in every response over TLS, and in none over HTTP', async function () {

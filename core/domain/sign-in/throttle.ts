@@ -81,7 +81,7 @@ export async function countRecorded({ throttle, clock }: Ports, kind: keyof type
   const { most, what } = recorded[kind];
   const counters = [{ key: `${kind}:${userId}`, most, window: recordedWindow.toMillis() }];
   const now = clock.now();
-  // This is checked first, so that a blocked loop doesn't write anything.
+  // This check comes first, so that a client that's blocked but keeps trying doesn't write anything.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));

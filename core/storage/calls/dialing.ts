@@ -169,7 +169,7 @@ async function claimPicked(
       state: stateOf('open'),
       attempt: trx.raw('attempt + 1'),
       due_at: leaseUntil,
-      // The provider that has the call, or may have it, stays.
+      // Keeps the provider that has the call, or may have it.
       provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
       first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
       handoff: trx.raw(handoff),

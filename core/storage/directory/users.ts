@@ -176,7 +176,7 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // The session is locked first, so that whoever ends it sets a password either before or after this.
+        // The session is locked first, so that a request that ends it can set a password only before or after this one.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
         await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });

@@ -21,7 +21,7 @@ export type KeyUse = {
    * @param did what the request did; omitted if it changed nothing
    */
   note(digest: Digest, at: Millis, did?: keyof Counts): void;
-  /** For how many ms the oldest use hasn't been written. */
+  /** The age, in ms, of the oldest use that hasn't been written yet. */
   lag(): number;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
