@@ -1,8 +1,11 @@
 import type { Knex } from 'knex';
+import { deadlines } from '../../domain/deadlines.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
 import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
 import { longestWindow } from '../../domain/sign-in/throttle.ts';
+import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';
+import { isSingleRowError } from '../engine/errors.ts';
 
 /** About 20 MB: more than honest users need, but a limit for a flood from many addresses. */
 export const mostThrottleCounters = 100_000;
@@ -10,6 +13,8 @@ export const mostThrottleCounters = 100_000;
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
+
+type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
 
 /**
  * A counter that ends later than its window was set before the clock was set back. It counts as over. Otherwise, it would block until the
@@ -22,11 +27,27 @@ const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= ex
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
-    columns,
-    (rows) => `SELECT max(kept.expire) AS until FROM sign_in_attempts AS kept
-      JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull}`,
+    { n: 'bigint', ...columns },
+    (rows) => `SELECT asked.n, max(kept.expire) AS until FROM sign_in_attempts AS kept
+      JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
+  // Attempts of a flood share a statement. One by one, they kept those whose turn had come waiting for a connection, up to a 503.
+  const blockedUntil = batched<Look, { until: Millis | null }>({
+    async run(looks) {
+      const found = await look(looks.flatMap(({ counters, now }, n) => rowsOf(counters, now).map((row) => [n, ...row])));
+      const ends = new Map(found.map((row) => [row['n'], row['until']]));
+      return looks.map((_, n) => {
+        const until = ends.get(n);
+        return { until: typeof until === 'number' ? instant(until) : null };
+      });
+    },
+    size: database.batchSize,
+    maxInFlight: 1,
+    shareOf: ({ counters: [first] }) => first?.key ?? '',
+    isSingleRowError,
+    observe: () => undefined,
+  });
   // This is one statement, so that concurrent attempts count one by one, and no counter counts if one is full.
   const count = database.prepare(
     columns,
@@ -43,8 +64,7 @@ export function throttleStore(database: Database): ThrottleStore {
 
   const store: ThrottleStore = {
     async blockedUntil(counters, now) {
-      const [row] = await look(rowsOf(counters, now));
-      return typeof row?.['until'] === 'number' ? instant(row['until']) : null;
+      return (await blockedUntil({ counters, now, deadline: performance.now() + deadlines.answer })).until;
     },
 
     async take(counters, now) {

@@ -508,18 +508,20 @@ where "started_at" not between $1 and $2
 
 -- throttle.blockedUntil
 
-SELECT max(kept.expire) AS until
+SELECT asked.n, max(kept.expire) AS until
 FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
   FROM (
-    SELECT (value->>0)::text AS key, (value->>1)::bigint AS most, (value->>2)::bigint AS now, (value->>3)::bigint AS until
+    SELECT (value->>0)::bigint AS n, (value->>1)::text AS key, (value->>2)::bigint AS most, (value->>3)::bigint AS now,
+      (value->>4)::bigint AS until
     FROM jsonb_array_elements($1::jsonb)
   ) AS r
 ) AS asked ON asked.key = kept.key
 WHERE kept.points >= asked.most
   AND kept.expire > asked.now
-  AND kept.expire <= asked.until;
+  AND kept.expire <= asked.until
+GROUP BY asked.n;
 
 -- throttle.take
 

@@ -486,18 +486,19 @@ where `started_at` not between ? and ?
 
 -- throttle.blockedUntil
 
-SELECT max(kept.expire) AS until
+SELECT asked.n, max(kept.expire) AS until
 FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
   FROM (
-    SELECT value->>0 AS key, value->>1 AS most, value->>2 AS now, value->>3 AS until
+    SELECT value->>0 AS n, value->>1 AS key, value->>2 AS most, value->>3 AS now, value->>4 AS until
     FROM jsonb_each(?)
   ) AS r
 ) AS asked ON asked.key = kept.key
 WHERE kept.points >= asked.most
   AND kept.expire > asked.now
-  AND kept.expire <= asked.until;
+  AND kept.expire <= asked.until
+GROUP BY asked.n;
 
 -- throttle.take
 
