@@ -124,12 +124,12 @@ describeDesktop('the bridge to the page', () => {
         requests,
       );
 
-    it('goes only to the routes of a session that return no file', async () => {
+    it("is allowed only for session routes that don't return a file", async () => {
       const others = ['signIn', 'signOut', 'exportCalls', 'exportActivity', 'placeCall', 'reportOutcome', 'toString', '__proto__', ''];
       expect(await outcomesOf(others.map((name) => [name, {}]))).to.deep.equal(others.map(() => refusal));
     });
 
-    it('has the parameters and fields of its route, of their types, or is refused without repeating them', async () => {
+    it("must have its route's parameters and fields with the right types, or is refused without repeating them", async () => {
       const wrong = [
         undefined,
         null,
@@ -163,7 +163,7 @@ describeDesktop('the bridge to the page', () => {
       expect(await outcomesOf(requests)).to.deep.equal(requests.map(() => refusal));
     });
 
-    it('goes to the core if only its content is wrong, since the form shows what the core says', async () => {
+    it("reaches the core if only its content is invalid, since the form shows the core's message", async () => {
       const requests = [
         ['createApiKey', { name: '', expiration: { kind: 'custom', date: '' }, timeZone: '' }],
         ['setUp', { partner: '', account: '', campaign: '' }],

@@ -307,7 +307,7 @@ describeBrowser('the console in a browser', () => {
       }
     });
 
-    it('contains search, sort order, rows and the open key, which survive a reload and open in a new tab', async () => {
+    it('contains the search, sort order, page size and open key, which survive a reload and open in a new tab', async () => {
       const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Front desk');
       await open();
       await page.getByLabel('Search by name').fill('front');
@@ -329,7 +329,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByRole('complementary').waitFor();
     });
 
-    it('opens a key, a user and a call that are not in the list, and says so if one is gone', async () => {
+    it("opens a key, a user or a call that isn't in the list, and says if it's gone", async () => {
       const { keyValue, id } = await createKeyOn(harness, harness.tenants.users.account, 'Linked');
       const contactId = textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'contactId');
       const panel = page.getByRole('complementary');
@@ -358,7 +358,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByRole('button', { name: 'In Green Clinic' }).waitFor();
     });
 
-    it('is kept until the user signs in, and is gone after they sign out', async () => {
+    it('is kept until the user signs in, and cleared after they sign out', async () => {
       await page.goto(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}?state=failed`);
       await page.getByLabel('Email').fill(harness.tenants.users.account.email);
       await page.getByLabel('Password').fill(password);
@@ -586,7 +586,7 @@ describeBrowser('the console in a browser', () => {
       expect(canary?.account_id).to.equal(harness.tenants.account.id);
     });
 
-    it('can work on two customers: each shows and changes its own, even after a reload', async () => {
+    it('can show two customers at once: each changes only its own data, even after a reload', async () => {
       const { account, otherPartner } = harness.tenants;
       await createKeyOn(harness, harness.tenants.users.other, 'Key of the other');
       await open(`${harness.core.url}/#/api-keys?tenancy=account/${account.id}`, 'staff');

@@ -4,7 +4,7 @@ import { instant, plus } from '../../core/domain/instant.ts';
 describe('instant', () => {
   const latest = 8.64e15;
 
-  it('accepts what a Date can hold', () => {
+  it('accepts any value that a Date can hold', () => {
     expect([-latest, 0, latest].map(instant)).to.deep.equal([-latest, 0, latest]);
     expect(plus(instant(1_500), -500)).to.equal(1_000);
   });

@@ -381,7 +381,7 @@ describe('a connection', () => {
   });
 
   describe("at its network's limit", () => {
-    it('leaves room for others if it has many addresses', async () => {
+    it('leaves room for others even if it has many addresses', async () => {
       const opened = await open({ limits: { ofRange: 2 } });
       ({ listener } = opened);
       const busy = async (address: string) => {

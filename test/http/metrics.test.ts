@@ -18,8 +18,8 @@ import { until } from '../support/until.ts';
 
 const deploy = new URL('../../core/deploy/', import.meta.url);
 
-describe('scrapes that come at the same time', () => {
-  it('share one reading, and the next one reads again', async () => {
+describe('concurrent scrapes', () => {
+  it('share one reading, and the next scrape reads again', async () => {
     const registry = new Registry();
     const readings: ((text: string) => void)[] = [];
     registry.metrics = () => new Promise((resolve) => readings.push(resolve));

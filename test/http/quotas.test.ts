@@ -85,7 +85,7 @@ describe("a user's changes", () => {
   });
 });
 
-describe("a staff user's changes of tenancy", () => {
+describe("a staff user's tenancy changes", () => {
   onEachDatabase((kind) => {
     let harness: CoreHarness;
     const clock = fakeClock();
@@ -94,7 +94,7 @@ describe("a staff user's changes of tenancy", () => {
     });
     after(() => harness.close());
 
-    it('are limited per minute, since each leaves an audit event', async () => {
+    it('are limited per minute, since each records an audit event', async () => {
       const { core, tenants, direct } = harness;
       const cookies = [await signIn(core.url, 'stan@example.com'), await signIn(core.url, 'stan@example.com')];
       const select = (n: number) =>

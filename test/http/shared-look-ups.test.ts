@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sharedLookUps } from '../../core/http/shared-look-ups.ts';
 import { until } from '../support/until.ts';
 
-describe('look-ups of sessions', () => {
+describe('session look-ups', () => {
   let begun: { id: string; end: (found: string) => void; fail: () => void }[];
   const lookUp = () =>
     sharedLookUps(

@@ -261,7 +261,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('has at most a megabyte, unless a single request has more, and gives every requester places all the same', async () => {
+  it('has at most a megabyte, unless a single request is larger, and still gives every requester places', async () => {
     const sizes = [600_000, 500_000, 5_000_000, 0, 10];
     const { ask, runs, finish } = controlled({
       size: 10,
@@ -378,7 +378,7 @@ describe("a request's deadline", () => {
     expect(outcomes[1]).to.equal('answer to 2');
   });
 
-  it("doesn't fail the others of a batch that is retried one by one", async () => {
+  it("doesn't fail the other requests of a batch that is retried one by one", async () => {
     const { ask, runs, finish } = controlled({ changes: true, isSingleRowError: () => true });
     const soon = failureOf(ask(1, 3_100));
     const later = ask(2);
@@ -394,7 +394,7 @@ describe("a request's deadline", () => {
     expect(await later).to.equal('answer to 2');
   });
 
-  it("doesn't refuse a change that wasn't sent yet while there is time", async () => {
+  it("doesn't reject an unsent change while there is time left", async () => {
     const { ask, runs, finish } = controlled({ changes: true });
     const change = ask(1);
     await turns();

@@ -138,7 +138,7 @@ describe('a user with thousands of API keys', () => {
       expect(await finishMoves()).to.equal(0);
     });
 
-    it('has its keys follow the last of several moves', async () => {
+    it('takes its keys along through several moves', async () => {
       await move('otherAccount');
       // As another core leaves them after its first step.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);

@@ -37,7 +37,7 @@ const written = (view: Partial<typeof fields.initial>) => {
 const read = (parts: string[], query: string) => readView(fields, parts, new URLSearchParams(query));
 
 describe('an address', () => {
-  it('contains only what differs from the start', () => {
+  it('contains only what differs from the default', () => {
     expect(written({})).to.equal('?');
     expect(
       written({ campaign: 'c/1', open: 'a', search: 'Zoë & Co', state: 'busy', page: 2, sort: { column: 'used', isDescending: true } }),
@@ -48,7 +48,7 @@ describe('an address', () => {
     expect(written({ open: 'a' })).to.equal('?');
   });
 
-  it('gives back the view that it was written from', () => {
+  it('restores the view that it was created from', () => {
     const view = {
       campaign: 'c',
       open: 'a',
@@ -63,7 +63,7 @@ describe('an address', () => {
     expect(read(['c', 'a'], query.toString())).to.deep.equal(view);
   });
 
-  it('means the start where it means nothing', () => {
+  it("falls back to the default if it's invalid", () => {
     expect(read([], 'state=x&from=2026-13-01&size=7&page=0&sort=-x&other=1')).to.deep.equal(fields.initial);
     expect(read(['c', 'a', 'b'], '')).to.equal(null);
   });
