@@ -48,7 +48,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
       ['contact.exported', '4 calls'],
       ['contact.exported', '4 calls'],
     ]);
-    expect(JSON.stringify(left)).not.to.contain('1234');
+    expect(JSON.stringify(left)).not.to.contain(phone.slice(-8));
     expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
   });
 
