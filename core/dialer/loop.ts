@@ -28,8 +28,8 @@ const pollEvery = 1_000;
 export const settleEvery = 500;
 
 /**
- * Hands due calls to the provider, at most `concurrency` at the same time. This only schedules: domain/calls/dialing.ts decides, and
- * storage keeps the dialers of several processes apart.
+ * Hands due calls to the provider, at most `concurrency` (`DIALER_CONCURRENCY`) at the same time. This only schedules:
+ * domain/calls/dialing.ts decides, and storage keeps the dialers of several processes apart.
  */
 export function startDialer(deps: {
   store: DialingStore;

@@ -7,7 +7,7 @@ import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { emptyLog } from '../../core/storage/calls/erased.ts';
+import { emptyLog } from '../../core/storage/engine/sqlite/empty-log.ts';
 import { longestTurn } from '../../core/storage/engine/sqlite/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';

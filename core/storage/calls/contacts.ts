@@ -3,9 +3,9 @@ import type { ContactStore } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
+import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from './calls.ts';
-import { emptyLog } from './erased.ts';
 import { cancelFound } from './queued-calls.ts';
 import { erasedColumns } from './retention.ts';
 

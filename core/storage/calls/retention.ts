@@ -4,8 +4,8 @@ import type { RetentionStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 
 import type { Database } from '../engine/database.ts';
+import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import { callKey } from './calls.ts';
-import { emptyLog } from './erased.ts';
 
 const erasedAtOnce = 500;
 const forgottenAtOnce = 2_000;

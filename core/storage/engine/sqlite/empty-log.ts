@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import type { Database as Connection } from 'sqlite3';
-import { deadlines } from '../../domain/deadlines.ts';
-import type { Database } from '../engine/database.ts';
-import { markBroken } from '../engine/sqlite/sqlite-connection.ts';
+import { deadlines } from '../../../domain/deadlines.ts';
+import type { Database } from '../database.ts';
+import { markBroken } from './sqlite-connection.ts';
 
 /**
  * Empties SQLite's write-ahead log, which still contains what was erased. Gives up soon if others are reading, because it makes all writers
