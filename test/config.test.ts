@@ -34,7 +34,7 @@ describe('the configuration', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: '' })).to.deep.include({ port: 8080, logLevel: 'info' });
   });
 
-  it("can't be changed later", () => {
+  it("can't be changed after it's read", () => {
     expect(Object.isFrozen(readConfig({}))).to.equal(true);
   });
 
@@ -46,12 +46,12 @@ describe('the configuration', () => {
     ['0.0.0.0', 5],
     ['10.0.0.7', 5],
   ] as const) {
-    it(`waits ${delay} s for load balancers while draining on ${host}`, () => {
+    it(`sets a drain delay of ${delay} s for load balancers on ${host}`, () => {
       expect(readConfig({ HOST: host }).drainDelay).to.equal(delay);
     });
   }
 
-  it('uses the configured drain delay for any host', () => {
+  it('uses the configured drain delay on any host', () => {
     expect([readConfig({ DRAIN_DELAY: '30' }).drainDelay, readConfig({ HOST: '0.0.0.0', DRAIN_DELAY: '0' }).drainDelay]).to.deep.equal([
       30, 0,
     ]);
@@ -95,7 +95,7 @@ describe('the configuration', () => {
   });
 
   for (const url of ['https://calls.example/x', 'http://127.0.0.1:9000/', 'http://localhost/', 'http://[::1]:1/']) {
-    it(`hands calls off to ${url}`, () => {
+    it(`accepts ${url} as the webhook`, () => {
       expect(readConfig({ ...dialer, DIALER_URL: url }).dialer).to.deep.include({ url });
     });
   }

@@ -15,7 +15,7 @@ import { createKey, placeCall, signIn } from '../support/tenants.ts';
 const password = 'correct horse battery staple';
 
 describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database }) => {
-  it('creates partners, accounts, campaigns and users, with which a running core places a call', async () => {
+  it('creates partners, accounts, campaigns and users that a running core can use to place a call', async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'Northwind Voice');
     expect(Object.keys(partner)).to.deep.equal(['id', 'name']);
@@ -79,7 +79,7 @@ describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database
     expect([wrong.code, JSON.parse(wrong.stderr).error.code]).to.deep.equal([2, 'configuration']);
   });
 
-  it('refuses names with invisible characters and says which to remove', async () => {
+  it('refuses names with invisible characters, and says which characters to remove', async () => {
     for (const args of [
       ['partner', 'add', 'One\u200b'],
       ['user', 'add', 'stan@example.com', '--type', 'staff', '--name', 'Stan\u202e'],
@@ -120,7 +120,7 @@ describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database
 });
 
 describe('a relative file path', () => {
-  it('is resolved against the folder that npm was called from', async () => {
+  it('is resolved against the folder that npm was run from', async () => {
     const [project, caller] = [freshDirectory(), freshDirectory()];
     const env = { DATABASE_URL: await freshDatabase('sqlite') };
     const byNpm = { ...env, npm_lifecycle_event: 'admin', INIT_CWD: caller };
@@ -138,7 +138,7 @@ describe('a relative file path', () => {
 describe('admin help', () => {
   const runner = { withDatabase: () => async () => undefined, withoutDatabase: () => async () => undefined };
   for (const commandsOf of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
-    it(`lists create with its older name: ${commandsOf.name}`, () => {
+    it(`lists both create and its older name: ${commandsOf.name}`, () => {
       const program = new Command();
       commandsOf(program, runner);
       expect(program.commands[0]?.helpInformation()).to.match(/^ {2}create\|add /m);

@@ -11,7 +11,7 @@ import { freshDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
+describeAdmin('admin, for audit events', freshDatabase, ({ admin, json, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {
@@ -30,7 +30,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     return { code, ...JSON.parse(stdout) };
   }
 
-  it('verifies, and reports the number of events not yet chained', async () => {
+  it('verifies the chain, and reports the number of events not yet chained', async () => {
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 0 });
     await addEvents(3);
     expect(await json('audit', 'verify')).to.deep.include({ ok: true, events: 0, unchained: 3 });
@@ -40,7 +40,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     expect((await admin(['audit', 'verify'])).stdout).to.match(/^ok {5}3 events verified\. Seal: 3:[0-9a-f]{64}\n.*1 newer event\./);
   });
 
-  it('stays a single chain when several cores extend it concurrently', async () => {
+  it('finds a single chain after several cores have extended it concurrently', async () => {
     const other = await openDirect(database(), clock);
     await addEvents(450);
     const extended = await Promise.all([chain().extend(), other.ports.stores.auditChain.extend(), chain().extend()]);
@@ -52,8 +52,8 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
   for (const [what, change, fault] of [
     ['a deleted event', (seq: number) => events().where({ seq }).delete(), 'Event 3 is missing.'],
     ['several deleted events', () => events().whereBetween('seq', [2, 4]).delete(), 'Events 2 to 4 are missing.'],
-    ['the newest event deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
-    ['the oldest events deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
+    ['that the newest event was deleted', () => events().where('seq', '>', 4).delete(), 'Event 5 is missing.'],
+    ['that the oldest events were deleted', () => events().where('seq', '<', 3).delete(), 'Events 1 to 2 are missing.'],
     [
       'a changed event',
       (seq: number) => events().where({ seq }).update({ actor_name: 'Nobody' }),
@@ -80,7 +80,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     });
   }
 
-  it('reports both the event whose hash was removed and the one after it', async () => {
+  it('reports both the event whose hash was removed and the next event', async () => {
     await addEvents(5);
     await chain().extend();
     await events().where({ seq: 3 }).update({ hash: null });
@@ -89,7 +89,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     expect([code, numbers]).to.deep.equal([1, ['3', '4']]);
   });
 
-  it('reports that the whole chain was rebuilt when an earlier seal is given', async () => {
+  it('detects from an earlier seal that the whole chain was rebuilt', async () => {
     await addEvents(5);
     await chain().extend();
     const { seal } = await verify();
@@ -105,7 +105,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
   });
 
-  it('still verifies after old events are pruned, which happens at most once a day and is recorded', async () => {
+  it('still verifies the chain after old events are pruned, at most once a day, and recorded as pruned', async () => {
     await addEvents(3);
     clock.set('2026-11-25T09:00:00.000Z');
     await addEvents(2);
@@ -145,7 +145,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
     ]).to.deep.equal([...[1, 1, true]]);
   });
 
-  it('retention show reports how long audit events are kept', async () => {
+  it('shows how long audit events are kept, with retention show', async () => {
     await addEvents(1);
     await chain().extend();
     expect(await json('retention', 'show')).to.deep.equal({
@@ -158,7 +158,7 @@ describeAdmin('the audit chain', freshDatabase, ({ admin, json, database }) => {
       .and.to.contain('erased 90 days after');
   });
 
-  it('retention run uses only the retention periods that a core has recorded', async () => {
+  it('deletes with retention run only after the retention periods that a core has recorded', async () => {
     clock.set('2025-01-01T09:00:00.000Z');
     await addEvents(2);
     await chain().extend();

@@ -17,7 +17,7 @@ import { canTrace, runTraced } from '../support/traced.ts';
 import { until } from '../support/until.ts';
 
 describe('admin backup', () => {
-  it("copies a SQLite database while it's being written to, and a core can use the copy", async () => {
+  it('copies a SQLite database that is being written to, and a core can use the copy', async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);
@@ -95,7 +95,7 @@ describe('admin backup', () => {
           expect(readdirSync(folder)).to.deep.equal(['backup']);
         });
 
-        it("blocks neither the next backup, a migration nor a core after it's killed, and the next backup names the unfinished file", async () => {
+        it("doesn't block the next backup, a migration or a core after it's killed, and the next backup names the unfinished file", async () => {
           const file = join(folder, 'backup');
           const holder = await holdBack(database);
           const child = spawn(process.execPath, [admin, 'backup', file], {

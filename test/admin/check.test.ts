@@ -57,7 +57,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
-  it('reports since when the provider has taken no calls, while a core reports the problem', async () => {
+  it('reports since when the provider has been refusing calls, while a core reports the problem', async () => {
     const direct = await openDirect(database());
     const { dialing } = direct.ports.stores;
     expect((await admin(['check'])).stdout).to.contain('ok     dialer: no calls are due');
@@ -76,7 +76,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
-  it('recounts keys, reports incorrect counts and corrects them with --repair', async () => {
+  it('recounts keys, reports incorrect counts, and corrects those counts with --repair', async () => {
     const direct = await openDirect(database());
     const { write, read } = direct.storage.database;
     const { users, partner } = await createTenants(direct.ports);

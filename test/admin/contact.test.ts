@@ -36,7 +36,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
 
-  it('exports everything known about a number across all campaigns, and records an event without the number', async () => {
+  it('exports everything known about a phone number in all campaigns, and records an event without the number', async () => {
     const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');
     expect(calls.map(({ requestId }: { requestId: string }) => requestId)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
     const ended = calls.find(({ requestId }: { requestId: string }) => requestId === 'ended');
@@ -52,7 +52,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
   });
 
-  it('erases a number: cancels queued calls, leaves calls in progress until they end, and touches no other contact', async () => {
+  it("erases a phone number: cancels queued calls, leaves calls in progress until they end, and doesn't change other contacts", async () => {
     const first = await admin(['contact', 'erase', phone, '--json']);
     expect([first.code, JSON.parse(first.stdout)]).to.deep.equal([1, { erased: 3, cancelled: 2, dialing: 1 }]);
     const remaining = (await rows()).filter(({ phone }) => phone !== null);

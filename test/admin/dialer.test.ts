@@ -11,7 +11,7 @@ describe('admin dialer secret', () => {
     expect(readConfig({ ...environment, DIALER_SECRETS: secret }).dialer).to.deep.include({ secrets: [secret] });
   });
 
-  it('prints only the secret, and a new one each time', async () => {
+  it('prints only the secret, and generates a new secret each time', async () => {
     const answers = [await admin(['dialer', 'secret']), await admin(['dialer', 'secret'])].map(({ stdout }) => stdout);
     for (const answer of answers) expect(answer).to.match(/^whsec_[A-Za-z0-9+/]{43}=\n$/);
     expect(answers[0]).not.to.equal(answers[1]);

@@ -34,7 +34,7 @@ describe('formatting a table', () => {
     });
   }
 
-  it('truncates long names at character boundaries and leaves short ones unchanged', () => {
+  it('truncates long names at character boundaries, and leaves short names unchanged', () => {
     expect(['x'.repeat(40), 'x'.repeat(41), '山'.repeat(21), 'a\nb'].map(shortName)).to.deep.equal([
       'x'.repeat(40),
       `${'x'.repeat(39)}…`,

@@ -25,7 +25,7 @@ const all = {
 };
 
 describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) => {
-  it('adds each entry once, updates what changed and leaves the rest', async () => {
+  it('adds each entry once, updates changed entries, and leaves the rest unchanged', async () => {
     const first = await json('import', file(all));
     expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });
     expect(first.passwords.map(({ email }: { email: string }) => email)).to.deep.equal([
@@ -77,7 +77,7 @@ describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) =
     expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
   });
 
-  it("lets one user take over another user's email address within a file", async () => {
+  it('lets a user take over the email address of another user in the same file', async () => {
     const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
     await json('import', file({ users: [user('u1', 'a@example.com'), user('u2', 'b@example.com')] }));
     const moved = await json('import', file({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] }));
@@ -123,7 +123,7 @@ describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) =
 });
 
 describe('importing thousands of campaigns', () => {
-  it("doesn't delay calls on a running core", async function () {
+  it("doesn't slow down calls on a running core", async function () {
     this.timeout(120_000);
     const database = await freshDatabase('sqlite');
     const core = await spawnCore(database);

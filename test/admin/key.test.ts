@@ -35,7 +35,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
-  it('filters all keys by name and owner, and lists the newest 500 or all of them', async () => {
+  it('filters keys by name and owner, and lists the newest 500 keys, or all keys on request', async () => {
     const { partner } = await json('partner', 'add', 'One');
     for (const name of ['pat', 'pia'])
       await json('user', 'add', `${name}@example.com`, '--name', name, '--type', 'partner', '--partner', partner.id);
@@ -84,7 +84,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
 
     const revoke = (input: string, ...more: string[]) => admin(['key', 'revoke', '--value-from-stdin', ...more], input);
 
-    it('revokes the key with this value and says which one it was', async () => {
+    it('revokes the key with this value, and names the key', async () => {
       const { code, stdout } = await revoke(`${key.keyValue}\n`);
       expect([code, stdout]).to.deep.equal([0, 'Revoked API key Leaked, owned by Ada Account.\n']);
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(401);
@@ -100,7 +100,7 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
       expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(403);
     });
 
-    it("revokes several keys by ID or value, names each one, and continues after one that it can't find", async () => {
+    it("revokes several keys by ID or value, names each key, and continues if a key doesn't exist", async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const [second, third] = [await createKey(core.url, cookie, 'Second'), await createKey(core.url, cookie, 'Third')];
       const file = join(freshDirectory(), 'leaked.txt');

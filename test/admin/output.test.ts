@@ -44,7 +44,7 @@ describe('terminal output of admin', () => {
     }
   });
 
-  it('has no control characters from names in the database, in tables or sentences', async () => {
+  it('has no control characters from names in the database, either in tables or in sentences', async () => {
     const direct = await openDirect(database);
     const { users } = await createTenants(direct.ports);
     const { write } = direct.storage.database;
@@ -68,7 +68,7 @@ describe('terminal output of admin', () => {
     }
   });
 
-  it('escapes control characters in JSON and loses none', async () => {
+  it('escapes control characters in JSON without losing any', async () => {
     const direct = await openDirect(database);
     const { users } = await createTenants(direct.ports);
     await direct.storage.database.write('users').where({ id: users.staff.id }).update({ name: hostile });

@@ -75,7 +75,7 @@ describe('admin restore', () => {
         await after.close();
       });
 
-      it('says in plain text which keys and users are active again, and what to do about them', async () => {
+      it('says in plain text which keys and users are active again, and what the operator can do', async () => {
         const direct = await openDirect(url);
         await createTenants(direct.ports);
         await direct.close();
@@ -151,7 +151,7 @@ describe('admin restore', () => {
         expect(partners).to.deep.equal(['One']);
       });
 
-      it('restores an older schema, even over a newer one, and says which command to run next', async () => {
+      it('restores an older schema, even over a newer schema, and says which command to run next', async () => {
         await json('migrate');
         const direct = await openDirect(url);
         const { write } = direct.storage.database;
@@ -292,7 +292,7 @@ describe('admin restore', () => {
       await adminOn(url).json('backup', file);
     });
 
-    it('keeps the previous database including its WAL, and leaves no WAL next to the new one', async () => {
+    it('keeps the previous database with its WAL, and leaves no WAL next to the new database', async () => {
       const core = await spawnCore(url);
       await adminOn(url).json('partner', 'add', 'Two');
       await core.stop('SIGKILL');
@@ -307,7 +307,7 @@ describe('admin restore', () => {
       expect(partners).to.deep.equal(['One', 'Two']);
     });
 
-    it("replaces a damaged database, and says that it can't list what is active again", async () => {
+    it("replaces a damaged database, and says that it can't list which keys and users are active again", async () => {
       writeFileSync(filename, 'no database at all '.repeat(1000));
       const answer = await adminOn(url).json('restore', file);
       expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
@@ -326,7 +326,7 @@ describe('admin restore', () => {
       expect((await adminOn(`sqlite:${moved}`).json('check')).ok).to.equal(true);
     });
 
-    it('refuses a database in use as the backup, since its WAL may hold more, and the target itself', async () => {
+    it('refuses a backup that is a database in use, since its WAL may contain more, or that is the target itself', async () => {
       const other = await freshDatabase('sqlite');
       const core = await startCoreHere(other);
       await adminOn(other).json('partner', 'add', 'Elsewhere');

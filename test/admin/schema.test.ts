@@ -28,7 +28,7 @@ describe('DATABASE_URL', () => {
     });
   }
 
-  it('refuses sqlite:// with two slashes, and says what to write instead', async () => {
+  it('is refused if it starts with sqlite:// and two slashes, and the error says what to write instead', async () => {
     const { code, stderr } = await adminOn('sqlite://callkey-by-mistake.db').admin(['partner', 'add', 'One']);
     expect(code).to.equal(2);
     expect(existsSync('/callkey-by-mistake.db')).to.equal(false);
@@ -87,7 +87,7 @@ describe('the schema', () => {
       return names;
     };
 
-    it('is updated by migrate, which lists the applied migrations, or says that there was nothing to do', async () => {
+    it('is updated by migrate, which lists the migrations that it applied, or says that there was nothing to do', async () => {
       await migrateToFirst();
       const { admin, json } = adminOn(url);
       const first = await admin(['migrate']);
@@ -96,7 +96,7 @@ describe('the schema', () => {
       expect(await json('migrate')).to.deep.equal({ migrations: [] });
     });
 
-    it("is left alone by other commands if it's out of date, and they say which command to run", async () => {
+    it("isn't changed by other commands if it's out of date, and they say which command to run", async () => {
       await migrateToFirst();
       const file = join(freshDirectory(), 'import.json');
       writeFileSync(file, '{"partners":[{"externalId":"p","name":"P"}]}');
@@ -115,7 +115,7 @@ describe('the schema', () => {
       expect((await adminOn(url).admin(['check'])).stdout).to.match(/^FAIL {3}schema: missing 002.+ migrate/m);
     });
 
-    it("is refused and left alone if it's from a newer release", async () => {
+    it("is refused and stays unchanged if it's from a newer release", async () => {
       const { admin, json } = adminOn(url);
       await json('migrate');
       await withDatabase(({ write }) => write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) }));
@@ -129,7 +129,7 @@ describe('the schema', () => {
       expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database is newer than this version');
     });
 
-    it('is created in a new database by commands that write, and not by commands that only read', async () => {
+    it('is created in a new database by commands that write, but not by commands that only read', async () => {
       const { admin, json } = adminOn(url);
       const { code, stderr } = await admin(['user', 'list']);
       if (kind === 'sqlite')

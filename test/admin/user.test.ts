@@ -7,7 +7,7 @@ import { ask } from '../support/http.ts';
 import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
-  it('creates a one-time password that signs in, if none is given', async () => {
+  it('creates a one-time password that works for signing in, if no password is given', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const cookie = await signIn(core.url, 'stan@example.com', made);
@@ -38,7 +38,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect([again.code, again.stderr]).to.deep.equal([4, 'error: A user with the email address x@example.com already exists.\n']);
   });
 
-  it("deletes a user together with their keys and sessions, and ends a user's sessions", async () => {
+  it('deletes a user together with their keys and sessions, and can also end only their sessions', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const { partner } = await json('partner', 'add', 'One');
@@ -84,7 +84,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
   });
 
-  it("moves a user, whose keys immediately get access to the new account's campaigns and show up for its partner", async () => {
+  it("moves a user: their keys immediately get access to the new account's campaigns, and its partner sees them", async () => {
     const core = await startCoreHere(database());
     const [one, other] = [await json('partner', 'add', 'One'), await json('partner', 'add', 'Other')].map(({ partner }) => partner.id);
     const account = async (name: string, partner: string) => (await json('account', 'add', name, '--partner', partner)).account.id;
@@ -110,7 +110,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     }
   });
 
-  it('disables and enables a user, refuses to do so twice, and records who ran the command', async () => {
+  it('disables and enables a user, but not twice in a row, and records who ran the command', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect((await json('user', 'disable', 'stan@example.com')).sessions).to.equal(0);
     expect((await admin(['user', 'list'])).stdout).to.match(/ Never \(disabled\)$/m);

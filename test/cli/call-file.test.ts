@@ -72,7 +72,7 @@ describe('reading a call file', () => {
     ['LF', '\n'],
     ['CR', '\r'],
   ] as const) {
-    it(`numbers CSV lines with ${what} correctly after a cell with several lines`, async () => {
+    it(`numbers CSV lines correctly after a cell with several lines, with ${what}`, async () => {
       const text = ['phone,var.note', `${phone},"one${lineEnd}two${lineEnd}three"`, '12,x'].join(lineEnd);
       const { good, bad: wrong } = await read(text);
       expect([good[0]?.line, wrong[0]?.line]).to.deep.equal([2, 5]);
@@ -163,7 +163,7 @@ describe('reading a call file', () => {
     expect(wrong.map(({ line }) => line)).to.deep.equal([6]);
   });
 
-  it('reports lines that repeat a phone number from an earlier line', async () => {
+  it('reports each line that has the same phone number as an earlier line', async () => {
     const { good, sameNumber } = await read(`phone\n${phone}\n+442079460018\n${phone}\n12\n${phone}\n`);
     expect([good.length, sameNumber]).to.deep.equal([
       4,
@@ -265,11 +265,11 @@ describe('reading a call file', () => {
     });
   }
 
-  it('reports a value with the wrong type as such, not as missing', async () => {
+  it('reports that a value has the wrong type, instead of calling it missing', async () => {
     expect(await bad('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
   });
 
-  it('rejects a call that is too large once it has a request ID', async () => {
+  it('rejects a call that only its request ID makes too large', async () => {
     const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
     const line = JSON.stringify({ contact: { phone }, variables });
     expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);
@@ -280,7 +280,7 @@ describe('reading a call file', () => {
 });
 
 describe('reading a file saved by a spreadsheet', () => {
-  it('accepts a first line that names the delimiter', async () => {
+  it('accepts a delimiter declared in the first line', async () => {
     for (const [sep, text] of [
       [';', `phone;name\r\n${phone};Ada\r\n`],
       ['|', `phone|name\r\n${phone}|Ada\r\n`],
@@ -296,7 +296,7 @@ describe('reading a file saved by a spreadsheet', () => {
     expect(notes).to.deep.equal(['Ignored: column 3 (no name).']);
   });
 
-  it('refuses UTF-32 and names it', async () => {
+  it('refuses UTF-32, and names this encoding', async () => {
     const utf32 = (text: string) => Buffer.concat(Array.from(text, (character) => Buffer.from([character.charCodeAt(0), 0, 0, 0])));
     const little = utf32(`phone\n${phone}\n`);
     for (const content of [little, Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), little]), Buffer.from(little).swap32()])
@@ -307,7 +307,7 @@ describe('reading a file saved by a spreadsheet', () => {
 });
 
 describe('reading NDJSON', () => {
-  it('accepts LF, CR LF and CR as line ends, wherever a chunk ends', async () => {
+  it('accepts LF, CR LF and CR as line ends, even where two chunks meet', async () => {
     const line = JSON.stringify({ contact: { phone } });
     for (const end of ['\n', '\r\n', '\r']) {
       const chunks = [`${line}${end}`, ...`${line}${end}${line}`];
@@ -321,7 +321,7 @@ describe('the CSV options', () => {
   for (const text of ['phone', 'phone=', 'fax=Fax', 'var.=x', 'phone=A,phone=B', ''])
     it(`refuse --columns "${text}"`, () => expect(() => parseColumns(text)).to.throw(CallkeyError, /--columns/));
 
-  it('treat --columns the same in any order', () => {
+  it('give --columns the same meaning in any order', () => {
     expect(JSON.stringify(parseColumns('phone=A,name=B'))).to.equal(JSON.stringify(parseColumns('name=B,phone=A')));
   });
 

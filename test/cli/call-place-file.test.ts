@@ -152,7 +152,7 @@ describe('callkey call place --from', () => {
       ]);
     });
 
-    it('resumes a file with its original reading options, and refuses different ones', async () => {
+    it('resumes a file with its original reading options, and refuses other options', async () => {
       its.network.faults.push('pass', { status: 401 });
       const path = file(`Mobile;Ort\n030 ${phone(1).slice(5)};Köln\n030 ${phone(2).slice(5)};Köln\n`);
       await place(path, '--columns', 'phone=Mobile', '--country', 'DE', '--concurrency', '1');
@@ -241,7 +241,7 @@ describe('callkey call place --from', () => {
     };
     const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
-    it('are listed newest first with their number of placed calls', async () => {
+    it('are listed newest first, each with its number of placed calls', async () => {
       expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
       await place(file(csvOf(3), 'whole.csv'));
       await stopped('part.csv', 50);
@@ -257,7 +257,7 @@ describe('callkey call place --from', () => {
         .and.contain('1 of 5 placed');
     });
 
-    it("are no longer offered after they're discarded, and their calls aren't placed again", async () => {
+    it("can't be resumed after they're discarded, and their calls aren't placed again", async () => {
       await stopped('part.csv', 0);
       const [{ run }] = await listed();
       const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
@@ -268,7 +268,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
     });
 
-    it('started with --again show a warning on discard that their contacts can be called again', async () => {
+    it('show a warning when discarded that their contacts can be called again, if started with --again', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
       expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);
@@ -281,14 +281,14 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal([2]);
     });
 
-    it('keeps to the rate', async () => {
+    it("doesn't exceed the rate", async () => {
       const began = performance.now();
       await place(file(csvOf(11)), '--rate', '10');
       expect(performance.now() - began).to.be.greaterThan(1000);
       expect(await calls()).to.deep.equal(onceEach(11));
     });
 
-    it('continues after a line that the core rejects, reports it, and retries only that line on the next run', async () => {
+    it('reports a line that the core rejects, continues with the next line, and retries only the rejected line on the next run', async () => {
       await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${files}`]);
       const path = file(`phone,requestId\n${phone(1)},x-${files}\n${phone(2)},taken-${files}\n${phone(3)},y-${files}\n`);
       const { code, stdout, stderr } = await place(path);
@@ -315,7 +315,7 @@ describe('callkey call place --from', () => {
       });
     }
 
-    it('reports why it stopped, not that other lines had to stop as well', async () => {
+    it('reports why it stopped, but not for each line that had to stop as a result', async () => {
       const busy = { status: 503, headers: { 'Retry-After': '30' } };
       its.network.faults.push(busy, busy, busy, { status: 401 });
       expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
@@ -330,7 +330,7 @@ describe('callkey call place --from', () => {
         expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
     });
 
-    it('makes cancel --last require an identifier, since a file has several calls', async () => {
+    it("doesn't support cancel --last, since a file has several calls: cancel then requires an identifier", async () => {
       await place(file(csvOf(2)));
       expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
     });
@@ -418,7 +418,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(200));
     });
 
-    it('reports that a file was already placed completely, and places it again only with --again', async () => {
+    it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
       const path = file(csvOf(10));
       await place(path);
       its.network.seen.length = 0;
@@ -468,14 +468,14 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
-    it('refuses a partly placed file whose skipped lines were fixed since, because its other lines were already called', async () => {
+    it('refuses a partly placed file if its skipped lines have been fixed since, because the other lines were already placed', async () => {
       await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
       const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
       expect(code).to.equal(5);
       expect(await calls()).to.deep.equal([1]);
     });
 
-    it('refuses a file edited after it was placed, wherever its lines are now, and accepts the new lines on their own', async () => {
+    it('refuses a placed file that was edited, even if its lines were moved, but accepts a file with only the new lines', async () => {
       const path = file(csvOf(3));
       await place(path);
       its.network.seen.length = 0;
@@ -519,7 +519,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(3));
     });
 
-    it('refuses to resume a file whose remaining lines have since been placed from another file', async () => {
+    it('refuses to resume a file if its remaining lines have been placed from another file since', async () => {
       const path = file(csvOf(3));
       its.network.faults.push('pass', { status: 401 });
       await place(path, '--concurrency', '1');
@@ -567,7 +567,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'resume', name])).code).to.equal(6);
     });
 
-    it('asks for standard input again if that run read from it', async () => {
+    it('asks for the same standard input again when resuming a run that read from it', async () => {
       its.network.faults.push('pass', { status: 401 });
       const input = csvOf(5);
       const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
@@ -593,7 +593,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(400));
     });
 
-    it('stops when head has read the first results', async () => {
+    it("stops when it's piped into head, and head has read the first results", async () => {
       const path = file(csvOf(1_000));
       const command = `"$0" "$@" --rate 500 | head -n 3`;
       const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
@@ -619,7 +619,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(1));
     });
 
-    it('survives a series of faults, with every acknowledged call in the database after each one', async function () {
+    it('survives a series of faults, and after each fault every acknowledged call is in the database', async function () {
       this.timeout(60_000);
       const path = file(csvOf(1_000));
       const acknowledged = new Map<unknown, unknown>();

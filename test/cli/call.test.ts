@@ -115,7 +115,7 @@ describe('callkey call', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('exits with 2 if a variable would be lost or a name has invisible characters, and sends nothing', async () => {
+    it('exits with 2 and sends nothing if a variable would be lost or a name has invisible characters', async () => {
       for (const wrong of [
         ['--var', '__proto__=x'],
         ['--name', 'Ada\u202e'],
@@ -141,7 +141,7 @@ describe('callkey call', () => {
       expect(stderr).to.contain('contact.phone: No such number.');
     });
 
-    it('exits with 2 without a key, and with a mistyped one', async () => {
+    it('exits with 2 without a key, or if the key is mistyped', async () => {
       for (const mistyped of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
         const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], {
           environment: { CALLKEY_API_KEY: mistyped },
@@ -177,13 +177,13 @@ describe('callkey call', () => {
       expect((await place(somePhone(), '--request-id', 'taken')).code).to.equal(5);
     });
 
-    it('says so if this call was already placed with the same request ID', async () => {
+    it('says that the call was already placed if the request ID is repeated', async () => {
       const phone = somePhone();
       const first = answer(await place(phone, '--request-id', 'same', '--json'));
       expect(answer(await place(phone, '--request-id', 'same', '--json'))).to.deep.equal({ ...first, replayed: true });
     });
 
-    it('exits with 7 if no response arrives, and places no second call on the next run', async () => {
+    it("exits with 7 if no response arrives, and doesn't place a second call on the next run", async () => {
       const phone = somePhone();
       its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
       const failed = await place(phone);
@@ -225,7 +225,7 @@ describe('callkey call', () => {
       });
     }
 
-    it('waits as long as Retry-After says, and gives up if that is too long', async () => {
+    it('waits as long as Retry-After says, and gives up if the wait would be too long', async () => {
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
       const began = performance.now();
       expect((await place(somePhone())).code).to.equal(0);
@@ -252,7 +252,7 @@ describe('callkey call', () => {
       }
     });
 
-    describe('killed before it has a response', () => {
+    describe('killed before its response arrives', () => {
       it('uses the same request ID on the next run', async () => {
         const phone = somePhone();
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
@@ -264,7 +264,7 @@ describe('callkey call', () => {
         expect(new Set(sentIds()).size).to.equal(1);
       });
 
-      it('places one call even if the killed command had already placed it', async () => {
+      it("doesn't place a second call if the killed command had already placed it", async () => {
         const phone = somePhone();
         its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
         const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
@@ -325,14 +325,14 @@ describe('callkey call', () => {
       expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
     });
 
-    it('keeps the request ID if a call is refused after a lost response', async () => {
+    it('keeps the request ID if a retry is refused after the first response was lost', async () => {
       const phone = somePhone();
       its.network.faults.push('lose the answer', { status: 401 });
       expect((await place(phone)).code).to.equal(3);
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
     });
 
-    it('places a new call after the first has a response', async () => {
+    it('places a new call once the first call has a response', async () => {
       const phone = somePhone();
       await place(phone);
       await place(phone);
@@ -420,7 +420,7 @@ describe('callkey call', () => {
       expect(stdout + stderr).not.to.contain(its.key);
     });
 
-    it('redacts a key that a response repeats, and strips terminal control characters', async () => {
+    it('redacts a key that a response repeats, and removes terminal control characters', async () => {
       const detail = `\u001b[31mKey ${its.key}\u0007 of \u202eada\u2028`;
       its.network.faults.push({ status: 409, body: JSON.stringify({ type: 'urn:x#conflict', title: 'x', status: 409, detail }) });
       const { code, stderr } = await place(somePhone(), '--verbose');
@@ -430,7 +430,7 @@ describe('callkey call', () => {
         .and.not.match(/[^\P{Cc}\n]|[\u202e\u2028]/u);
     });
 
-    it('stays silent on a closed pipe after placing the call', async () => {
+    it('prints no error if its output pipe is closed after it has placed the call', async () => {
       const phone = somePhone();
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone]);
       process.child.stdout?.destroy();

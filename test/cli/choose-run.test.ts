@@ -36,11 +36,11 @@ const inPart = (changes: Partial<RunHeader>): Run => {
 const done = '2026-11-22T13:00:00.000Z';
 
 describe('choosing the run for a file', () => {
-  it('starts a new run if there is none', () => {
+  it('starts a new run if there are no earlier runs', () => {
     expect(pickRun([], request, false)).to.deep.equal({ replaced: [] });
   });
 
-  it('resumes an unfinished run with the same file, campaign and server, even with --again', () => {
+  it('resumes an unfinished run of the same file, campaign and server, even with --again', () => {
     const others = [run({ server: 'https://other' }), run({ campaignId: 'other' }), run({}, done)];
     const unfinished = run();
     expect(pickRun([...others, unfinished], request, false)).to.deep.equal({ continued: unfinished });

@@ -32,7 +32,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
   });
 
-  it('cancels by either identifier, and can repeat it', async () => {
+  it('cancels by either identifier, and can cancel the same call again', async () => {
     const client = connect();
     const { contactId } = await client.place(its.tenants.campaign.id, newCall('cancel-1'));
     const cancelled = await client.cancel(its.tenants.campaign.id, { requestId: 'cancel-1' });
@@ -63,7 +63,7 @@ describe('CallkeyClient', () => {
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
 
-  it('stops a request as soon as its signal aborts, and finds the call again by its request ID', async function () {
+  it('stops a request as soon as its signal aborts, and a repeated request ID finds the call', async function () {
     // Less than the client would wait for a response by itself.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
@@ -126,7 +126,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen).to.have.length(1);
   });
 
-  it("sends nothing after it's closed, and can be closed again", async () => {
+  it("sends nothing after it's closed, and closing it again does nothing", async () => {
     const client = connect();
     await client.close();
     await client.close();

@@ -50,7 +50,7 @@ describe('callkey doctor', () => {
     expect(checks.get('campaign')).to.contain('not checked');
   });
 
-  it('exits with the same code as placing would, and says what is wrong', async () => {
+  it('exits with the same code as placing a call would, and says what is wrong', async () => {
     const refusedKey = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
     expect(await examine([its.tenants.campaign.id], refusedKey)).to.deep.include({ code: 3, problem: 'unauthorized', failed: ['key'] });
     expect(await examine([its.tenants.otherCampaign.id])).to.deep.include({ code: 4, problem: 'campaign-refused', failed: ['campaign'] });
@@ -97,12 +97,12 @@ describe('callkey doctor', () => {
       chmodSync(npm, 0o755);
       return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
     };
-    it('asks npm if requested', async () => {
+    it('is made by asking npm, if requested', async () => {
       const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
       expect(checks.get('version')).to.contain('99.0.0');
     });
 
-    it("doesn't offer an older version", async () => {
+    it("doesn't suggest an older version", async () => {
       for (const older of ['0.0.9', '0.0.10', '0.1.0']) {
         const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }, older));
         expect(checks.get('version')).not.to.contain('is available');

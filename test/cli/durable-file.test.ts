@@ -19,7 +19,7 @@ const errorOf = (doing: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('writing a file durably', () => {
-  it('replaces the old file, readable only by its owner, and leaves no other file behind', async () => {
+  it('replaces the old file with one that only its owner can read, and leaves no temporary file behind', async () => {
     const folder = join(freshDirectory(), 'new', 'folder');
     for (const text of ['old', 'new']) await writeDurably(join(folder, 'file'), text);
     expect([readFileSync(join(folder, 'file'), 'utf8'), readdirSync(folder)]).to.deep.equal(['new', ['file']]);
@@ -43,7 +43,7 @@ describe('writing a file durably', () => {
     expect(error).to.have.property('message', "Couldn't write /proc/callkey-test/folder/file: the folder can't be created.");
   });
 
-  it('closes the file whether or not it could replace the old one', async () => {
+  it('closes the new file whether or not it could replace the old file', async () => {
     const open = openFiles();
     const folder = freshDirectory();
     await writeDurably(join(folder, 'file'), 'text');
@@ -72,7 +72,7 @@ describe('the reason for a disk error', () => {
     });
   }
 
-  it("is the original message if it isn't a system error", () => {
+  it('is the original message of any other error', () => {
     expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
     const known = new CallkeyError('usage', 'known');
     expect(diskError(known, "Couldn't write it")).to.equal(known);

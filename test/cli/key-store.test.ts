@@ -44,12 +44,12 @@ describe("a profile's key file", () => {
   const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
     `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
 
-  it('has no key until one is stored', async () => {
+  it('is empty until a key is stored', async () => {
     expect(await (await open()).read()).to.equal(undefined);
     expect(await (await open()).delete()).to.equal(false);
   });
 
-  it('returns the stored key, has mode 0600 in a folder with 0700, and knows its path', async () => {
+  it('returns the stored key, reports its path, and has mode 0600 in a folder with mode 0700', async () => {
     await write();
     expect(await (await open()).read()).to.equal(keyValue);
     expect([readFileSync(path, 'utf8'), (await open()).where]).to.deep.equal([`${keyValue}\n`, `the file ${path}`]);
@@ -139,11 +139,11 @@ describe("a profile's key", () => {
   const notAKey =
     "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.";
 
-  it('comes from the environment if set, trimmed, even if another one is stored', async () => {
+  it("comes from the environment variable if it's set, trimmed, even if another key is stored", async () => {
     expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
   });
 
-  it('comes from the file that the environment names, trimmed', async () => {
+  it('comes from the file that the environment variable names, trimmed', async () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
     const expectedKey = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
@@ -153,7 +153,7 @@ describe("a profile's key", () => {
     expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
   });
 
-  it("can't come from both the environment and a key file", async () => {
+  it("can't come from both an environment variable and a key file", async () => {
     const both = { CALLKEY_API_KEY: keyValue, CALLKEY_API_KEY_FILE: '/key' };
     expect(await errorOf(readGivenKey(both))).to.equal('usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
   });
@@ -165,13 +165,13 @@ describe("a profile's key", () => {
     );
   });
 
-  it('is the stored one if the environment has none, or an empty one', async () => {
+  it('is the stored key if the environment variable is missing or empty', async () => {
     await (await openKeyStore('file', 'work', folders)).write(keyValue);
     for (const environment of [{}, { CALLKEY_API_KEY: '' }, { CALLKEY_API_KEY_FILE: '' }])
       expect(await readKey(stored, environment, folders)).to.equal(keyValue);
   });
 
-  it("is kept in the system's keychain unless a file was chosen", async () => {
+  it("is stored in the system's keychain, unless the user chose a file", async () => {
     const where = await openKeyStore('keychain', 'work', folders).then(
       (store) => store.where,
       (error) => error.message,
@@ -179,13 +179,13 @@ describe("a profile's key", () => {
     expect(where).to.contain("the system's keychain (");
   });
 
-  it('is asked for if none was ever stored', async () => {
+  it('must be set first if none was ever stored', async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
     expect(await errorOf(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
   });
 
-  it('is asked for if its file is missing', async () => {
+  it('must be set again if its file is missing', async () => {
     const file = join(folders.data, 'keys', 'work');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(
       `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,

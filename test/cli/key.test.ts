@@ -56,7 +56,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it('says what to do without a keychain before asking for the key, and stores nothing', async function () {
+    it('says what to do if there is no keychain, before asking for the key, and stores nothing', async function () {
       if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       const { code, stdout, stderr } = await home.run(['key', 'set', '--server', server], { input: keyValue });
@@ -68,7 +68,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it("switches to a file if the previous keychain is unavailable, and says what it couldn't delete", async function () {
+    it("can switch to a file if the keychain is no longer available, and says that it couldn't delete the key there", async function () {
       if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });
@@ -80,7 +80,7 @@ describe('callkey key', () => {
       expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
     });
 
-    it('stores the key only in a file with mode 0600 if requested', async () => {
+    it('with --insecure-storage, stores the key in one file with mode 0600 and nowhere else', async () => {
       const home = await homeWithFile();
       expect(statSync(join(home.directory, stored)).mode & 0o777).to.equal(0o600);
       const holding = home.files().filter(({ text }) => text.includes(keyValue));

@@ -20,7 +20,7 @@ describe("callkey key with the system's keychain", () => {
   const run = (args: string[], input = '') => home.start(args, { input }).ended;
   const set = (...more: string[]) => run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], keyValue);
 
-  it('stores the key in the keychain and in no file', async () => {
+  it('stores the key in the keychain, but not in a file', async () => {
     const { code, stderr } = await set();
     expect(code, stderr).to.equal(0);
     expect(await inKeychain()).to.equal(keyValue);

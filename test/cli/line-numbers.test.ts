@@ -13,7 +13,7 @@ describe('line number sets', () => {
     expect(set.has(30_000_000)).to.equal(false);
   });
 
-  it('remember the first line with a mark, like a Map, for any number of lines', () => {
+  it('return the first line for each mark, like a Map, for any number of lines', () => {
     const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {

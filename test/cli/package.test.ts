@@ -58,7 +58,7 @@ describe('the published package', () => {
     expect(stderr).to.contain('E.164');
   });
 
-  it('says in one sentence that the Node.js version is too old', () => {
+  it('says in one sentence if the Node.js version is too old', () => {
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.18.0' } })`;
     const as = (args: string[]) => execFileSync(process.execPath, [...args, main, '--version'], { encoding: 'utf8', stdio: 'pipe' });
     expect(() => as(['--import', `data:text/javascript,${older}`]))
@@ -143,7 +143,7 @@ describe('the published package', () => {
       orders.close();
     });
 
-    it('has types that need no other package', function () {
+    it("has types that don't depend on any other package", function () {
       this.timeout(60_000);
       writeFileSync(
         join(directory, 'typed.ts'),

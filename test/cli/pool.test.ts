@@ -21,7 +21,7 @@ describe('a worker pool', () => {
     expect([seen.toSorted((a, b) => a - b), most]).to.deep.equal([list(20), 3]);
   });
 
-  it('finishes items in flight after the first error, starts no others, and throws that error', async () => {
+  it('after the first error, finishes items in flight without starting others, and throws that error', async () => {
     const finished: number[] = [];
     const stop = new AbortController();
     const running = runPool(numbers(20), pace(3), stop, async (n) => {
@@ -36,7 +36,7 @@ describe('a worker pool', () => {
     expect(stop.signal.aborted).to.equal(true);
   });
 
-  it("starts no item after it's stopped, without waiting for busy slots", async () => {
+  it("doesn't start another item after it's stopped, and doesn't wait for busy slots", async () => {
     const started: number[] = [];
     const stop = new AbortController();
     await runPool(numbers(20), { concurrency: 4, rate: 0.001 }, stop, async (n) => {
@@ -46,7 +46,7 @@ describe('a worker pool', () => {
     expect(started).to.deep.equal([0]);
   });
 
-  it('throws the error of its input after finishing the items in flight', async () => {
+  it('if its input throws an error, finishes the items in flight and throws that error', async () => {
     const finished: number[] = [];
     async function* breaking() {
       yield* [1, 2];

@@ -108,7 +108,7 @@ describe('retries', () => {
     ['UND_ERR_PRX_CONN', "the proxy in HTTPS_PROXY isn't responding"],
     ['EPIPE', 'EPIPE'],
   ] as const) {
-    it(`describe ${code} in plain words, if there are any`, async () => {
+    it(`describe ${code} in plain words if possible`, async () => {
       const { result } = await sendInto([systemError(code)], { attempts: 1 });
       expect(result).to.have.property('message', `Couldn't reach http://core (1 attempt): ${reason}.`);
     });
@@ -116,8 +116,8 @@ describe('retries', () => {
 
   for (const [what, outcomes, isUnsent] of [
     ['say that nothing was sent if every attempt failed to connect', ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'], true],
-    ['leave open whether a request that was sent once arrived', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
-    ["leave open whether a request arrived that a core couldn't answer", [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    ['leave open whether a request arrived if any attempt sent it', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    ['leave open whether a request was carried out if a core failed to answer it', [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
   ] as const) {
     it(what, async () => {
       const errors = outcomes.map((outcome) => (typeof outcome === 'string' ? systemError(outcome) : outcome));
@@ -155,7 +155,7 @@ describe('retries', () => {
     });
   }
 
-  it("don't happen after a response that is larger than any of a core's", async () => {
+  it("don't happen after a response that is larger than any core would send", async () => {
     const { result, attempts } = await sendInto([systemError('UND_ERR_RES_EXCEEDED_MAX_SIZE'), 202]);
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed' });
     expect(result).to.have.property('message').that.contains('Check the server address');
@@ -176,7 +176,7 @@ describe('retries', () => {
     expect(stopped.result).to.be.instanceOf(CallkeyError);
   });
 
-  it('end a delay on the real clock when the signal aborts, and throw its reason', async () => {
+  it('end a delay as soon as the signal aborts, and throw its reason', async () => {
     const controller = new AbortController();
     const onRetry = () => controller.abort(new Error('enough'));
     const thrown: unknown = await withRetries(
@@ -192,7 +192,7 @@ describe('retries', () => {
   });
 
   for (const who of ['until', 'signal'] as const) {
-    it(`end a delay by ${who}, alone or combined`, async () => {
+    it(`end a delay when the signal in the option ${who} aborts, alone or combined with the other`, async () => {
       for (const both of [true, false]) {
         const controllers = { until: new AbortController(), signal: new AbortController() };
         const signalFor = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);
@@ -212,7 +212,7 @@ describe('retries', () => {
     });
   }
 
-  it('return the response to a request in flight when the signal aborts', async () => {
+  it('still return the response if the signal aborts while the request is in flight', async () => {
     expect(await sendInto([202], { attempts: 6, until: AbortSignal.abort() })).to.deep.include({ result: answer(202) });
   });
 

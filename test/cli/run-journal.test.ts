@@ -47,7 +47,7 @@ describe('a run journal', () => {
     expect([linesOf(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
   });
 
-  it("isn't a run without a complete header", async () => {
+  it("doesn't count as a run without a complete header", async () => {
     expect(await parse('')).to.equal(undefined);
     expect(await parse(JSON.stringify(header()).slice(0, -5))).to.equal(undefined);
     expect(await parse(text({ ...header(), version: 2 }))).to.equal(undefined);
@@ -109,12 +109,12 @@ describe('run journals', () => {
     expect([statSync(run.file).mode & 0o777, statSync(runs).mode & 0o777]).to.deep.equal([0o600, 0o700]);
   });
 
-  it('are named by the last eight digits before the extension', async () => {
+  it('are named after the last eight digits before the file extension', async () => {
     const run = await start();
     expect(runName(run)).to.equal(run.file.slice(0, -'.jsonl'.length).slice(-8));
   });
 
-  it('are the same for the same file, reading options, campaign, server and repetition, and different otherwise', async () => {
+  it('have the same name only for the same file, reading options, campaign, server and repetition', async () => {
     const { file } = await start();
     expect((await start({ path: '/elsewhere', startedAt: done })).file).to.equal(file);
     const others: Partial<RunHeader>[] = [{ content: 'x' }, { campaignId: 'x' }, { server: 'x' }, { repetition: 'x' }];
@@ -200,7 +200,7 @@ describe('run journals', () => {
     expect(new Set([digest, ...others.map(callDigest)]).size).to.equal(7);
   });
 
-  it('are deleted when a run is discarded, and discarding again does no harm', async () => {
+  it('are deleted when a run is discarded, and discarding it again is allowed', async () => {
     const run = await start();
     await deleteRun(run);
     await deleteRun(run);
@@ -219,7 +219,7 @@ describe('run journals', () => {
     expect(() => openJournal(run)).to.throw(CallkeyError, `Couldn't write the journal ${run.file}: part of the path isn't a folder.`);
   });
 
-  it('have a new repetition for each --again', () => {
+  it('count up the repetition for each --again', () => {
     expect(newRepetition())
       .to.match(/^[0-9a-f-]{36}$/)
       .and.not.equal(newRepetition());

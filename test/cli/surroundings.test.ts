@@ -46,7 +46,7 @@ describe('callkey in its environment', () => {
       expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
     });
 
-    it("exits with 2 if the file can't be read, has no key, or isn't the only source, and never shows its content", async () => {
+    it("makes the command exit with 2 if it can't be read, has no key, or isn't the only source, and its content is never shown", async () => {
       for (const options of [
         withKeyFile(join(its.home.directory, 'none')),
         withKeyFile(keyFile(its.key.slice(0, -1), 'mistyped-secret')),
@@ -66,7 +66,7 @@ describe('callkey in its environment', () => {
     /** No one can create a folder there, not even root. */
     const readOnly = { HOME: '/dev/null' };
 
-    it('exits with 1 before sending anything, and says how to continue', async () => {
+    it('makes the command exit with 1 before it sends anything, and say how to continue', async () => {
       const { code, stdout, stderr } = await its.home.run(placeArgs(somePhone()), { environment: readOnly });
       expect([code, stdout]).to.deep.equal([1, '']);
       expect(stderr)
@@ -75,7 +75,7 @@ describe('callkey in its environment', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('applies if HOME is empty, instead of using the current folder', async () => {
+    it("is also reported if HOME is empty, and the current folder isn't used instead", async () => {
       const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment: { HOME: '' } });
       expect([code, its.home.files()], stderr).to.deep.equal([1, []]);
       expect(stderr).to.match(/Nothing was sent\..*--state DIR/);
@@ -91,14 +91,14 @@ describe('callkey in its environment', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it('still places a call that has its own request ID', async () => {
+    it("doesn't prevent placing a call that has its own request ID", async () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
       const { code, stderr } = await its.home.run(args, { environment: readOnly });
       expect(code, stderr).to.equal(0);
       expect(stderr).to.match(/cancel --last won't find this call/);
     });
 
-    it('places calls and files with a separate state folder', async () => {
+    it("doesn't prevent placing calls and files with a separate state folder", async () => {
       const state = ['--state', join(its.home.directory, 'my state')];
       expect((await its.home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
       expect(
@@ -121,7 +121,7 @@ describe('callkey in its environment', () => {
     const folder = (path: string) => mkdirSync(join(its.home.directory, path), { recursive: true });
     const only = (path: string) => its.home.files().find((file) => file.path.includes(path))?.path ?? '';
 
-    it("exits with 1 if it can't be created", async () => {
+    it("makes the command exit with 1 if it can't be created", async () => {
       const args = [cliMain, ...placeArgs(somePhone()), '--state', '/proc/callkey-test'];
       const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
       const { code, stderr } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000, killSignal: 'SIGKILL' }).catch(
@@ -131,7 +131,7 @@ describe('callkey in its environment', () => {
       expect(stderr).to.contain("the folder can't be created. Nothing was sent.");
     });
 
-    it('exits with 2 if its path is relative to a deleted folder', async () => {
+    it('makes the command exit with 2 if its path is relative to a deleted folder', async () => {
       const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"';
       const args = ['-c', script, process.execPath, cliMain, ...placeArgs(somePhone()), '--state', 'relative'];
       const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory }, cwd: its.home.directory };
@@ -183,7 +183,7 @@ describe('callkey in its environment', () => {
   });
 
   describe('a full disk', () => {
-    it("loses no call if the output can't be written: the command exits with 1 and says what was placed", async () => {
+    it("doesn't lose a call if the output can't be written: the command exits with 1 and says what was placed", async () => {
       const phone = somePhone();
       const { code, stderr } = await its.home.start(placeArgs(phone, '--json'), { stdout: '/dev/full' }).ended;
       expect(code).to.equal(1);
@@ -246,7 +246,7 @@ describe('callkey in its environment', () => {
     });
   });
 
-  describe('a network with certificates and proxies', () => {
+  describe('a connection with certificates and proxies', () => {
     let secure: RunningCore;
     let certificate: ReturnType<typeof selfSignedCertificate>;
     let server: string;
@@ -260,7 +260,7 @@ describe('callkey in its environment', () => {
     after(() => secure?.close());
     const trusting = () => ({ CALLKEY_SERVER: server, NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE });
 
-    it("exits immediately if the certificate isn't trusted, without a retry or a call in doubt", async () => {
+    it("ends the command immediately if the certificate isn't trusted, without a retry or a call in doubt", async () => {
       const phone = somePhone();
       const { code, stderr } = await its.home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
       expect(code).to.equal(1);
@@ -286,7 +286,7 @@ describe('callkey in its environment', () => {
       expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     });
 
-    it("exits immediately if the server doesn't support TLS", async () => {
+    it("ends the command immediately if the server doesn't support TLS", async () => {
       const environment = { CALLKEY_SERVER: its.network.url.replace('http:', 'https:') };
       const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
       expect(code).to.equal(1);

@@ -33,7 +33,7 @@ describe('expiry', () => {
       expect(customRange(now, 'Pacific/Kiritimati').earliest).to.equal('2026-11-23');
     });
 
-    it("uses 28 February if the day five years later isn't a leap day, and ends one day earlier", () => {
+    it("ends the day before 28 February if the year five years later isn't a leap year", () => {
       expect(customRange(at('2028-02-29T12:00:00Z'), 'UTC').latest).to.equal('2033-02-27');
     });
 
@@ -64,7 +64,7 @@ describe('expiry', () => {
       });
     }
 
-    it('is the latest custom date for five years', () => {
+    it('is the latest possible custom date for five years', () => {
       const now = at('2026-11-21T12:00:00Z');
       for (const zone of zones) {
         const { latest } = customRange(now, zone);
@@ -149,18 +149,18 @@ describe('expiry', () => {
     });
   });
 
-  it('accepts a key up to and including its last millisecond', () => {
+  it("comes after the key's last millisecond, in which the key still works", () => {
     expect([999, 1_000, 1_001].map((now) => isExpired(1_000, now))).to.deep.equal([false, false, true]);
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('is soon in the last thirty days and afterwards', () => {
+  it('counts as soon in the last thirty days, and afterwards', () => {
     const thirtyDays = 30 * 86_400_000;
     expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => endsSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
     expect(endsSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('accepts only IANA time zones', () => {
+  it('can be chosen in any IANA time zone, but in no other', () => {
     expect(['Europe/Berlin', 'UTC', 'Asia/Kolkata', 'europe/berlin'].map(isTimeZone)).to.deep.equal([true, true, true, true]);
     expect(['', 'Mars/Olympus', '+02:00', 'local', 'Europe/Berlin '].map(isTimeZone)).to.deep.equal([false, false, false, false, false]);
   });

@@ -52,7 +52,7 @@ describe('a key value', () => {
     });
   }
 
-  it('is redacted from text, even if only its start is there', () => {
+  it('is redacted from text, even if only its start is present', () => {
     const blotted = (text: string) => text.replace(keyValueLookalike, '…');
     expect(blotted(`a ${withoutChecksum}4e4SeA, b`)).to.equal('a …, b');
     expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');

@@ -40,7 +40,7 @@ describe('a phone number', () => {
     );
   });
 
-  it('is recognized without the library in the first country of each calling code, unless leading digits or a national prefix matter', () => {
+  it('is recognized without the library in the main country of each calling code, unless leading digits or a national prefix matter', () => {
     const codes = Object.entries(metadata.country_calling_codes);
     const asked = codes.filter(([code, [first]]) => !isPlainNumber(`+${code}${first && examples[first]}`)).map(([code]) => code);
     expect(asked).to.have.members(['7', '47', '54', '212', '290', '358', '599']);

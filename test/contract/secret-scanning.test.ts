@@ -87,7 +87,7 @@ describe('the patterns for secret scanners', () => {
     }
   });
 
-  it('have an entropy threshold between that of keys and that of placeholders', () => {
+  it('have an entropy threshold between the entropy of keys and that of placeholders', () => {
     expect(thresholds).to.have.length(2);
     for (const threshold of thresholds) {
       expect(Math.min(...keys.map(entropyOf))).to.be.greaterThan(threshold);

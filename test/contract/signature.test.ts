@@ -57,7 +57,7 @@ describe('a signature', () => {
     expect(taken).to.deep.equal([false, true, true, false]);
   });
 
-  it('can be one of several, and match one of several secrets, so that a secret can be replaced', () => {
+  it('can be one of several signatures, and match one of several secrets, so that a secret can be replaced', () => {
     expect(isTaken({ 'webhook-signature': `v1,AAAA v2,BBBB ${signature}` }, { secrets: [otherSecret, secret] })).to.equal(true);
     expect(isTaken({}, { secrets: [] })).to.equal(false);
   });

@@ -72,7 +72,7 @@ describe('the length of text', () => {
 });
 
 describe('a name', () => {
-  it("can't start or end with U+FEFF either, which JavaScript treats as a space", () => {
+  it("can't start or end with U+FEFF, which JavaScript treats as a space", () => {
     for (const name of ['\uFEFFCRM', 'CRM\uFEFF', ' \uFEFF CRM']) expect(isTaken(name), JSON.stringify(name)).to.equal(false);
   });
 
@@ -104,7 +104,7 @@ describe('a name', () => {
     expect(createUserSchema.safeParse(user).success).to.equal(false);
   });
 
-  it('from before this rule can still be read by consoles and providers', () => {
+  it('stored before this rule can still be read by consoles and providers', () => {
     const name = 'a\u202eb\u200b';
     const at = '2026-11-21T09:00:00.000Z';
     const user = {
@@ -137,7 +137,7 @@ describe('a search by name', () => {
     ['ﬁne', 'fine'],
     ['Ａｄａ', 'ada'],
   ] as const) {
-    it(`finds ${one} as ${other}`, () => expect(folded(one)).to.equal(folded(other)));
+    it(`finds ${one} when searching for ${other}`, () => expect(folded(one)).to.equal(folded(other)));
   }
 
   it("doesn't find a different name", () => {

@@ -24,7 +24,7 @@ describe('validating input', () => {
     expect(errorsOf({ contact: { phone: '1' } })).to.deep.equal([{ path: 'contact.phone', message: 'Too short.' }]);
   });
 
-  it('distinguishes a missing field from one with the wrong type', () => {
+  it('distinguishes a missing field from a field with the wrong type', () => {
     expect(errorsOf({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
     expect(errorsOf({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
   });
@@ -54,7 +54,7 @@ describe('building a path', () => {
 });
 
 describe('the type of a problem', () => {
-  it('ends with the problem code, which can be read back', () => {
+  it('ends with the problem code, and can be parsed back into it', () => {
     expect(problemType('too-large')).to.equal('urn:callkey:problems#too-large');
     expect(problemCode(problemType('too-large'))).to.equal('too-large');
     expect(problemCode('https://example.com/other#a#conflict')).to.equal('conflict');

@@ -21,7 +21,7 @@ const today = () => day(DateTime.now());
 /** Waits until the element has the focus. */
 const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
-describeDesktop('API keys in the console', () => {
+describeDesktop('the console, for API keys', () => {
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
   beforeEach(async () => {
     harness = await open();
@@ -88,7 +88,7 @@ describeDesktop('API keys in the console', () => {
     });
   }
 
-  it('asks for a name and an expiration, and focuses the first one missing', async () => {
+  it('asks for a name and an expiration, and focuses the first missing field', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     await button('Create Key').click();
@@ -187,7 +187,7 @@ describeDesktop('API keys in the console', () => {
     });
   });
 
-  it('says that it lists the newest 500, finds an older key by its value, and loads older ones', async () => {
+  it('says that it lists only the newest 500, finds an older key by its value, and loads older keys on request', async () => {
     const { direct, tenants } = harness;
     const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
     const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
@@ -239,7 +239,7 @@ describeDesktop('API keys in the console', () => {
     await harness.page.getByText('Page 2 of 2').waitFor();
   });
 
-  it('finds the same key again', async () => {
+  it('can find the same key again', async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found twice');
     await signInAs(harness, 'account');
     for (const _ of ['once', 'again']) {
@@ -261,7 +261,7 @@ describeDesktop('API keys in the console', () => {
   });
 
   describe('revoking', () => {
-    it("focuses Cancel first; the revoked key's very next request is refused", async () => {
+    it("focuses Cancel first, and the revoked key's next request is refused", async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });
       await signInAs(harness, 'account');

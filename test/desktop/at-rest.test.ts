@@ -37,7 +37,7 @@ describeBrowser('an idle page', () => {
     await row('Made meanwhile').waitFor();
   });
 
-  it('runs no timer every second, either on the sign-in form or next to a list', async () => {
+  it("doesn't run a timer every second, either on the sign-in form or next to a list", async () => {
     await page.clock.install();
     await page.addInitScript(() => {
       const counted = window as unknown as { runs: number };

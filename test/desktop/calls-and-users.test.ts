@@ -8,7 +8,7 @@ import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
-describeDesktop('calls and users in the console', () => {
+describeDesktop('the console, for calls and users', () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   let keyValue: string;
@@ -88,7 +88,7 @@ describeDesktop('calls and users in the console', () => {
     await row('Ada Lovelace').getByText('Completed').waitFor();
   });
 
-  it('filters by state and search, and says if no call matches', async () => {
+  it('filters calls by state and search text, and says if no call matches', async () => {
     const { tenants, page } = harness;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'busy' });
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
@@ -185,7 +185,7 @@ describeDesktop('calls and users in the console', () => {
     ]);
   });
 
-  it("limits a user to the creator's account if the creator is limited to it", async () => {
+  it('limits a new user to the account to which the creator is limited', async () => {
     const { page } = harness;
     await signInAs(harness, 'tied');
     await link('Users').click();
@@ -219,14 +219,14 @@ describeDesktop('calls and users in the console', () => {
     expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
   });
 
-  it("doesn't offer users to delete themselves", async () => {
+  it("doesn't let users delete themselves", async () => {
     await signInAs(harness, 'partner');
     await link('Users').click();
     await row('Pat Partner').waitFor();
     expect(await button('Delete Pat Partner').count()).to.equal(0);
   });
 
-  it('shows who did what, to what and from which address', async () => {
+  it('shows who did what, to which entry and from which address', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await button('Create API Key').click();

@@ -12,7 +12,7 @@ describeDesktop('the bridge to the page', () => {
   });
   after(() => running.close());
 
-  it('has exactly these functions', async () => {
+  it('exposes only the listed functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
       'capabilities',
       'closeWindow',
@@ -34,7 +34,7 @@ describeDesktop('the bridge to the page', () => {
     ]);
   });
 
-  it("is the only global that the page has in addition to a normal page's", async () => {
+  it("is the only global that a normal page doesn't have", async () => {
     const plain = await running.app.evaluate(async ({ BrowserWindow }) => {
       const window = new BrowserWindow({ show: false });
       await window.loadURL('app://callkey/index.html');

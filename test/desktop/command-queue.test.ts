@@ -7,7 +7,7 @@ describe('the menu command queue', () => {
   const listener = (name: string) => (command: Command) => void heard.push(`${name} ${command}`);
   beforeEach(() => heard.splice(0));
 
-  it('keeps commands until someone listens, and delivers them once, in order', () => {
+  it('keeps commands until a listener is added, and then delivers each once, in order', () => {
     const queue = new CommandQueue();
     queue.push('show-calls');
     queue.push('find');

@@ -63,7 +63,7 @@ describeDesktop('choosing when a key expires', () => {
     await harness.page.getByText('works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
   });
 
-  it('ends the day in another zone if the user chooses one', async () => {
+  it('uses the end of the day in another zone if the user chooses one', async () => {
     await choose('1 Year');
     await harness.page.getByText('Your computer’s time zone.').waitFor();
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
@@ -90,7 +90,7 @@ describeDesktop('choosing when a key expires', () => {
     expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true);
   });
 
-  it('updates the expiration at midnight while the dialog is open', async () => {
+  it('updates the shown expiration at midnight while the dialog is open', async () => {
     await choose('1 Year');
     await harness.page.getByText('Works until 21 Nov 2027').waitFor();
     clock.advance({ minutes: 2 });
@@ -100,7 +100,7 @@ describeDesktop('choosing when a key expires', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin'));
   });
 
-  it('says so if the chosen date is too early after midnight', async () => {
+  it('says at midnight if the chosen date is now too early', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     await harness.page.getByText('Works until 22 Nov 2026').waitFor();
@@ -110,7 +110,7 @@ describeDesktop('choosing when a key expires', () => {
     expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
   });
 
-  it("shows the core’s message if it's already the next day there", async () => {
+  it("shows the core’s message if it's already the next day on the core", async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     clock.advance({ hours: 20 });

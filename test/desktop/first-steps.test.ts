@@ -52,7 +52,7 @@ describeBrowser('a new administrator', () => {
     await button('Change password').click();
   });
 
-  it('names the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
+  it('enters the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
     await heading('Set up Callkey').waitFor();
     expect(await violationsOn(page)).to.deep.equal([]);
     await page.getByLabel('Account', { exact: true }).fill(' ');

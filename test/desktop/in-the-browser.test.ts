@@ -207,7 +207,7 @@ describeBrowser('the console in a browser', () => {
     expect(await page.locator('main img, body script').count()).to.equal(0);
   });
 
-  it('lets the core filter calls and activity by day, outcome, key, user and action', async () => {
+  it('asks the core to filter calls and activity by day, outcome, key, user and action', async () => {
     const { core, direct, tenants } = harness;
     const { keyValue, id } = await createKeyOn(harness, tenants.users.account, 'Orders');
     for (let index = 0; index < 60; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -293,7 +293,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByPlaceholder('Contact, phone number, or request ID').waitFor();
     });
 
-    it('opens its screen', async () => {
+    it('opens the screen that it names', async () => {
       await open(`${harness.core.url}/#/users`, 'staff');
       await heading('Users').waitFor();
     });
@@ -329,7 +329,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByRole('complementary').waitFor();
     });
 
-    it("opens a key, a user or a call that isn't in the list, and says if it's gone", async () => {
+    it("opens a key, user or call that isn't on the loaded page of the list, and says if it no longer exists", async () => {
       const { keyValue, id } = await createKeyOn(harness, harness.tenants.users.account, 'Linked');
       const contactId = textAt(await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue), 'contactId');
       const panel = page.getByRole('complementary');
@@ -418,7 +418,7 @@ describeBrowser('the console in a browser', () => {
       expect(await page.evaluate('getSelection().toString()')).to.equal(keyValue);
     });
 
-    it('is in no storage, address, history, log or heap after the dialog is closed', async () => {
+    it('is gone from the storage, address, history, log and heap after the dialog is closed', async () => {
       await open();
       const secret = (await createKey()).slice('svc_sk_live_'.length);
       await button("I've Saved It").click();
@@ -440,7 +440,7 @@ describeBrowser('the console in a browser', () => {
       expect(await heapOf(page), 'the heap of the page').not.to.include(secret);
     });
 
-    it('or one-time password from any of the buttons that show one is gone after the dialog is closed', async () => {
+    it('is gone after its dialog is closed, and so is every one-time password, whichever button showed it', async () => {
       await open(harness.core.url, 'partner');
       const secrets = await showOneTimePasswords(page, 'Blue Clinic');
       const places = await page.evaluate(
@@ -521,7 +521,7 @@ describeBrowser('the console in a browser', () => {
 
     // At any time, at least one of them has a different day than the machine and UTC.
     for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
-      it(`count a call on its day in the viewer's time zone, ${timezoneId}`, async () => {
+      it(`count a call on its day in the viewer's time zone (${timezoneId})`, async () => {
         await context.close();
         context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
         page = await context.newPage();
@@ -567,7 +567,7 @@ describeBrowser('the console in a browser', () => {
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
-    it('each act in the tenancy that they show, even if another one has selected a different one since', async () => {
+    it('each act in the tenancy that they show, even if another tab has selected a different tenancy since', async () => {
       await open(harness.core.url, 'staff');
       await button('Choose').click();
       await page.getByRole('dialog').getByRole('combobox').fill('blue');
@@ -586,7 +586,7 @@ describeBrowser('the console in a browser', () => {
       expect(canary?.account_id).to.equal(harness.tenants.account.id);
     });
 
-    it('can show two customers at once: each changes only its own data, even after a reload', async () => {
+    it("can show two customers at the same time, and each tab changes only its own customer's data, even after a reload", async () => {
       const { account, otherPartner } = harness.tenants;
       await createKeyOn(harness, harness.tenants.users.other, 'Key of the other');
       await open(`${harness.core.url}/#/api-keys?tenancy=account/${account.id}`, 'staff');
@@ -607,7 +607,7 @@ describeBrowser('the console in a browser', () => {
       expect(await harness.direct.storage.database.read('api_keys').where({ name: 'Key of the other' })).to.deep.equal([]);
     });
 
-    it("keep a key value on the screen until it's saved", async () => {
+    it("keep showing a key value until it's saved, whatever happens in another tab", async () => {
       await signInOnForm('account');
       const keyValue = await createKey();
       const other = await context.newPage();
@@ -620,14 +620,14 @@ describeBrowser('the console in a browser', () => {
     });
   });
 
-  it("says so if the core couldn't be told that the user signed out", async () => {
+  it("warns the user if signing out didn't reach the core", async () => {
     await open();
     await page.route('**/console/session', (route) => route.abort());
     await button('Sign out').click();
     await page.getByText('your session wasn’t ended').waitFor();
   });
 
-  it('over HTTP from another machine, warns that others can read along, and neither hashes nor copies', async () => {
+  it('over HTTP from another machine, warns that others can read the traffic, and neither hashes nor copies keys', async () => {
     const address = harness.core.url.replace('127.0.0.1', 'calls.callkey.test');
     await signInOnForm('account', address);
     await button('Which key is this?').click();

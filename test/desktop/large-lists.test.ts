@@ -47,7 +47,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByRole('navigation').waitFor();
   };
 
-  it('searches for users on the server, and loads more on request', async () => {
+  it('searches for users on the server, and loads more users on request', async () => {
     await open('#/users');
     await page.getByText('500 users so far').waitFor();
     await page.getByLabel('Search by name or email').fill('user 0699');
@@ -67,7 +67,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByLabel('Also cancel their calls not yet dialed').waitFor();
   });
 
-  it('finds an account for a new user', async () => {
+  it('finds an account for a new user by searching', async () => {
     await open('#/users');
     await button('Create user').click();
     await page.getByLabel('Search accounts').fill('praxis 0699');
@@ -89,7 +89,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByText('No calls yet').waitFor();
   });
 
-  it('lists outcomes in pages, and searches all campaigns', async () => {
+  it('lists the outcomes by campaign in pages, and searches all campaigns', async () => {
     await open('#/calls');
     await page.getByText('500 campaigns so far').waitFor();
     await page.getByLabel('Search by campaign or account').fill('reminder 0699');
@@ -99,7 +99,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await row('Recalls').waitFor();
   });
 
-  it('says how far back a call search went, and continues it on request', async () => {
+  it('says how far back it has searched for calls, and continues the search on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
     // The first response is one that ran out of time.
@@ -122,7 +122,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     expect(asked).to.be.at.least(3);
   });
 
-  it("doesn't reload a list that is still loading, and waits after a slow one", async () => {
+  it("doesn't reload a list that is still loading, and waits longer after a slow load", async () => {
     const { id } = harness.tenants.campaign;
     await page.clock.install();
     const requests: (() => void)[] = [];

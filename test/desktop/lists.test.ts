@@ -35,7 +35,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByRole('grid').waitFor();
   }
 
-  it('are one tab stop each: arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
+  it('have one tab stop each, where arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
     await list(['One', 'Two', 'Three']);
     expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1);
     await row('One').focus();
@@ -53,7 +53,7 @@ describeDesktop('the lists of the console', () => {
     await focusIn(row('One'));
   });
 
-  it('move to controls in a row with left and right, and to the column headers with up', async () => {
+  it('move the focus to controls in a row with left and right, and to the column headers with up', async () => {
     await list(['One', 'Two']);
     await row('One').focus();
     await press('ArrowRight');
@@ -97,7 +97,7 @@ describeDesktop('the lists of the console', () => {
       .waitFor();
   });
 
-  it('can be saved as a file without formulas', async () => {
+  it('can be saved as a CSV file that contains no formulas', async () => {
     await list(hostileNames);
     await harness.desktop.app.evaluate(({ dialog: native }, filePath) => {
       native.showSaveDialog = async () => ({ canceled: false, filePath });
@@ -132,7 +132,7 @@ describeDesktop('the lists of the console', () => {
     await row('One').waitFor();
   });
 
-  it("show a key's access, its calls by day and its activity", async () => {
+  it("show a key's access, calls by day and activity", async () => {
     await list(['One']);
     await row('One').click();
     await panel().getByText('All campaigns in Blue Clinic').waitFor();
@@ -140,7 +140,7 @@ describeDesktop('the lists of the console', () => {
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
-  it("show a key's access when it's saved, and before it's revoked", async () => {
+  it("show a key's access when the value is saved, and before the key is revoked", async () => {
     await list(['One']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
@@ -171,7 +171,7 @@ describeDesktop('the lists of the console', () => {
     expect(await names()).to.deep.equal(['Two']);
   });
 
-  it('keep a selection across pages, and name each selected key before revoking', async () => {
+  it('keep a selection across pages, and name each selected key before revoking them', async () => {
     for (let index = 0; index < 12; index++) {
       const on = `2026-01-${10 + index}T08:00:00.000Z`;
       await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
@@ -207,7 +207,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('No API keys yet').waitFor();
   });
 
-  it('replace a key with one of the same name and expiration, and show both', async () => {
+  it('replace a key with a new key of the same name and expiration, and show both keys', async () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Zapier', { expiration: { kind: 'years', years: 2 } });
     await list([]);
     await row('Zapier').click();
@@ -234,7 +234,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByText('Old was revoked.', { exact: true }).waitFor();
   });
 
-  it('warn about a name that is taken, and keep a filled-in form when its backdrop is clicked', async () => {
+  it('warn about a name that another key has, and keep a filled-in form when its backdrop is clicked', async () => {
     await list(['Zapier']);
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
@@ -263,7 +263,7 @@ describeDesktop('the lists of the console', () => {
     await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
   });
 
-  it('offer possible actions in the menu, and none while a dialog is open', async () => {
+  it('enable the available actions in the menu, but none while a dialog is open', async () => {
     await list(['One']);
     const offered = (name: string) =>
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
@@ -283,7 +283,7 @@ describeDesktop('the lists of the console', () => {
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
   });
 
-  it('focus the password after a wrong one', async () => {
+  it('focus the password field after a wrong password', async () => {
     const { page, core, tenants } = harness;
     await page.getByLabel('Server address').fill(core.url);
     await page.getByLabel('Email').fill(tenants.users.account.email);

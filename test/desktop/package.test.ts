@@ -53,7 +53,7 @@ describeDesktop('the packaged console', () => {
     ]);
   });
 
-  it('contains only English language files, and compressed Chromium licenses', () => {
+  it('contains only the English language files, and the Chromium licenses in compressed form', () => {
     expect(readdirSync(join(packed, 'locales'))).to.deep.equal(['en-US.pak']);
     expect(readdirSync(packed).filter((name) => name.startsWith('LICENSE'))).to.deep.equal([
       'LICENSE.electron.txt',

@@ -17,17 +17,17 @@ describe('the screens', () => {
   });
 
   for (const userType of userTypes) {
-    it(`start with the same home screen for ${userType} users`, () => {
+    it(`have the same home screen for all ${userType} users`, () => {
       expect(screensFor({ userType, account: null })[0]).to.equal(screens[0]);
     });
   }
 
-  it('exclude the users for account users, who manage none', () => {
+  it("exclude Users for account users, who can't manage users", () => {
     const names = screensFor({ userType: 'account', account: { id: 'a1', name: 'A' } }).map(({ name }) => name);
     expect(names).not.to.include('users');
   });
 
-  it('exclude the directory for a partner user limited to one account', () => {
+  it('exclude Directory for a partner user who is limited to one account', () => {
     const namesFor = (account: { id: string; name: string } | null) => screensFor({ userType: 'partner', account }).map(({ name }) => name);
     expect(namesFor(null)).to.include('directory');
     expect(namesFor({ id: 'a1', name: 'A' })).not.to.include('directory');

@@ -59,7 +59,7 @@ describeDesktop('a key value in the console', () => {
     await saveDialog().waitFor();
   });
 
-  it('closes with the window after the user confirms', async () => {
+  it('is discarded with the window after the user confirms', async () => {
     await create();
     await closeWindow();
     const closed = harness.page.waitForEvent('close');
@@ -111,7 +111,7 @@ describeDesktop('a key value in the console', () => {
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
-  it('or one-time password from any of the buttons that show one is gone after the dialog is closed', async function () {
+  it('is gone after its dialog is closed, and so is every one-time password, whichever button showed it', async function () {
     this.timeout(120_000);
     await button('Sign out').click();
     await signInAs(harness, 'partner');

@@ -33,7 +33,7 @@ const toExpiry = async (running: RunningConsole) => {
 
 const noKeyring = await whyNoSecretService();
 
-describeDesktop('secrets', () => {
+describeDesktop('the console, for secrets', () => {
   let core: RunningCore;
   let network: FaultyProxy;
   before(async () => {
@@ -80,7 +80,7 @@ describeDesktop('secrets', () => {
     expect(settings.servers).to.deep.equal([{ address: core.url, email: 'ada@example.com' }]);
   });
 
-  it("says why it doesn't store the session without a keyring", async () => {
+  it("doesn't store the session without a keyring, and says why", async () => {
     await launch();
     const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
     expect(persistence).to.deep.equal({
@@ -91,7 +91,7 @@ describeDesktop('secrets', () => {
     expect(readdirSync(running.userData)).not.to.include('session');
   });
 
-  it('treats an unreadable stored session as none', async () => {
+  it("ignores a stored session that it can't read", async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'session'), 'v11 that is not what was written');
     await launch({ userData });
@@ -113,7 +113,7 @@ describeDesktop('secrets', () => {
     };
     const heardClose = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.includes('close'));
 
-    it('quitting asks the page first, and then quits', async () => {
+    it('quits only after asking the page', async () => {
       await showKeyValue();
       await running.app.evaluate(({ app }) => app.quit());
       await heardClose();
@@ -123,7 +123,7 @@ describeDesktop('secrets', () => {
       await ended;
     });
 
-    it('closing the window asks the page first, until the value is gone', async () => {
+    it('closes the window only after asking the page, until the value is gone', async () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
       await heardClose();
@@ -132,7 +132,7 @@ describeDesktop('secrets', () => {
       await toExpiry(running);
     });
 
-    it('a crash says that the value was lost, and lets the window close', async () => {
+    it('says after a crash that the value was lost, and lets the window close', async () => {
       const keyValue = await showKeyValue();
       const detail = running.app.evaluate(
         ({ BrowserWindow, dialog }) =>
@@ -187,7 +187,7 @@ describeDesktop('secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
-    it('is the only thing cleared: other text stays', async () => {
+    it('is cleared without clearing other text', async () => {
       await launch();
       await holdTimers();
       await running.page.evaluate(() => window.callkey.copyText('an id'));
@@ -272,7 +272,7 @@ describeDesktop('secrets', () => {
       expect(readdirSync(userData)).not.to.include('session');
     });
 
-    it('keeps the user signed in to several servers, but only where they asked for it', async () => {
+    it('keeps the user signed in to several servers, but only those where they asked for it', async () => {
       const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
       await launch({ args });
       const { userData } = running;

@@ -19,7 +19,7 @@ async function startSite() {
   return { url: `http://127.0.0.1:${port}`, asked, close: () => server.close() };
 }
 
-describeDesktop('the restrictions on the page', () => {
+describeDesktop("the page's sandbox", () => {
   let running: RunningConsole;
   let site: Awaited<ReturnType<typeof startSite>>;
   before(async () => {
@@ -38,7 +38,7 @@ describeDesktop('the restrictions on the page', () => {
 
   describe('navigation', () => {
     for (const path of ['/', 'https://example.com/', 'app://callkey/nothing', 'app://other/index.html']) {
-      it(`leaves the page unchanged when it navigates to ${path}`, async () => {
+      it(`blocks the page from navigating to ${path}`, async () => {
         await running.app.evaluate(({ BrowserWindow }) => {
           const stopped = new Promise((resolve) => {
             BrowserWindow.getAllWindows()[0]?.webContents.once('will-frame-navigate', (event) => resolve(event.defaultPrevented));
@@ -56,7 +56,7 @@ describeDesktop('the restrictions on the page', () => {
     }
 
     for (const url of ['data:text/html,Not ours', 'file:///etc/hostname', 'javascript:document.write("Not ours")']) {
-      it(`leaves the page unchanged when it navigates to ${url}`, async () => {
+      it(`blocks the page from navigating to ${url}`, async () => {
         const title = await running.page.evaluate((address) => {
           location.href = address;
           return new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(document.title))));
@@ -65,7 +65,7 @@ describeDesktop('the restrictions on the page', () => {
       });
     }
 
-    it('loads no remote page, even for the main process', async () => {
+    it('blocks remote pages, even if the main process loads them', async () => {
       const load = (url: string) =>
         running.app.evaluate(async ({ BrowserWindow }, address) => {
           const window = new BrowserWindow({ show: false });
@@ -82,7 +82,7 @@ describeDesktop('the restrictions on the page', () => {
       await until(() => running.app.windows().length === 1);
     });
 
-    it('opens no window', async () => {
+    it('blocks opening a window', async () => {
       const openDialog = await running.page.evaluate(
         (url) => [window.open(url), window.open('about:blank'), window.open('app://callkey/index.html')].map((other) => other !== null),
         site.url,
@@ -90,7 +90,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(openDialog).to.deep.equal([false, false, false]);
     });
 
-    it('attaches no webview', async () => {
+    it('blocks attaching a webview', async () => {
       const attached = await running.page.evaluate((url) => {
         const view = document.createElement('webview');
         view.setAttribute('src', url);
@@ -105,7 +105,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(attached).to.deep.equal(['HTMLElement', false]);
     });
 
-    it('downloads nothing', async () => {
+    it('blocks downloads', async () => {
       const downloads = await running.app.evaluate(({ session }, url) => {
         const begun = new Promise<boolean>((resolve) => {
           session.defaultSession.once('will-download', (event) => setImmediate(() => resolve(event.defaultPrevented)));
@@ -129,7 +129,7 @@ describeDesktop('the restrictions on the page', () => {
       return running.app.evaluate(() => (globalThis as unknown as { openDialog: string[] }).openDialog);
     };
 
-    it("open if they're listed", async () => {
+    it("open if they're on the list", async () => {
       const addresses = openDialog(() => running.page.evaluate(() => window.open('https://www.iana.org/time-zones')));
       expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
     });
@@ -162,7 +162,7 @@ describeDesktop('the restrictions on the page', () => {
   });
 
   describe('the content security policy', () => {
-    it('has exactly these directives', async () => {
+    it('has only the listed directives', async () => {
       const headers = await running.app.evaluate(async ({ net }) =>
         Object.fromEntries((await net.fetch('app://callkey/index.html')).headers),
       );
@@ -273,7 +273,7 @@ describeDesktop('the restrictions on the page', () => {
       expect(outcome).to.equal('EvalError');
     });
 
-    it('submits no form', async () => {
+    it('blocks submitting a form', async () => {
       await running.page.evaluate((url) => {
         const form = document.createElement('form');
         form.action = url;
@@ -283,7 +283,7 @@ describeDesktop('the restrictions on the page', () => {
       }, site.url);
     });
 
-    it('shows no frame', async () => {
+    it('blocks frames', async () => {
       const shown = await running.page.evaluate(async (url) => {
         const frames = [url, 'app://callkey/index.html'].map((src) => Object.assign(document.createElement('iframe'), { src }));
         const loaded = frames.map((frame) => new Promise((resolve) => frame.addEventListener('load', resolve)));
@@ -299,7 +299,7 @@ describeDesktop('the restrictions on the page', () => {
     });
   });
 
-  it('allows no outgoing WebRTC connection', async () => {
+  it('blocks outgoing WebRTC connections', async () => {
     const socket = createSocket('udp4');
     const heard: Buffer[] = [];
     socket.on('message', (message) => heard.push(message));
@@ -319,7 +319,7 @@ describeDesktop('the restrictions on the page', () => {
     expect(heard).to.deep.equal([]);
   });
 
-  it('resolves no host name', async () => {
+  it("doesn't resolve host names", async () => {
     const outcome = await running.app.evaluate(({ session }) =>
       session.defaultSession.resolveHost('localhost').then(
         () => 'found',

@@ -42,7 +42,7 @@ describeDesktop('several servers', () => {
     await row('Key of the second').waitFor();
   }
 
-  it("can be switched without restarting: each keeps its session and the user's settings", async () => {
+  it("can be switched between without restarting, and each keeps its session and the user's settings", async () => {
     await signInAs({ ...first, page: desktop.page }, 'account');
     await row('Key of the first').waitFor();
     await desktop.page.getByLabel('Search by name').fill('another');
@@ -58,7 +58,7 @@ describeDesktop('several servers', () => {
     expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1);
   });
 
-  it('are signed out of one by one', async () => {
+  it('are signed out of separately', async () => {
     await signInToBoth();
     await button('Sign out').click();
     await desktop.page.getByLabel('Email').waitFor();
@@ -68,7 +68,7 @@ describeDesktop('several servers', () => {
     await row('Key of the first').waitFor();
   });
 
-  it('are remembered with their email address, the latest first, and only these can be selected', async () => {
+  it("are remembered with the user's email address, most recent first, and only remembered servers can be selected", async () => {
     await signInToBoth();
     await desktop.page.evaluate(() => window.callkey.selectServer('http://127.0.0.1:1'));
     const remembered = await desktop.page.evaluate(() => window.callkey.listServers());
@@ -98,7 +98,7 @@ describeDesktop('several servers', () => {
     ]);
   });
 
-  it('start with the one remembered by release 0.1.0', async () => {
+  it('include the server that release 0.1.0 remembered, as the first one', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
     const later = await launchConsole({ userData });

@@ -30,7 +30,7 @@ describeDesktop("the console's session", () => {
   /** Waits for the first list, so that the next request is the test's. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
-  it('asks the user to sign in again after it ends, and keeps what they typed', async () => {
+  it('asks the user to sign in again when it has ended, and keeps what they typed', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
@@ -75,7 +75,7 @@ describeDesktop("the console's session", () => {
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
-  it('can be discarded to sign in as someone else', async () => {
+  it('can be discarded so that someone else can sign in', async () => {
     await signInAs(harness, 'account');
     await listed();
     await endSessions();
@@ -85,7 +85,7 @@ describeDesktop("the console's session", () => {
     expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
   });
 
-  it("isn't ended by the previous session's slow sign-out", async () => {
+  it("isn't ended by a slow sign-out from the previous session", async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
     const signIn = () => harness.page.evaluate((given) => window.callkey.signIn(given), input);
     await signIn();
@@ -204,7 +204,7 @@ describeDesktop("the console's session", () => {
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();
   });
 
-  it("doesn't let a late response close another form", async () => {
+  it("doesn't let a late response close a form that was opened later", async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found late');
     await through();
     await button('Which key is this?').click();

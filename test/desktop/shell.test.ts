@@ -155,13 +155,13 @@ describeDesktop('the window', () => {
       expect(enabled).to.deep.equal(['refresh']);
     });
 
-    it('has F5 for refresh', async () => {
+    it('has F5 as another shortcut for refresh', async () => {
       await press('F5', []);
       await hearsOne();
       expect(await heard()).to.deep.equal(['refresh']);
     });
 
-    it('keeps commands while the page loads, and delivers them in order', async () => {
+    it('keeps commands while the page loads, and then delivers them in order', async () => {
       const { app, page } = running;
       await page.addInitScript(() => {
         const heard: string[] = [];
@@ -242,7 +242,7 @@ describeDesktop('a second instance', () => {
 describeDesktop('the window bounds', () => {
   const boundsOf = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
 
-  it('are kept between starts', async () => {
+  it('are restored at the next start', async () => {
     const first = await launchConsole();
     const bounds = { x: 120, y: 90, width: 900, height: 640 };
     await first.app.evaluate(({ BrowserWindow }, wanted) => {
@@ -257,7 +257,7 @@ describeDesktop('the window bounds', () => {
     await second.close();
   });
 
-  it('are on a screen even if the previous one is gone', async () => {
+  it('are moved onto a screen if the previous screen is gone', async () => {
     const userData = freshDirectory();
     const window = { x: 9000, y: 9000, width: 900, height: 640, isMaximized: false };
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
@@ -270,7 +270,7 @@ describeDesktop('the window bounds', () => {
     await running.close();
   });
 
-  it('are the default if the settings are unreadable', async () => {
+  it('are the default bounds if the settings are unreadable', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
     const running = await launchConsole({ userData });
@@ -308,7 +308,7 @@ describeDesktop('crash recovery', () => {
   const inPage = (code: string): Promise<unknown> =>
     running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
 
-  describe('of an app that continues', () => {
+  describe('if the app continues', () => {
     before(launch);
     after(() => running.close());
 
@@ -385,7 +385,7 @@ describeDesktop('crash recovery', () => {
       });
     });
 
-  describe('of an app that exits', () => {
+  describe('if the app exits', () => {
     beforeEach(launch);
     afterEach(() => running.close());
 

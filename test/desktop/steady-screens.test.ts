@@ -88,7 +88,7 @@ for (const [where, describeHome, openHome] of homes) {
       });
     }
 
-    it('move no row when details open or a row is selected', async () => {
+    it("don't move any row when details open or a row is selected", async () => {
       for (const width of [1280, 1600]) {
         await resize(width);
         await goTo('API keys');
@@ -186,7 +186,7 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Clear').click();
     });
 
-    it('show no announcement over the buttons of a dialog', async () => {
+    it('never show an announcement over the buttons of a dialog', async () => {
       await resize(480);
       await button('Create API Key').click();
       await page().getByLabel('Name', { exact: true }).fill('Saved');

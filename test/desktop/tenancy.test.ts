@@ -21,7 +21,7 @@ describeDesktop('the tenancy switcher', () => {
     await harness.page.getByText('Choose an account or partner first').waitFor();
   });
 
-  it('finds an account using only the keyboard, and everything else follows', async () => {
+  it('finds an account using only the keyboard, and the whole console switches to that account', async () => {
     const { page } = harness;
     const { keyboard } = page;
     await chooseCommand(harness.desktop, 'switch-tenancy');
@@ -46,7 +46,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'Southgate Calling' }).waitFor();
   });
 
-  it('keeps the page in the tenancy that it shows, even if the session has selected another since', async () => {
+  it('keeps the page in the tenancy that it shows, even if the session has selected another tenancy since', async () => {
     const { page, tenants, direct } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').fill('green');
@@ -63,7 +63,7 @@ describeDesktop('the tenancy switcher', () => {
     expect(await direct.storage.database.read('api_keys').where({ name: 'Key of sibling' })).to.deep.equal([]);
   });
 
-  it('selects a partner, and then none', async () => {
+  it('selects a partner, and can clear the selection', async () => {
     const { page } = harness;
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').fill('northwind');

@@ -8,7 +8,7 @@ describe('the cookie jar of a session', () => {
     expect(jar.all()).to.deep.equal({ callkey_session: 'a', 'callkey_session.sig': 'b' });
   });
 
-  it('uses a prefix over HTTPS', () => {
+  it('uses cookie names with a prefix over HTTPS', () => {
     const jar = new CookieJar({});
     jar.update('__Host-callkey_session=a; secure');
     expect(jar.header()).to.equal('__Host-callkey_session=a');

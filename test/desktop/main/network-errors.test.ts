@@ -16,13 +16,13 @@ describe('describing a network error', () => {
     );
   });
 
-  it('uses the first address if several were tried', () => {
+  it('uses the error of the first address if several were tried', () => {
     const error = new AggregateError([withCode('ETIMEDOUT'), withCode('ECONNREFUSED')]);
     expect(describeNetworkError(error)).to.match(/^The server took too long to respond\./);
   });
 
   for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY']) {
-    it(`is about trust for ${code}`, () => {
+    it(`says that the certificate isn't trusted for ${code}`, () => {
       expect(describeNetworkError(withCode(code))).to.match(/^This computer doesn’t trust the server’s certificate\./);
     });
   }

@@ -10,15 +10,15 @@ describe('the bounds of a new window', () => {
     expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1280, height: 800 });
   });
 
-  it('are the previous ones', () => {
+  it('are the previous bounds', () => {
     expect(boundsOnScreen(last(100, 80), [primary])).to.deep.equal({ x: 100, y: 80, width: 900, height: 600 });
   });
 
-  it('are the previous ones on the second screen', () => {
+  it('are the previous bounds on a second screen', () => {
     expect(boundsOnScreen(last(1700, 80), [primary, second])).to.deep.equal({ x: 1700, y: 80, width: 900, height: 600 });
   });
 
-  it('are the previous ones if most of the window is off the screen, but its title bar can be dragged', () => {
+  it('are the previous bounds if most of the window is off the screen, but its title bar can be dragged', () => {
     expect(boundsOnScreen(last(1400, 900), [primary])).to.deep.equal({ x: 1400, y: 900, width: 900, height: 600 });
   });
 

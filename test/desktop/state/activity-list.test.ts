@@ -26,7 +26,7 @@ describe('the origin of an event', () => {
 describe('newer activity', () => {
   const view = (...events: string[]): ActivityView => ({ events: events.map((id) => event(id)), nextCursor: events.at(-1) ?? null });
 
-  it('is inserted before the older events', () => {
+  it('is added before the older events', () => {
     const { events, nextCursor } = mergeActivity(view('5', '4'), view('4', '3', '2'));
     expect(ids(events)).to.deep.equal(['5', '4', '3', '2']);
     expect(nextCursor).to.equal('2');

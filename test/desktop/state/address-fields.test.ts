@@ -44,11 +44,11 @@ describe('an address', () => {
     ).to.equal('/c%2F1/a?search=Zo%C3%AB+%26+Co&state=busy&page=3&sort=-used');
   });
 
-  it('has no call without its campaign', () => {
+  it("doesn't contain a call without its campaign", () => {
     expect(written({ open: 'a' })).to.equal('?');
   });
 
-  it('restores the view that it was created from', () => {
+  it('restores the same view', () => {
     const view = {
       campaign: 'c',
       open: 'a',

@@ -14,7 +14,7 @@ describe('an announcement', () => {
     expect(announcement.value).to.equal('');
   });
 
-  it('is shown for the full time after replacing another', () => {
+  it('is shown for the full time even if it replaces another', () => {
     announce('First.');
     mock.timers.tick(5_000);
     announce('Second.');

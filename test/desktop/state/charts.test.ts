@@ -3,7 +3,7 @@ import { percent, stack } from '../../../desktop/renderer/components/charts/char
 import { outcomesByDay } from '../../../desktop/renderer/components/charts/outcomes.ts';
 
 describe('a chart of days', () => {
-  it('scales its highest day to 100, and stacks each series on the one below', () => {
+  it('scales its highest day to 100, and stacks each series on top of the previous series', () => {
     const { columns, total, highest } = stack([
       { day: '2026-11-20', counts: [30, 10] },
       { day: '2026-11-21', counts: [60, 20] },
@@ -21,7 +21,7 @@ describe('a chart of days', () => {
     expect([total, highest?.day]).to.deep.equal([120, '2026-11-21']);
   });
 
-  it('shows a single call among thousands, and nothing for none', () => {
+  it('shows even a single call among thousands, but nothing for a day without calls', () => {
     const { columns } = stack([
       { day: '2026-11-20', counts: [1] },
       { day: '2026-11-21', counts: [5_000] },
@@ -30,7 +30,7 @@ describe('a chart of days', () => {
     expect(columns.map(({ segments }) => segments.map(({ height }) => height))).to.deep.equal([[1.5], [100], []]);
   });
 
-  it('has no highest day without any calls', () => {
+  it("doesn't have a highest day if there are no calls", () => {
     expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
   });
 
@@ -38,7 +38,7 @@ describe('a chart of days', () => {
     expect([percent(1, 3), percent(0, 0)]).to.deep.equal(['33 %', '0 %']);
   });
 
-  it('distinguishes a small share from none', () => {
+  it('shows a small share as less than one percent, not as zero', () => {
     expect([percent(2, 1_434), percent(0, 1_434)]).to.deep.equal(['< 1 %', '0 %']);
   });
 });

@@ -13,11 +13,11 @@ const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });
 
 describe('the expiration form', () => {
-  it('asks for a choice first', () => {
+  it('asks the user to choose an expiration first', () => {
     expect(resolve(draft({}), now)).to.deep.equal({ ok: false, field: 'choice', problem: 'Choose an expiration.' });
   });
 
-  it('says what no expiration means', () => {
+  it('explains what "no expiration" means', () => {
     expect(resolve(draft({ choice: 'none' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'none' },
@@ -53,7 +53,7 @@ describe('the expiration form', () => {
     });
   }
 
-  it('counts days in the chosen zone, where it may already be tomorrow', () => {
+  it('counts days in the chosen zone, where it may already be the next day', () => {
     const late = DateTime.fromISO('2026-11-21T22:58:30Z');
     const inAuckland = draft({ choice: 'custom', date: '2026-11-22', timeZone: 'Pacific/Auckland' });
     expect(resolve(inAuckland, late)).to.deep.include({ ok: false, field: 'date' });

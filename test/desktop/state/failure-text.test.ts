@@ -18,7 +18,7 @@ describe('the text of a failure', () => {
     [90, 'Check the fields. Try again in 2 minutes.'],
     [121, 'Check the fields. Try again in 3 minutes.'],
   ] as const) {
-    it(`never names a wait shorter than the core’s ${seconds} s`, () => {
+    it(`never gives a wait shorter than the core's ${seconds} s`, () => {
       expect(describeFailure(refused({ retryAfterSeconds: seconds }))).to.equal(text);
     });
   }
@@ -32,7 +32,7 @@ describe('the error of a field', () => {
     expect(fieldError(failure, 'expiration.date')).to.equal('Give a date.');
   });
 
-  it("isn't the error for a field whose name only starts the same", () => {
+  it("isn't the error for a field whose name merely starts the same", () => {
     expect(fieldError(failure, 'exp')).to.equal(null);
   });
 });

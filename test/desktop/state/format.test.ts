@@ -40,7 +40,7 @@ describe('an exact time', () => {
     expect(formatInstant(instant)).to.equal('31 Jan 2027, 23:59:59 Europe/Berlin');
   });
 
-  it('shows the day in its own zone', () => {
+  it('shows the day in the given zone', () => {
     expect(formatDay(instant.setZone('Pacific/Auckland'))).to.equal('1 Feb 2027');
   });
 });
@@ -50,11 +50,11 @@ describe('a date and time in a table', () => {
     expect(formatMinute(DateTime.fromISO('2026-09-03T09:05:59Z', { zone: 'utc' }))).to.equal('3 Sep 2026, 09:05');
   });
 
-  it('formats durations in minutes and seconds', () => {
+  it('shows durations in minutes and seconds', () => {
     expect([0, 4_400, 59_600, 136_000, 3_600_000].map(formatDuration)).to.deep.equal(['0:00', '0:04', '1:00', '2:16', '60:00']);
   });
 
-  it('formats an age in steps', () => {
+  it('shows an age in minutes, hours or days', () => {
     expect([-1, 4_999, 5_000, 14_999, 60_000, 119_999].map(formatAge)).to.deep.equal([
       'just now',
       'just now',
@@ -67,11 +67,11 @@ describe('a date and time in a table', () => {
 });
 
 describe('a count', () => {
-  it('groups thousands', () => {
+  it('has thousands separators', () => {
     expect(formatNumber(1_201)).to.equal('1,201');
   });
 
-  it('uses the singular noun only for one', () => {
+  it("has a singular noun only if it's one", () => {
     expect([0, 1, 2].map((count) => pluralize(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
     expect(pluralize(2, 'match', 'matches')).to.equal('2 matches');
   });

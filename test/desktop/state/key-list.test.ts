@@ -32,7 +32,7 @@ describe('the search in the key list', () => {
     expect(names(filterKeys(keys, ' ZAHNARZTE ', 'all', now))).to.deep.equal(['Zahnärzte-Portal']);
   });
 
-  it('keeps the order, and finds everything without a search text', () => {
+  it('keeps the order, and finds every key if no text is entered', () => {
     expect(names(filterKeys(keys, '', 'all', now))).to.deep.equal(['Zahnärzte-Portal', 'CRM sync']);
   });
 });
@@ -40,7 +40,7 @@ describe('the search in the key list', () => {
 describe('the filter for expiring keys', () => {
   const passes = (changes: Partial<ApiKeyView>) => filterKeys([key(changes)], '', 'expiring', now).length === 1;
 
-  it('includes a key that expires in exactly 30 days, but none later', () => {
+  it('includes a key that expires in exactly 30 days, but not a key that expires later', () => {
     expect(passes({ expiresAt: '2026-12-21T12:00:00.000Z' })).to.equal(true);
     expect(passes({ expiresAt: '2026-12-21T12:00:00.001Z' })).to.equal(false);
   });
@@ -83,7 +83,7 @@ describe('the other key filters', () => {
     });
   }
 
-  it('find the keys of one owner; the viewer is You, whatever their name', () => {
+  it('find the keys of one owner, and show the viewer as "You", whatever their name', () => {
     const owned = [
       key({ name: 'mine', owner: { isYou: true, name: 'Ada' } }),
       key({ name: 'of another Ada', owner: { isYou: false, name: 'Ada' } }),
@@ -101,7 +101,7 @@ describe('the other key filters', () => {
 });
 
 describe('the banner about keys that expire soon', () => {
-  it('shows the next one first', () => {
+  it('shows the key that expires next first', () => {
     const later = key({ name: 'later', expiresAt: '2026-12-10T00:00:00.000Z' });
     const sooner = key({ name: 'sooner', expiresAt: '2026-11-25T00:00:00.000Z' });
     expect(names(keysExpiringSoon([later, key(), sooner], now))).to.deep.equal(['sooner', 'later']);
@@ -109,7 +109,7 @@ describe('the banner about keys that expire soon', () => {
 });
 
 describe('a key name', () => {
-  it('is taken if another differs only in case, accents or surrounding spaces', () => {
+  it("counts as taken if another key's name differs only in case, accents or surrounding spaces", () => {
     const keys = [key({ name: 'Zahnärzte' })];
     expect(isNameTaken(keys, ' zahnarzte ')).to.equal(true);
     expect(isNameTaken(keys, 'Zahnarzt')).to.equal(false);
@@ -118,13 +118,13 @@ describe('a key name', () => {
 });
 
 describe('a key in an exported file', () => {
-  it('has the same literals as the list', () => {
+  it('has the same status and expiration text as the list', () => {
     expect(keyCsvRow(key(), now)).to.deep.equal(['k', 'Key', '', '', '2026-11-01T00:00:00.000Z', 'Never', 'No expiration', '', '']);
   });
 });
 
 describe('a listed key', () => {
-  it("isn't expired at its expiration time, but is a millisecond later", () => {
+  it('expires a millisecond after its expiration time, not at that time', () => {
     expect(hasExpired(key({ expiresAt: '2026-11-21T12:00:00.000Z' }), now)).to.equal(false);
     expect(hasExpired(key({ expiresAt: '2026-11-21T11:59:59.999Z' }), now)).to.equal(true);
   });
@@ -157,7 +157,7 @@ describe('a page of a list', () => {
     expect(paginate([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
   });
 
-  it('is full if the rows fill it exactly', () => {
+  it('is the only page if the rows fill it exactly', () => {
     expect(paginate(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
   });
 });

@@ -17,7 +17,7 @@ function controlled() {
 }
 
 describe('a resource', () => {
-  it('keeps its value if reloading fails', async () => {
+  it('keeps its value if reloading it fails', async () => {
     const { resource, answer } = controlled();
     const first = resource.refresh();
     answer(0, loaded('old'));
@@ -58,7 +58,7 @@ describe('a resource', () => {
     expect(resource.state.value).to.deep.include({ value: 'new', failure: null, isLoading: false });
   });
 
-  it("doesn't reload while loading, after a failure, or before it's stale", async () => {
+  it("isn't reloaded while it's loading, after a failure, or before it's stale", async () => {
     const { resource, answer } = controlled();
     const load = resource.refresh();
     await resource.refreshIfOlder(0);

@@ -37,7 +37,7 @@ describe("the page's session", () => {
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
 
-  it("stays ended if the tenancy can't be selected again, since another one would replace the screen", async () => {
+  it("stays ended if the tenancy can't be selected again, because another tenancy would replace the screen", async () => {
     state.setSession(view({ tenancy }));
     state.sessionHasEnded.value = true;
     bridge({ signIn: async () => done(view()), request: async () => failed(unreachable) });
@@ -87,7 +87,7 @@ describe("the page's session", () => {
     expect(state.sessionHasEnded.value).to.equal(false);
   });
 
-  it('turns an error of the main process into a failure with a message', async () => {
+  it('reports an error from the main process as a failure with a message', async () => {
     const result = await state.handleSessionFailure(Promise.reject(new Error('quoted')));
     expect(result).to.deep.include({ ok: false });
     expect(JSON.stringify(result)).not.to.include('quoted');

@@ -19,12 +19,12 @@ describe('signing in', () => {
     return { count, failure: result.ok ? null : result.failure };
   }
 
-  it('retries if too many others are signing in', async () => {
+  it('is retried if too many other users are signing in', async () => {
     const { count, failure } = await attempts(busy(0.01), busy(0.01));
     expect([count, failure?.kind === 'refused' && failure.code]).to.deep.equal([3, 'invalid']);
   });
 
-  it("doesn't retry if the wait would be long or is unknown", async () => {
+  it("isn't retried if the wait would be long or is unknown", async () => {
     expect(await attempts(busy(900))).to.deep.equal({ count: 1, failure: busy(900) });
     expect(await attempts(busy(null))).to.deep.equal({ count: 1, failure: busy(null) });
     expect((await attempts({ kind: 'unreachable', detail: '' })).count).to.equal(1);
