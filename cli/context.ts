@@ -5,7 +5,7 @@ import { exitCodes, toFailure } from './exit-codes.ts';
 import { keySetCommand, readKey } from './keys/key-store.ts';
 import type { Output, Streams } from './output.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
-import type { Environment, Folders } from './xdg.ts';
+import type { Environment, Folders } from './state/xdg.ts';
 
 /** What every command gets from main.ts. */
 export type Context = {

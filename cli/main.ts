@@ -5,14 +5,14 @@ import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
-import { diskReason } from './durable-file.ts';
 import { exitCodes, toFailure } from './exit-codes.ts';
 import { Interrupted } from './interrupt.ts';
 import { refuseKeyArguments } from './keys/key-argument.ts';
 import { createOutput, type Output, redact } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
-import { xdgFolders } from './xdg.ts';
+import { diskReason } from './state/durable-file.ts';
+import { xdgFolders } from './state/xdg.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { addCallCommands, campaignArgument } from './call-program.ts';
+import { addCallCommands, campaignArgument } from './commands/call/call-program.ts';
 import { shells } from './commands/completion.ts';
-import type { KeySetOptions } from './commands/key-set.ts';
+import type { KeySetOptions } from './commands/key/key-set.ts';
 import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
 
 /**
@@ -33,7 +33,7 @@ export function createProgram(version: string, runAction: RunAction): Command {
     .description('check the server, certificate, clock, key and campaign, without placing a call')
     .addHelpText('after', examples('callkey doctor', 'callkey doctor CAMPAIGN'))
     .action((campaign: string | undefined) =>
-      runAction(async (context) => (await import('./commands/doctor.ts')).doctor(context, campaign)),
+      runAction(async (context) => (await import('./commands/doctor/doctor.ts')).doctor(context, campaign)),
     );
   addPrinters(program, runAction);
   return program;
@@ -48,16 +48,16 @@ function addKeyCommands(key: Command, runAction: RunAction): void {
     .description('store a key and its server; reads the key from a hidden prompt or from standard input')
     .addHelpText('after', examples('callkey key set --server https://calls.example.com', 'callkey key set --profile staging < key.txt'))
     .action((words: string[], options: KeySetOptions) =>
-      runAction(async (context) => (await import('./commands/key-set.ts')).keySet(context, words, options)),
+      runAction(async (context) => (await import('./commands/key/key-set.ts')).keySet(context, words, options)),
     );
   key
     .command('status')
     .description('show which key the next command uses and where it is stored, but never the key itself')
-    .action(() => runAction(async (context) => (await import('./commands/key-status.ts')).keyStatus(context)));
+    .action(() => runAction(async (context) => (await import('./commands/key/key-status.ts')).keyStatus(context)));
   key
     .command('forget')
     .description('delete the stored key from this machine (it keeps working until you revoke it in the console)')
-    .action(() => runAction(async (context) => (await import('./commands/key-forget.ts')).keyForget(context)));
+    .action(() => runAction(async (context) => (await import('./commands/key/key-forget.ts')).keyForget(context)));
 }
 
 function addCampaignCommands(campaign: Command, runAction: RunAction): void {
@@ -68,17 +68,19 @@ function addCampaignCommands(campaign: Command, runAction: RunAction): void {
     .description('create an alias that every command accepts instead of the campaign ID')
     .addHelpText('after', examples('callkey campaign alias reminders CAMPAIGN', 'callkey call place reminders --phone +493012345678'))
     .action((name: string, id: string) =>
-      runAction(async (context) => (await import('./commands/campaign.ts')).campaignAlias(context, name, id)),
+      runAction(async (context) => (await import('./commands/campaign/campaign.ts')).campaignAlias(context, name, id)),
     );
   campaign
     .command('list')
     .description('list aliases')
-    .action(() => runAction(async (context) => (await import('./commands/campaign.ts')).campaignList(context)));
+    .action(() => runAction(async (context) => (await import('./commands/campaign/campaign.ts')).campaignList(context)));
   campaign
     .command('forget')
     .argument('<name>', 'alias to remove')
     .description('remove an alias, without changing the campaign')
-    .action((name: string) => runAction(async (context) => (await import('./commands/campaign.ts')).campaignForget(context, name)));
+    .action((name: string) =>
+      runAction(async (context) => (await import('./commands/campaign/campaign.ts')).campaignForget(context, name)),
+    );
 }
 
 function addPrinters(program: Command, runAction: RunAction): void {
@@ -101,5 +103,5 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .command('man')
     .description('print the manual page')
     .addHelpText('after', examples('callkey man | man -l -'))
-    .action(() => runAction(async (context) => (await import('./commands/man.ts')).man(context, program)));
+    .action(() => runAction(async (context) => (await import('./commands/man/man.ts')).man(context, program)));
 }

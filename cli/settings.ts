@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError } from './client/errors.ts';
-import { readIfExists, writeDurably } from './durable-file.ts';
-import type { Environment, Folders } from './xdg.ts';
+import { readIfExists, writeDurably } from './state/durable-file.ts';
+import type { Environment, Folders } from './state/xdg.ts';
 
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; state?: string; json?: true; verbose?: true };

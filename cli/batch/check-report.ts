@@ -1,7 +1,7 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Output, Streams } from '../output.ts';
-import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './call-file.ts';
+import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './file/call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 
 /** More than anyone reads on a terminal; the results contain them all. */

@@ -1,8 +1,8 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import type { Folders } from '../xdg.ts';
-import { type CallFile, type CheckedFile, goodLines } from './call-file.ts';
-import { FirstLines, LineSet, toMark } from './line-numbers.ts';
+import type { Folders } from '../state/xdg.ts';
+import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
+import { FirstLines, LineSet, toMark } from './file/line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** What a command is about to place. */

@@ -6,11 +6,11 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { diskError, listIfExists, privateFile, stateAdvice, unreadable, writeDurably } from '../durable-file.ts';
-import type { Folders } from '../xdg.ts';
+import { diskError, listIfExists, privateFile, stateAdvice, unreadable, writeDurably } from '../state/durable-file.ts';
+import type { Folders } from '../state/xdg.ts';
+import { LineSet } from './file/line-numbers.ts';
+import { readingSchema } from './file/reading.ts';
 import { keepHeapSmall } from './heap-limit.ts';
-import { LineSet } from './line-numbers.ts';
-import { readingSchema } from './reading.ts';
 
 /**
  * The placing of one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each

@@ -3,10 +3,10 @@ import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { writeDurably } from '../durable-file.ts';
 import { type KeyPlace, type Settings, storageAdvice } from '../settings.ts';
 import { shellCommand, shellWord } from '../shell-command.ts';
-import type { Environment, Folders } from '../xdg.ts';
+import { writeDurably } from '../state/durable-file.ts';
+import type { Environment, Folders } from '../state/xdg.ts';
 import { openKeychain } from './keychain.ts';
 
 /** Keeps the key of one profile, in the keychain or in a file. */

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
-import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/call-file.ts';
-import { readNdjson } from '../../cli/batch/ndjson.ts';
-import { parseColumns, parseCountry, type Reading } from '../../cli/batch/reading.ts';
-import { openSource } from '../../cli/batch/source.ts';
+import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/file/call-file.ts';
+import { readNdjson } from '../../cli/batch/file/ndjson.ts';
+import { parseColumns, parseCountry, type Reading } from '../../cli/batch/file/reading.ts';
+import { openSource } from '../../cli/batch/file/source.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { freshDirectory } from '../support/databases.ts';
 

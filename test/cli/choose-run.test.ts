@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pickRun, type RunRequest } from '../../cli/batch/choose-run.ts';
-import { LineSet } from '../../cli/batch/line-numbers.ts';
+import { LineSet } from '../../cli/batch/file/line-numbers.ts';
 import type { Run, RunHeader } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 

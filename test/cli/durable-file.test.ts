@@ -2,7 +2,7 @@ import { globSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/durable-file.ts';
+import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
 import { cliMain } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';

@@ -7,7 +7,7 @@ import { progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
 import { redact } from '../../cli/output.ts';
 import { shellCommand } from '../../cli/shell-command.ts';
-import { xdgFolders } from '../../cli/xdg.ts';
+import { xdgFolders } from '../../cli/state/xdg.ts';
 
 describe('formatting', () => {
   it('redacts every key value but keeps the bare prefix', () => {

@@ -18,7 +18,7 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { checkedKey, openKeyStore, readGivenKey, readKey } from '../../cli/keys/key-store.ts';
 import type { Settings } from '../../cli/settings.ts';
-import type { Folders } from '../../cli/xdg.ts';
+import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFiles } from '../support/open-handles.ts';
 import { skip } from '../support/skip.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FirstLines, LineSet } from '../../cli/batch/line-numbers.ts';
+import { FirstLines, LineSet } from '../../cli/batch/file/line-numbers.ts';
 
 describe('line number sets', () => {
   it('contain each added number once', () => {

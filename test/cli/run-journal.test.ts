@@ -18,7 +18,7 @@ import {
   startRun,
 } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import type { Folders } from '../../cli/xdg.ts';
+import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFiles } from '../support/open-handles.ts';
 

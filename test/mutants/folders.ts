@@ -47,7 +47,7 @@ export const folders: readonly Folder[] = [
   {
     name: 'cli',
     // What must hold through a crash. Not: the keychain, and the commands, which run as processes.
-    sources: named('cli', 'client/retries batch/run-journal keys/key-store durable-file'),
+    sources: named('cli', 'client/retries batch/run-journal keys/key-store state/durable-file'),
     tests: tests('cli', 'retries key-store run-journal durable-file'),
   },
 ];

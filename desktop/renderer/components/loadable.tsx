@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/format/failure-text.ts';
-import { type Loaded, Resource } from '../state/resource.ts';
+import { type Loaded, Resource } from '../state/loading/resource.ts';
+import { remember } from '../state/loading/view.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
-import { remember } from '../state/view.ts';
 
 const retryMs = 5_000;
 

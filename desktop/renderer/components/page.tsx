@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { formatAge } from '../state/format/format-time.ts';
-import type { Resource } from '../state/resource.ts';
+import type { Resource } from '../state/loading/resource.ts';
 import { Icon } from './icons.tsx';
 import { Stale } from './loadable.tsx';
 

@@ -1,5 +1,5 @@
-import { loadAsMany, type Paged, type Pages } from '../state/pages.ts';
-import type { Resource } from '../state/resource.ts';
+import { loadAsMany, type Paged, type Pages } from '../state/loading/pages.ts';
+import type { Resource } from '../state/loading/resource.ts';
 import { useDebounced } from './forms/use-debounced.ts';
 import { useFreshResource, useResource } from './loadable.tsx';
 

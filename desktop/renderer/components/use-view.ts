@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
+import { viewSignal } from '../state/loading/view.ts';
 import { tenancyKey } from '../state/session.ts';
-import { viewSignal } from '../state/view.ts';
 
 /**
  * The user's settings on a screen. They survive leaving the screen, and each tenancy has its own.

@@ -2,7 +2,7 @@ import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersVi
 import { folded } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
 import { oneOf, text, viewFields } from './address/fields.ts';
-import type { Pages } from './pages.ts';
+import type { Pages } from './loading/pages.ts';
 
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
 /** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */

@@ -3,8 +3,8 @@ import type { SessionView } from '#contract/console.ts';
 import type { Failure, RequestInput, Result, SignIn, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
+import { forgetViews } from './loading/view.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
-import { forgetViews } from './view.ts';
 
 /** Null until the main process has responded. */
 export const startupState = signal<StartupState | null>(null);

@@ -10,7 +10,7 @@ import {
   keysExpiringSoon,
   listOwners,
   paginate,
-} from '../../../desktop/renderer/screens/api-keys/key-list.ts';
+} from '../../../desktop/renderer/screens/api-keys/list/key-list.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Failure, Result } from '../../../desktop/ipc.ts';
-import { Resource } from '../../../desktop/renderer/state/resource.ts';
+import { Resource } from '../../../desktop/renderer/state/loading/resource.ts';
 
 const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
 const loaded = (value: string): Result<string> => ({ ok: true, value });

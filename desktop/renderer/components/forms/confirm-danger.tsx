@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Result } from '../../../ipc.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
-import type { Resource } from '../../state/resource.ts';
+import type { Resource } from '../../state/loading/resource.ts';
 import { Loadable } from '../loadable.tsx';
 import { Dialog } from './dialog.tsx';
 import { FormError } from './field.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { describeFailure } from '../../state/format/failure-text.ts';
-import { loadNext, type Paged, type Pages } from '../../state/pages.ts';
-import type { Resource } from '../../state/resource.ts';
+import { loadNext, type Paged, type Pages } from '../../state/loading/pages.ts';
+import type { Resource } from '../../state/loading/resource.ts';
 
 type MoreButtonProps<View extends Paged> = { resource: Resource<View>; pages: Pages<View>; label: string };
 

@@ -13,8 +13,8 @@ import { useView } from '../../components/use-view.ts';
 import { daysOf } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
+import type { Pages } from '../../state/loading/pages.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import type { Pages } from '../../state/pages.ts';
 import {
   type ActivityEvent,
   activityView,

@@ -11,8 +11,8 @@ import { describeFailure, isNotFound } from '../../state/format/failure-text.ts'
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
-import { ExpiryBadge, OwnerTag, RefusedBadge } from './api-key-table.tsx';
 import { AccessScope } from './key-access.tsx';
+import { ExpiryBadge, OwnerTag, RefusedBadge } from './list/api-key-table.tsx';
 
 type OpenApiKeyProps = {
   id: string;

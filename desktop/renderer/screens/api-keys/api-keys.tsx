@@ -12,16 +12,16 @@ import { pluralize } from '../../state/format/format.ts';
 import { openDialog, requestedKey, type ScreenProps } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
 import { ApiKeyDetails, OpenApiKey } from './api-key-details.tsx';
-import { ApiKeyHead, ApiKeyList } from './api-key-list.tsx';
 import { CreateApiKey } from './dialogs/create-api-key.tsx';
 import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
 import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
-import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './key-list.ts';
-import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
-import { KeyPager } from './key-pager.tsx';
-import { SelectionBar } from './selection-bar.tsx';
+import { ApiKeyHead, ApiKeyList } from './list/api-key-list.tsx';
+import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './list/key-list.ts';
+import { type KeyListView, keyListView, keysInView } from './list/key-list-view.ts';
+import { KeyPager } from './list/key-pager.tsx';
+import { SelectionBar } from './list/selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
 /** The keys in the viewer's scope, and the dialogs about them. */

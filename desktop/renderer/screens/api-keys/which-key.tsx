@@ -5,8 +5,8 @@ import { Field, FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { Time } from '../../components/time.tsx';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
-import { Expiry, OwnerTag } from './api-key-table.tsx';
 import { KeyAccess } from './key-access.tsx';
+import { Expiry, OwnerTag } from './list/api-key-table.tsx';
 
 type WhichKeyProps = {
   isListed: (id: string) => boolean;

@@ -14,7 +14,7 @@ import { addressOf } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
-import type { Pages } from '../../state/pages.ts';
+import type { Pages } from '../../state/loading/pages.ts';
 import type { CallsSettings } from './calls-view.ts';
 import { CampaignSelect } from './campaign-select.tsx';
 import { DialerOff } from './dialer-off.tsx';

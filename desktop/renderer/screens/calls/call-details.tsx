@@ -8,7 +8,7 @@ import { addressOf } from '../../state/address/addresses.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
-import { OwnerTag } from '../api-keys/api-key-table.tsx';
+import { OwnerTag } from '../api-keys/list/api-key-table.tsx';
 import { callDurationMs } from './call-list.ts';
 import { CallBadge } from './call-table.tsx';
 

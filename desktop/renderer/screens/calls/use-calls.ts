@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { CallsView, CallView } from '#contract/console.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { useResource } from '../../components/loadable.tsx';
-import type { Resource } from '../../state/resource.ts';
+import type { Resource } from '../../state/loading/resource.ts';
 
 const pollMs = 2_000;
 const narrowMs = 10_000;

@@ -7,7 +7,7 @@ import { addressOf } from '../../state/address/addresses.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
-import { viewerAsOwner } from '../api-keys/key-list.ts';
+import { viewerAsOwner } from '../api-keys/list/key-list.ts';
 
 type UserDetailsProps = {
   user: UserView;

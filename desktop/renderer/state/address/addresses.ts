@@ -3,9 +3,9 @@ import type { SessionView } from '#contract/console.ts';
 import { type ScreenName, screens, screensFor } from '../../../screens.ts';
 import { announce } from '../announcement.ts';
 import { describeFailure } from '../format/failure-text.ts';
+import { viewSignal } from '../loading/view.ts';
 import { screen, showScreen } from '../navigation.ts';
 import { addressTenancy, selectTenancyIn, server, session, setSession, type TenancyChoice, tenancyKey } from '../session.ts';
-import { viewSignal } from '../view.ts';
 import { readView, type ViewFields, writeView } from './fields.ts';
 import { type ScreenView, screenViews } from './screen-views.ts';
 

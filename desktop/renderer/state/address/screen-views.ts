@@ -1,6 +1,6 @@
 import type { ScreenName } from '../../../screens.ts';
 import { activityView } from '../../screens/activity/activity-list.ts';
-import { keyListView } from '../../screens/api-keys/key-list-view.ts';
+import { keyListView } from '../../screens/api-keys/list/key-list-view.ts';
 import { callsView } from '../../screens/calls/calls-view.ts';
 import { userListView } from '../../screens/users/user-list-view.ts';
 import { directoryView } from '../directory.ts';

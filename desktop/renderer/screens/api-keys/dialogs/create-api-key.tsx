@@ -13,7 +13,7 @@ import { formatNumber } from '../../../state/format/format.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { type ExpirationDraft, resolve, toExpirationChoice } from '../expiration.ts';
 import { KeyAccess } from '../key-access.tsx';
-import { isNameTaken } from '../key-list.ts';
+import { isNameTaken } from '../list/key-list.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {

@@ -4,9 +4,9 @@ import { ConfirmDanger } from '../../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../../components/loadable.tsx';
 import { Moment, Time } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
-import { Expiry } from '../api-key-table.tsx';
 import { KeyAccess } from '../key-access.tsx';
-import { hasExpired } from '../key-list.ts';
+import { Expiry } from '../list/api-key-table.tsx';
+import { hasExpired } from '../list/key-list.ts';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;

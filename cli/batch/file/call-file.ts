@@ -1,0 +1,126 @@
+import { hash } from 'node:crypto';
+import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
+import { limits } from '#contract/limits.ts';
+import type { FieldError } from '#contract/problems.ts';
+import { CallkeyError } from '../../client/errors.ts';
+import { keepHeapSmall } from '../heap-limit.ts';
+import { csvFormat, readCsv } from './csv.ts';
+import { decodeText, examine } from './encoding.ts';
+import { FirstLines, LineSet, toMark } from './line-numbers.ts';
+import { readNdjson } from './ndjson.ts';
+import type { Reading } from './reading.ts';
+import type { Row } from './row.ts';
+import type { Source } from './source.ts';
+
+export type CallLine = { line: number; call: PlaceCall };
+export type BadLine = { line: number; errors: FieldError[] };
+
+/** A file of calls. Each pass streams it from the start, so its length doesn't matter. */
+export type CallFile = {
+  name: string;
+  path: string | null;
+  /** SHA-256 of the file, in hexadecimal. */
+  content: string;
+  reading: Reading;
+  /** Remarks about how the file is read. */
+  notes: string[];
+  /** At least as many as the file has. */
+  lines: number;
+  rows(): AsyncGenerator<Row>;
+};
+
+/** @throws CallkeyError `usage` if the file can't be split into lines */
+export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
+  const { name, path } = source;
+  const { content, encoding, start, lines } = await examine(source);
+  const text = () => decodeText(source, encoding);
+  const notes =
+    encoding === 'windows-1252'
+      ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
+      : [];
+  if (/^\s*\{/.test(start)) {
+    if (Object.keys(reading.columns).length > 0 || reading.country !== null)
+      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
+    return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
+  }
+  if (/^\s*\[/.test(start))
+    throw new CallkeyError(
+      'usage',
+      `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
+    );
+  const format = csvFormat(start, name, reading);
+  if (format.ignored.length > 0) notes.push(`Ignored: ${format.ignored.join(', ')}.`);
+  return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
+}
+
+/** The result of checking a whole file. */
+export type CheckedFile = {
+  /** The number of lines that can be placed. */
+  good: number;
+  bad: LineSet;
+  /** Whether each of them has its own request ID. */
+  ownRequestIds: boolean;
+};
+
+export type CheckReport = {
+  badLine(line: BadLine): void;
+  /** Reports a line with the same phone number as an earlier one. */
+  sameNumber(line: number, earlier: number): void;
+  line(): void;
+};
+
+/** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` if it has no calls */
+export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
+  const bad = new LineSet();
+  const requestIds = new FirstLines(file.lines);
+  const phones = new FirstLines(file.lines);
+  let [good, withRequestId] = [0, 0];
+  const keepSmall = keepHeapSmall();
+  for await (const row of file.rows()) {
+    keepSmall();
+    report.line();
+    const checked = checkRow(row, requestIds);
+    if ('errors' in checked) {
+      bad.add(checked.line);
+      report.badLine(checked);
+      continue;
+    }
+    good++;
+    if (checked.call.requestId !== undefined) withRequestId++;
+    const earlier = phones.add({ high: Number(checked.call.contact.phone), low: 0 }, checked.line);
+    if (earlier !== undefined) report.sameNumber(checked.line, earlier);
+  }
+  if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} contains no calls. Put one call on each line.`);
+  return { good, bad, ownRequestIds: withRequestId === good };
+}
+
+/** The valid lines, without those in `placed`, which don't need another check. */
+export async function* goodLines(file: CallFile, bad: LineSet, placed = new LineSet()): AsyncGenerator<CallLine> {
+  const keepSmall = keepHeapSmall();
+  for await (const row of file.rows()) {
+    keepSmall();
+    if (bad.has(row.line) || placed.has(row.line)) continue;
+    const checked = checkRow(row);
+    if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was valid when it was checked, but isn't now.`);
+    yield checked;
+  }
+}
+
+/** @param requestIds finds duplicate request IDs */
+function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
+  const { line } = row;
+  if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
+  const validated = validatePlaceCall(row.input);
+  if (!validated.ok) return { line, errors: validated.errors };
+  const call = validated.data;
+  // Leaves room for the request ID that a line without one gets.
+  if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
+    return {
+      line,
+      errors: [{ path: '', message: `The call is too large: the limit is ${limits.bodyBytes} bytes. Shorten its variables.` }],
+    };
+  }
+  const earlier = call.requestId === undefined ? undefined : requestIds?.add(toMark(hash('sha256', call.requestId, 'buffer')), line);
+  if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request ID.` }] };
+  return { line, call };
+}

@@ -1,0 +1,62 @@
+import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { z } from 'zod';
+import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { CallkeyError } from '../../client/errors.ts';
+
+/**
+ * How to read the columns of a CSV file. It's part of a run's identity, because the same file contains different calls if it's read
+ * differently.
+ */
+export const readingSchema = z
+  .object({
+    /** Maps our column names to those in the header: `{ phone: 'Mobile' }`. */
+    columns: z.record(z.string(), z.string()),
+    /** The country for numbers without a country code (ISO 3166-1, two letters). */
+    country: z.string().nullable(),
+  })
+  .prefault({ columns: {}, country: null });
+export type Reading = z.infer<typeof readingSchema>;
+
+export const callColumns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
+export type CallColumn = (typeof callColumns)[number];
+export const variablePrefix = 'var.';
+
+/** @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
+export function parseColumns(text: string): Reading['columns'] {
+  // A comma that isn't followed by another pair belongs to a name.
+  const pairs = text.split(/,(?=\s*[\w.]+=)/).map((pair): [string, string] => {
+    const [, column = '', header = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
+    const isKnown = callColumns.some((name) => name === column) || (column.startsWith(variablePrefix) && column !== variablePrefix);
+    if (isKnown) return [column, header.trim()];
+    throw new CallkeyError(
+      'usage',
+      `--columns "${pair}": use pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
+    );
+  });
+  // Sorted, so that two readings can be compared as text.
+  const columns = Object.fromEntries(pairs.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: specify each column only once.');
+  return columns;
+}
+
+/** @throws CallkeyError `usage` */
+export function parseCountry(text: string): string {
+  const code = text.toUpperCase();
+  if (isSupportedCountry(code)) return code;
+  throw new CallkeyError('usage', `--country "${text}": must be a two-letter country code, such as DE.`);
+}
+
+/**
+ * Returns the E.164 form if the text is a number in that country, however it's written. Otherwise returns the text unchanged, to be
+ * rejected later.
+ */
+export function internationalNumber(text: string, country: string): string {
+  if (isPhoneNumber(text) || !isSupportedCountry(country)) return text;
+  const parsed = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
+  return parsed?.isValid() && !parsed.ext ? parsed.number : text;
+}
+
+/** A long number in the form that a spreadsheet shows and saves, which has lost its last digits. */
+export function isRounded(text: string): boolean {
+  return /^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(text);
+}

@@ -1,0 +1,48 @@
+import { CallkeyError } from '../../client/errors.ts';
+import type { CallReference } from '../../client/types.ts';
+import { type Context, connect } from '../../context.ts';
+import { checkedContact, checkedRequestId } from '../../identifiers.ts';
+import { diskReason } from '../../state/durable-file.ts';
+import { readLastCall } from '../../state/last-call.ts';
+import { deletePendingCall } from '../../state/pending-calls.ts';
+
+export type CancelOptions = { contact?: string; requestId?: string; last?: true };
+
+/** Cancels a call that hasn't been dialed. Cancelling again also succeeds. */
+export async function callCancel(context: Context, campaignId: string, options: CancelOptions): Promise<void> {
+  const named = namedReference(options);
+  const { server, client } = await connect(context);
+  try {
+    const cancelled = await client.cancel(campaignId, named ?? (await lastCallReference(context, server, campaignId)));
+    await deletePendingCall(context.folders, cancelled.requestId).catch((error: unknown) => {
+      context.output.note(
+        `If you run the command that placed this call again within a day, it will still report the call as queued: ${diskReason(error)}.`,
+      );
+    });
+    context.output.answer(cancelled, `Cancelled.\nRequest ID: ${cancelled.requestId}\nContact ID: ${cancelled.contactId}`);
+  } finally {
+    await client.close();
+  }
+}
+
+/** @returns undefined for --last */
+function namedReference({ contact, requestId, last }: CancelOptions): CallReference | undefined {
+  const references = [contact, requestId, last].filter((option) => option !== undefined);
+  if (references.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');
+  if (contact !== undefined) return { contactId: checkedContact(contact) };
+  return requestId === undefined ? undefined : { requestId: checkedRequestId(requestId) };
+}
+
+async function lastCallReference(context: Context, server: string, campaignId: string): Promise<CallReference> {
+  const last = await readLastCall(context.folders, server, campaignId);
+  if (!last)
+    throw new CallkeyError(
+      'notFound',
+      'No call to this campaign was placed from this machine. Specify the call with --request-id or --contact.',
+    );
+  if ('requestId' in last) return last;
+  throw new CallkeyError(
+    'usage',
+    "The last calls to this campaign came from a file. Copy the call's ID from the results and pass it as --request-id or --contact.",
+  );
+}

@@ -1,0 +1,126 @@
+import { type PlaceCall, placeCallSchema } from '#contract/calls/calls.ts';
+import { validate } from '#contract/validate.ts';
+import { CallkeyError } from '../../client/errors.ts';
+import type { Call, PlacedCall } from '../../client/types.ts';
+import { type Context, connect, retryNotes } from '../../context.ts';
+import { shellCommand } from '../../shell-command.ts';
+import { diskReason } from '../../state/durable-file.ts';
+import { readLastCall, rememberLastCall } from '../../state/last-call.ts';
+import { beginCall } from '../../state/pending-calls.ts';
+
+export type CallOptions = {
+  phone?: string;
+  name?: string;
+  timeZone?: string;
+  var?: readonly string[];
+  notBefore?: string;
+  notAfter?: string;
+  requestId?: string;
+  dryRun?: boolean;
+};
+
+/** Places one call. Writes its request ID to disk before sending it, so that the same command sends the same ID after a crash. */
+export async function callPlace(context: Context, campaignId: string, options: CallOptions): Promise<void> {
+  const call = toCall(options);
+  if (options.dryRun) {
+    context.output.answer({ status: 'would-place', campaignId, ...call }, `Would place a call to ${call.contact.phone}. Nothing was sent.`);
+    return;
+  }
+  let inDoubt = false;
+  const note = retryNotes(context);
+  const onRetry = (reason: string) => {
+    inDoubt = true;
+    note(reason);
+  };
+  const { server, client } = await connect(context, { retry: { onRetry } });
+  try {
+    const recorded = await record(context, server, campaignId, call);
+    inDoubt ||= recorded.adopted;
+    const answer = client.place(campaignId, recorded.call).catch(async (error: unknown) => {
+      if (!(error instanceof CallkeyError)) throw error;
+      if (error.kind === 'unreachable') throw withAdvice(error, recorded);
+      // A first attempt that was refused has placed nothing, but an attempt before a retry may have.
+      if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
+      throw error;
+    });
+    const placed = await answer.finally(recorded.release);
+    await recorded.settle();
+    context.output.answer(placed, formatResult(context, placed, call.contact.phone));
+  } finally {
+    await client.close();
+  }
+}
+
+/** See connection-errors.ts. */
+function sentNothing({ code }: CallkeyError): boolean {
+  return code === 'untrusted-certificate' || code === 'proxy-refused';
+}
+
+type Recorded = { call: Call; adopted: boolean; settle(): Promise<void>; undo(): Promise<void>; release(): void };
+
+/** Writes to disk which call is about to be sent. */
+async function record(context: Context, server: string, campaignId: string, call: PlaceCall): Promise<Recorded> {
+  const { folders, output } = context;
+  const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
+  const requestId = call.requestId ?? pending?.requestId ?? '';
+  if (pending?.adopted) output.note(`The last run of this command ended without a response. Retrying with its request ID, ${requestId}.`);
+  // Replaces an unreadable file, or else reports that it can't be written.
+  const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
+  await rememberLastCall(context, server, campaignId, { requestId });
+  const settle = async () =>
+    pending?.settle().catch((error: unknown) => {
+      output.note(`For a day, running the same command repeats this call instead of placing a new one: ${diskReason(error)}.`);
+    });
+  const undo = async () => {
+    await settle();
+    await rememberLastCall(context, server, campaignId, lastBefore);
+  };
+  return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo, release: () => pending?.release() };
+}
+
+function toCall({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
+  if (phone === undefined)
+    throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
+  const parsed = variables.length === 0 ? undefined : parseVariables(variables);
+  const input = { requestId, contact: defined({ phone, name, timeZone }), variables: parsed, notBefore, notAfter };
+  const validated = validate(placeCallSchema, defined(input));
+  if (validated.ok) return validated.data;
+  throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
+}
+
+function parseVariables(pairs: readonly string[]): Record<string, string> {
+  const entries = pairs.map((pair): [string, string] => {
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+    if (name === undefined || value === undefined)
+      throw new CallkeyError('usage', `--var ${pair}: specify a name and a value, such as --var orderNumber=4711.`);
+    return [name, value];
+  });
+  const variables = Object.fromEntries(entries);
+  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: specify each variable only once.');
+  return variables;
+}
+
+function defined<Fields extends object>(fields: Fields): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** `contact.timeZone` is --time-zone on the command line. */
+function toFlag(path: string): string {
+  if (path.startsWith('variables')) return `--var ${path.slice('variables.'.length)}`.trim();
+  return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recorded): CallkeyError {
+  const what = error.isUnsent && !adopted ? "The call wasn't sent." : 'The call may or may not have been placed.';
+  return new CallkeyError(
+    'unreachable',
+    `${error.message} ${what} Run the same command again: it sends the same request ID (${requestId}), so it won't place a second call.`,
+    { code: error.code, cause: error },
+  );
+}
+
+function formatResult({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
+  const what = replayed ? `This call to ${phone} was already placed at ${placedAt}.` : `Placed a call to ${phone}.`;
+  const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
+  return `${what}\nRequest ID: ${requestId}\nContact ID: ${contactId}\nCancel it with: ${cancel}`;
+}

@@ -1,0 +1,137 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CallkeyError } from '../../client/errors.ts';
+import type { Context } from '../../context.ts';
+import { examples, type RunAction } from '../../help-text.ts';
+import type { CancelOptions } from './call-cancel.ts';
+import type { CallOptions } from './call-place.ts';
+
+type PaceOptions = { concurrency?: number; rate?: number };
+type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string; country?: string };
+type PlaceOptions = CallOptions & PaceOptions & FileOnlyOptions & { from?: string; dryRun?: boolean };
+
+export const campaignArgument = ['[campaign]', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)'] as const;
+
+export function addCallCommands(call: Command, runAction: RunAction): void {
+  addPlace(call, runAction);
+  addPaceOptions(call.command('resume').argument('[run]', 'run to resume, if several were stopped'))
+    .description('resume a file that was stopped, without placing any line twice')
+    .addHelpText('after', examples('callkey call resume'))
+    .action((name: string | undefined, pace: PaceOptions) =>
+      runAction(async (context) => (await import('./call-resume.ts')).callResume(context, name, toPace(pace))),
+    );
+  addRuns(call, runAction);
+  call
+    .command('cancel')
+    .argument(...campaignArgument)
+    .option('--contact <id>', 'contact ID, from the output of the command that placed the call')
+    .option('--request-id <id>', 'request ID')
+    .option('--last', 'the last call placed to this campaign from this machine')
+    .description('cancel a call before it is dialed')
+    .addHelpText('after', examples('callkey call cancel CAMPAIGN --last', 'callkey call cancel CAMPAIGN --request-id order-4711'))
+    .action((campaign: string | undefined, options: CancelOptions) =>
+      runAction(async (context) => {
+        const { callCancel } = await import('./call-cancel.ts');
+        await callCancel(context, await findCampaignId(context, campaign), options);
+      }),
+    );
+}
+
+function addRuns(call: Command, runAction: RunAction): void {
+  const runs = call
+    .command('runs')
+    .description('list the files placed from this machine')
+    .addHelpText('after', examples('callkey call runs', 'callkey call runs discard 5f3a9c01'))
+    .action(() => runAction(async (context) => (await import('./call-runs.ts')).callRuns(context)));
+  runs
+    .command('discard')
+    .argument('<run...>', 'runs to discard')
+    .description('discard runs so that resume no longer offers them; their calls stay placed')
+    .addHelpText('after', examples('callkey call runs discard 5f3a9c01'))
+    .action((names: string[]) => runAction(async (context) => (await import('./call-runs.ts')).callRunsDiscard(context, names)));
+}
+
+const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
+
+function addPlace(call: Command, runAction: RunAction): void {
+  const place = call
+    .command('place')
+    .argument(...campaignArgument)
+    .option('--phone <number>', 'phone number, such as +493012345678')
+    .option('--name <name>', "the contact's name")
+    .option('--time-zone <zone>', "the contact's time zone, such as Europe/Berlin")
+    .option('--var <name=value>', 'variable for the conversation (repeatable)', (pair: string, before: string[] = []) => [...before, pair])
+    .option('--not-before <instant>', 'earliest time to dial, such as 2026-11-21T09:00:00.000Z')
+    .option('--not-after <instant>', 'latest time to dial')
+    .option('--request-id <id>', 'your own ID for this call (default: random)')
+    .option('--dry-run', 'show what would be placed and what would be skipped, without sending anything')
+    .addOption(
+      new Option('--from <file>', 'place one call per line of a CSV or NDJSON file (- for standard input)').conflicts(oneCallOptions),
+    )
+    .option('--columns <pairs>', 'with --from: map CSV columns, such as phone=Mobile,name=Customer')
+    .option('--country <code>', 'with --from: country of phone numbers that have no country code, such as DE')
+    .option('--skip-invalid', 'with --from: skip invalid lines instead of sending nothing')
+    .option('--again', 'with --from: place every line again, even if it was already placed');
+  addPaceOptions(place, 'with --from: ')
+    .description('place one call, or one per line of a file')
+    .addHelpText(
+      'after',
+      `${examples(
+        'callkey call place CAMPAIGN --phone +493012345678 --name "Ada Lovelace" --var orderNumber=4711',
+        'callkey call place CAMPAIGN --from contacts.csv --dry-run',
+        'callkey call place CAMPAIGN --from contacts.csv --rate 20 > results.ndjson',
+      )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter, and var.NAME for variables.`,
+    )
+    .action((campaign: string | undefined, options: PlaceOptions) => runAction((context) => callPlaceAny(context, campaign, options)));
+}
+
+async function callPlaceAny(context: Context, campaign: string | undefined, { from, ...options }: PlaceOptions): Promise<void> {
+  const { skipInvalid = false, again = false, columns, country, dryRun = false, ...call } = options;
+  if (from === undefined) {
+    const forFiles = [columns, country, call.concurrency, call.rate, skipInvalid || undefined, again || undefined];
+    if (forFiles.some((option) => option !== undefined))
+      throw new CallkeyError(
+        'usage',
+        '--columns, --country, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
+      );
+    const { callPlace } = await import('./call-place.ts');
+    return callPlace(context, await findCampaignId(context, campaign), { ...call, dryRun });
+  }
+  const { parseColumns, parseCountry } = await import('../../batch/file/reading.ts');
+  const reading = {
+    columns: columns === undefined ? {} : parseColumns(columns),
+    country: country === undefined ? null : parseCountry(country),
+  };
+  const { callPlaceFile } = await import('./call-place-file.ts');
+  return callPlaceFile(context, await findCampaignId(context, campaign), from, { ...toPace(call), skipInvalid, again, dryRun, reading });
+}
+
+async function findCampaignId(context: Context, campaign: string | undefined): Promise<string> {
+  return (await import('../campaign/campaigns.ts')).resolveCampaign(context, campaign);
+}
+
+function addPaceOptions(command: Command, when = ''): Command {
+  return command
+    .option('--concurrency <n>', `${when}maximum number of concurrent requests (default: 8)`, wholeNumberUpTo(256))
+    .option('--rate <n>', `${when}maximum number of calls to place per second`, rate);
+}
+
+function toPace({ concurrency = 8, rate }: PaceOptions) {
+  return { concurrency, rate };
+}
+
+function wholeNumberUpTo(max: number) {
+  return (text: string): number => {
+    const number = Number(text);
+    if (Number.isInteger(number) && number >= 1 && number <= max) return number;
+    throw new InvalidArgumentError(`Must be a whole number from 1 to ${max}.`);
+  };
+}
+
+/** A lower rate would need a longer delay than a timer supports, and Node.js wouldn't wait at all. */
+const minRate = 0.001;
+
+function rate(text: string): number {
+  const number = Number(text);
+  if (number >= minRate && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError(`Must be ${minRate} or more.`);
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { parseJson } from '#contract/text/json.ts';
+import { CallkeyError } from '../../client/errors.ts';
+import { type Context, loadSettings } from '../../context.ts';
+import { checkedCampaign } from '../../identifiers.ts';
+import { readIfExists, writeDurably } from '../../state/durable-file.ts';
+import type { Folders } from '../../state/xdg.ts';
+
+/** Aliases for campaign IDs, per profile, since another server has other campaigns. */
+const aliasesSchema = z.record(z.string(), z.record(z.string(), z.string()));
+type Aliases = z.infer<typeof aliasesSchema>;
+
+/** Shorter than any campaign ID, so that the two can't be confused. */
+const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
+
+/**
+ * The ID of the campaign that a command is about.
+ *
+ * @param campaign an ID or an alias; undefined means CALLKEY_CAMPAIGN
+ * @throws CallkeyError `usage`
+ */
+export async function resolveCampaign(context: Context, campaign: string | undefined): Promise<string> {
+  const text = campaign ?? (context.environment['CALLKEY_CAMPAIGN'] || undefined);
+  if (text === undefined) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
+  const aliases = aliasForm.test(text) ? await readAliases(context) : {};
+  return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
+}
+
+/** The aliases of the current profile. */
+export async function readAliases(context: Context): Promise<Record<string, string>> {
+  const { profileName } = await loadSettings(context);
+  return (await readAll(context.folders))[profileName] ?? {};
+}
+
+/** @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
+export async function setAlias(context: Context, name: string, campaign: string): Promise<string> {
+  if (!aliasForm.test(name))
+    throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
+  const campaignId = await resolveCampaign(context, campaign);
+  await change(context, (aliases) => ({ ...aliases, [name]: campaignId }));
+  return campaignId;
+}
+
+/** @throws CallkeyError `notFound` */
+export async function deleteAlias(context: Context, name: string): Promise<void> {
+  await change(context, (aliases) => {
+    const { [name]: campaignId, ...otherAliases } = aliases;
+    if (campaignId === undefined)
+      throw new CallkeyError('notFound', `No alias "${name}" found. To list aliases, run callkey campaign list.`);
+    return otherAliases;
+  });
+}
+
+const aliasesFile = (folders: Folders) => join(folders.config, 'campaigns.json');
+
+async function change(context: Context, changed: (aliases: Record<string, string>) => Record<string, string>): Promise<void> {
+  const { profileName } = await loadSettings(context);
+  const all = await readAll(context.folders);
+  const aliases: Aliases = { ...all, [profileName]: changed(all[profileName] ?? {}) };
+  await writeDurably(aliasesFile(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`, 'You can also use a campaign ID.');
+}
+
+async function readAll(folders: Folders): Promise<Aliases> {
+  const text = await readIfExists(aliasesFile(folders));
+  if (text === undefined) return {};
+  const parsed = aliasesSchema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw new CallkeyError('usage', `Couldn't read ${aliasesFile(folders)}: it isn't a valid alias file. Fix it or delete it.`);
+}

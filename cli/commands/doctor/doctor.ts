@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import type { CallkeyClient } from '../../client/callkey-client.ts';
+import { CallkeyError } from '../../client/errors.ts';
+import { type Context, connect, endWith } from '../../context.ts';
+import { toFailure } from '../../exit-codes.ts';
+import { resolveCampaign } from '../campaign/campaigns.ts';
+import { newerVersion } from './newer-version.ts';
+
+type Check = { check: string; ok: boolean; detail: string };
+type Checklist = { checks: Check[]; pass(check: string, detail: string): void; fail(check: string, error: CallkeyError): void };
+
+/**
+ * Checks everything that placing a call needs, without placing one. The last failure decides the exit code, since a refused key matters
+ * more than a wrong clock.
+ */
+export async function doctor(context: Context, campaign: string | undefined): Promise<void> {
+  const checks: Check[] = [];
+  let failure: CallkeyError | undefined;
+  const list: Checklist = {
+    checks,
+    pass: (check, detail) => checks.push({ check, ok: true, detail }),
+    fail(check, error) {
+      checks.push({ check, ok: false, detail: error.message });
+      failure = error;
+    },
+  };
+  list.pass('version', await versionText(context));
+  await examine(context, campaign, list).catch((error: unknown) => {
+    if (!(error instanceof CallkeyError)) throw error;
+    list.fail('settings', error);
+  });
+  const text = checks.map(({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${detail}`).join('\n');
+  context.output.answer({ ok: failure === undefined, ...(failure && { code: toFailure(failure).code }), checks }, text);
+  if (failure) endWith(context, failure);
+}
+
+async function versionText(context: Context): Promise<string> {
+  const newer = await newerVersion(context);
+  return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is available`}`;
+}
+
+/** @throws CallkeyError if the settings are invalid */
+async function examine(context: Context, campaign: string | undefined, list: Checklist): Promise<void> {
+  const isGiven = campaign !== undefined || Boolean(context.environment['CALLKEY_CAMPAIGN']);
+  const campaignId = isGiven ? await resolveCampaign(context, campaign) : undefined;
+  let serverTime: string | undefined;
+  const onAnswer = ({ date }: { date: string | undefined }) => {
+    serverTime = date;
+  };
+  const { server, client } = await connect(context, { retry: { attempts: 1 }, onAnswer });
+  const probeError = await probe(client, campaignId ?? 'none').finally(() => client.close());
+
+  // Checks codes, not statuses, since a different server may return 404 for everything.
+  const isAccepted = probeError.code === 'call-not-found' || probeError.code === 'campaign-refused';
+  if (!isAccepted && probeError.kind !== 'keyRefused') {
+    list.fail('server', probeError);
+    return;
+  }
+  list.pass('server', `${server} is responding`);
+  list.pass('connection', server.startsWith('https:') ? 'https, with a trusted certificate' : 'http, on this machine');
+  checkClock(serverTime, list);
+  if (!isAccepted) {
+    list.fail('key', probeError);
+    return;
+  }
+  list.pass('key', 'accepted');
+  if (campaignId === undefined) list.pass('campaign', 'not checked: no campaign specified');
+  else if (probeError.code === 'campaign-refused') list.fail('campaign', probeError);
+  else list.pass('campaign', `the key has access to ${campaignId}`);
+}
+
+/**
+ * Cancels a call that doesn't exist. The response distinguishes a refused key from a refused campaign, and nothing is placed or read.
+ *
+ * @returns the expected error, whose code is `campaign-refused` or `call-not-found` if the key is accepted
+ */
+async function probe(client: CallkeyClient, campaignId: string): Promise<CallkeyError> {
+  try {
+    await client.cancel(campaignId, { requestId: `doctor-${randomUUID()}` });
+  } catch (error) {
+    if (error instanceof CallkeyError) return error;
+    throw error;
+  }
+  return new CallkeyError('failed', 'The server reported that it cancelled a call that never existed. Check the server address.');
+}
+
+/** If the clocks differ by more, notBefore and notAfter mean different times on the two machines. */
+const maxSkew = 60_000;
+
+/** @param serverTime from the Date header, which has whole seconds */
+function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
+  const skew = Date.now() - Date.parse(serverTime ?? '');
+  const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;
+  if (Number.isNaN(skew)) pass('clock', "not checked: the server didn't send its time");
+  else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock matches the server's");
+  else if (Math.abs(skew) <= maxSkew) pass('clock', text);
+  else
+    fail(
+      'clock',
+      new CallkeyError('failed', `${text}. Set it: the times you specify for calls are compared with the server's clock.`, {
+        code: 'clock',
+      }),
+    );
+}

@@ -1,0 +1,140 @@
+// Hand-written because write-file-atomic doesn't sync the folder, so a power cut could undo its rename.
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { CallkeyError, errorCode } from '../client/errors.ts';
+
+/** Only the owner can read these files and folders. */
+export const privateFile = 0o600;
+export const privateFolder = 0o700;
+
+/** What to do if a command can't store what it has to remember. */
+export const stateAdvice = 'Specify a folder that this user can read and write: --state DIR.';
+
+const diskReasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is exceeded',
+  EROFS: 'the file system is read-only',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOENT: "the folder can't be created",
+  ENOTDIR: "part of the path isn't a folder",
+  // mkdir reports this if there is a file where the folder should be.
+  EEXIST: "part of the path isn't a folder",
+};
+
+/** The reason in plain words why the system couldn't read or write. */
+export function diskReason(error: unknown): string {
+  const reason = error instanceof CallkeyError ? (error.cause ?? error) : error;
+  const code = errorCode(reason);
+  return (code && diskReasons[code]) ?? (reason instanceof Error ? reason.message : String(reason));
+}
+
+export function diskError(error: unknown, what: string, advice = ''): CallkeyError {
+  if (error instanceof CallkeyError) return error;
+  const code = /^(ENOSPC|EDQUOT)$/.test(errorCode(error) ?? '') ? 'disk-full' : 'not-writable';
+  return new CallkeyError('failed', `${what}: ${diskReason(error)}. ${advice}`.trim(), { code, cause: error });
+}
+
+/**
+ * Replaces a whole file. After a crash or power cut, it has either the old text or the new text, never a mixture.
+ *
+ * @throws CallkeyError `failed`
+ */
+export async function writeDurably(path: string, text: string, advice?: string): Promise<void> {
+  try {
+    await replace(path, text);
+  } catch (error) {
+    throw diskError(error, `Couldn't write ${path}`, advice);
+  }
+}
+
+async function replace(path: string, text: string): Promise<void> {
+  const folder = dirname(path);
+  await makeFolder(folder);
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(temporary, 'wx', privateFile);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(folder);
+}
+
+/**
+ * Creates a folder and its parents, readable only by the owner. Hand-written because the recursive mkdir of Node.js reports a read-only
+ * disk as a missing folder, and never returns if the system can't create folders there, as in /proc.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await ensureFolder(path);
+  } catch (error) {
+    const above = dirname(path);
+    // A Windows drive that doesn't exist.
+    if (above === path) throw error;
+    await makeFolder(above);
+    await ensureFolder(path);
+  }
+}
+
+async function ensureFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: privateFolder });
+    await syncFolder(dirname(path));
+  } catch (error) {
+    // Systems report different errors for an existing folder: a Windows drive can't be created.
+    const stats = await stat(path).catch(() => undefined);
+    if (!stats?.isDirectory()) throw error;
+  }
+}
+
+/**
+ * A power cut can undo what was created, renamed or deleted in a folder until the folder is synced (fsync(2)). Windows has no such call.
+ */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** @returns undefined if the file doesn't exist @throws CallkeyError `failed` */
+export function readIfExists(path: string, advice?: string): Promise<string | undefined> {
+  return unlessMissing(readFile(path, 'utf8'), undefined, path, advice);
+}
+
+/** @returns the names in a folder, or none if it doesn't exist @throws CallkeyError `failed` */
+export function listIfExists(folder: string, advice?: string): Promise<string[]> {
+  return unlessMissing(readdir(folder), [], folder, advice);
+}
+
+async function unlessMissing<Found, Missing>(
+  reading: Promise<Found>,
+  missing: Missing,
+  path: string,
+  advice = 'Fix its permissions, or move it.',
+): Promise<Found | Missing> {
+  try {
+    return await reading;
+  } catch (error) {
+    // ENOTDIR: service users often have /dev/null as their home.
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return missing;
+    throw unreadable(path, error, advice);
+  }
+}
+
+export function unreadable(path: string, error: unknown, advice: string): CallkeyError {
+  return new CallkeyError('failed', `Couldn't read ${path}: ${diskReason(error)}. ${advice}`, { code: 'not-readable', cause: error });
+}

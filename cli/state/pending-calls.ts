@@ -1,0 +1,120 @@
+import { hash, randomUUID } from 'node:crypto';
+import { rename, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import type { PlaceCall } from '#contract/calls/calls.ts';
+import { parseJson } from '#contract/text/json.ts';
+import { errorCode } from '../client/errors.ts';
+import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDurably } from './durable-file.ts';
+import type { Folders } from './xdg.ts';
+
+/**
+ * A call without a response so far: a file that exists from before the request is sent until its response arrives. If a command died in
+ * between, the same command finds the file and sends the same request ID. The file contains a digest of the call, and so no phone number.
+ */
+type PendingCall = {
+  requestId: string;
+  /** Whether an earlier command chose the request ID and died without a response. */
+  adopted: boolean;
+  settle(): Promise<void>;
+  /** Leaves the call to the next command if no response arrived. */
+  release(): void;
+};
+
+const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.number() });
+
+/** After a day, the same command means a new call. */
+const lifetime = 24 * 60 * 60 * 1000;
+
+/**
+ * A command waiting for its response touches its file at the first interval. Another command that finds the file untouched for the second
+ * assumes that the first one is dead. Process IDs can't tell, since they're reused and mean nothing in another container. If a stopped or
+ * starved command is assumed dead, both send the same request ID, which places one call too few but never one too many.
+ */
+const [betweenBeats, maxSilence] = [100, 1_000];
+
+const advice = `Nothing was sent. ${stateAdvice} Or pass your own ID with --request-id ID, so that no file is needed.`;
+
+/** The second part differs for each command: if two find the same file, only one of them can rename it. */
+const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
+const newPath = (folders: Folders, requestId: string) => join(pendingFolder(folders), `${requestId}.${randomUUID()}.json`);
+const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
+
+/** Adopts the call that an earlier, dead command left pending, or records a new one. */
+export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
+  try {
+    return await begin(folders, server, campaignId, call);
+  } catch (error) {
+    throw diskError(error, `Couldn't write to ${pendingFolder(folders)}, where the call is kept until its response arrives`, advice);
+  }
+}
+
+async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
+  const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
+  const adopted = await adopt(folders, digest);
+  const { requestId, path } = adopted ?? (await record(folders, digest));
+  const beat = setInterval(() => utimes(path, new Date(), new Date()).catch(() => undefined), betweenBeats).unref();
+  const release = () => clearInterval(beat);
+  return { requestId, adopted: adopted !== undefined, settle: () => rm(path, { force: true }), release };
+}
+
+type Held = { requestId: string; path: string };
+
+async function record(folders: Folders, digest: string): Promise<Held> {
+  const requestId = randomUUID();
+  const path = newPath(folders, requestId);
+  await writeDurably(path, JSON.stringify({ requestId, digest, at: Date.now() }), advice);
+  return { requestId, path };
+}
+
+async function adopt(folders: Folders, digest: string): Promise<Held | undefined> {
+  for (const { name, requestId } of await pendingFiles(folders)) {
+    const path = join(pendingFolder(folders), name);
+    const entry = entrySchema.safeParse(parseJson((await readIfExists(path, advice)) ?? '')).data;
+    if (!entry) continue;
+    if (Date.now() - entry.at > lifetime) await rm(path, { force: true });
+    else if (entry.digest === digest && (await isSilent(path))) {
+      const claimed = newPath(folders, requestId);
+      if (await claim(path, claimed)) return { requestId, path: claimed };
+    }
+  }
+  return undefined;
+}
+
+/** Compares the file's times with each other instead of with a clock, which may have been changed. */
+async function isSilent(path: string): Promise<boolean> {
+  const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
+  const before = await touchedAt();
+  for (let waited = 0; waited < maxSilence; waited += betweenBeats) {
+    await wait(betweenBeats);
+    if ((await touchedAt()) !== before) return false;
+  }
+  return true;
+}
+
+async function claim(path: string, claimed: string): Promise<boolean> {
+  try {
+    await rename(path, claimed);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** After a cancel, no command may adopt the call, because the core would answer a repeat as if the call were still queued. */
+export async function deletePendingCall(folders: Folders, requestId: string): Promise<void> {
+  for (const file of await pendingFiles(folders)) {
+    if (file.requestId !== requestId) continue;
+    await rm(join(pendingFolder(folders), file.name), { force: true });
+    await syncFolder(pendingFolder(folders));
+  }
+}
+
+async function pendingFiles(folders: Folders): Promise<{ name: string; requestId: string }[]> {
+  return (await listIfExists(pendingFolder(folders), advice)).flatMap((name) => {
+    const requestId = nameForm.exec(name)?.[1];
+    return requestId === undefined ? [] : [{ name, requestId }];
+  });
+}

@@ -1,0 +1,119 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
+import { Empty } from '../../../components/loadable.tsx';
+import { Clip } from '../../../components/table/clip.tsx';
+import { focusRow } from '../../../components/table/table-focus.ts';
+import type { Selection } from '../../../components/table/table-model.ts';
+import { toExpiry } from '../../../components/time.tsx';
+import { now } from '../../../state/clock.ts';
+import { formatNumber } from '../../../state/format/format.ts';
+import { formatDay } from '../../../state/format/format-time.ts';
+import { sortAfterPress } from '../../../state/format/sorting.ts';
+import type { Resource } from '../../../state/loading/resource.ts';
+import { ApiKeyTable } from './api-key-table.tsx';
+import { keysExpiringSoon, listOwners, paginate } from './key-list.ts';
+import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
+import { KeyToolbar } from './key-toolbar.tsx';
+import { OlderKeys } from './older-keys.tsx';
+
+/** A request to scroll to a key. A new object requests it again, even for the same key. */
+type Highlight = { id: string };
+
+type ApiKeyListProps = {
+  view: ApiKeysView;
+  settings: KeyListView;
+  onChange: (changes: Partial<KeyListView>) => void;
+  highlighted: Highlight | null;
+  openId: string;
+  selection: Selection;
+  onOpen: (key: ApiKeyView) => void;
+  onRevoke: (key: ApiKeyView) => void;
+};
+
+/** A page of the matching keys. */
+export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+  const { sort, size } = settings;
+  const matches = keysInView(view.apiKeys, settings, now.value);
+  const page = paginate(matches, settings.page, size);
+
+  // The search, filter or page may be hiding the highlighted key.
+  const before = useRef<Highlight | null>(null);
+  useEffect(() => {
+    if (highlighted === before.current || highlighted === null) return;
+    const everything = { ...settings, search: '', filter: 'all', owner: '' } as const;
+    const index = keysInView(view.apiKeys, everything, now.peek()).findIndex((key) => key.id === highlighted.id);
+    if (index < 0) return;
+    before.current = highlighted;
+    onChange({ search: '', filter: 'all', owner: '', page: Math.floor(index / size) });
+    focusRow(highlighted.id);
+  }, [highlighted, view.apiKeys, size]);
+
+  if (matches.length === 0) {
+    return (
+      <Empty title="No matching API keys">
+        <p>Search and filters apply only to the keys in this list.</p>
+        <button type="button" onClick={() => onChange({ search: '', filter: 'all', owner: '', page: 0 })}>
+          Show all keys
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <ApiKeyTable
+      apiKeys={page.items}
+      owners={listOwners(view.apiKeys)}
+      highlighted={highlighted?.id ?? null}
+      openId={openId}
+      sort={sort}
+      selection={selection}
+      onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'created' || column === 'used'), page: 0 })}
+      onOpen={onOpen}
+      onRevoke={onRevoke}
+    />
+  );
+}
+
+type ApiKeyHeadProps = {
+  resource: Resource<ApiKeysView>;
+  view: ApiKeysView;
+  settings: KeyListView;
+  onChange: (changes: Partial<KeyListView>) => void;
+};
+
+/** Search and filters, the expiration banner, and a link to older keys. */
+export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadProps) {
+  const { size } = settings;
+  return (
+    <>
+      <ExpiringSoonBanner
+        keys={view.apiKeys}
+        isShown={settings.filter === 'expiring'}
+        onShow={() => onChange({ ...keyListView.initial, filter: 'expiring', size })}
+      />
+      <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
+      <OlderKeys resource={resource} />
+    </>
+  );
+}
+
+function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyView[]; isShown: boolean; onShow: () => void }) {
+  const soon = keysExpiringSoon(keys, now.value);
+  const [first] = soon;
+  if (!first || first.expiresAt === null || isShown) return null;
+  const day = formatDay(toExpiry(first.expiresAt, first.expiryTimeZone));
+  return (
+    <div class="banner">
+      <p>
+        {soon.length === 1 ? 'One key expires' : `${formatNumber(soon.length)} keys expire`} within 30 days
+        {soon.length === 1 ? ': ' : '. First to expire: '}
+        <strong>
+          <Clip>{first.name}</Clip>
+        </strong>
+        , on {day}.
+      </p>
+      <button type="button" class="link" onClick={onShow}>
+        Show {soon.length === 1 ? 'it' : 'them'}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,136 @@
+import type { DateTime } from 'luxon';
+import type { ApiKeyView } from '#contract/console.ts';
+import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
+import { folded } from '#contract/text/text.ts';
+import type { SortValue } from '../../../state/format/sorting.ts';
+
+export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused'] as const;
+export type KeyFilter = (typeof keyFilters)[number];
+
+export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
+  all: 'All',
+  expiring: 'Expiring within 30 days',
+  expired: 'Expired',
+  'no-expiration': 'Never expires',
+  'never-used': 'Never used',
+  unused: 'Unused for 90 days',
+};
+
+/** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */
+export function ownerIdOf({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
+}
+
+/** The viewer, whatever their name. */
+export const viewerAsOwner = 'You';
+
+/** The owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
+export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
+  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerName(key)]));
+  const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
+  const labels = [...names].map(([id, name]): [string, string] => [id, isShared(name) && id !== viewerAsOwner ? `${name} (${id})` : name]);
+  const isViewer = (id: string) => Number(id === viewerAsOwner);
+  return new Map(labels.toSorted(([a, nameA], [b, nameB]) => isViewer(b) - isViewer(a) || nameA.localeCompare(nameB)));
+}
+
+/** The owner's name. */
+export function ownerName({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? viewerAsOwner : owner.name;
+}
+
+/** The keys whose name contains the search text and that match the filter, in their order. */
+export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
+  const query = folded(search.trim());
+  const matches = filters[filter](now);
+  return keys.filter(
+    (key) => (query === '' || folded(key.name).includes(query)) && (owner === '' || ownerIdOf(key) === owner) && matches(key),
+  );
+}
+
+/** Compares milliseconds, because 500 luxon dates slow down every keystroke in the search. */
+const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
+  all: () => () => true,
+  expiring: (now) => (key) => endsSoon(key, now),
+  expired: (now) => (key) => hasExpired(key, now),
+  'no-expiration': () => (key) => key.expiresAt === null,
+  'never-used': () => (key) => key.lastUsedAt === null,
+  unused: (now) => {
+    const since = now.minus({ days: 90 }).toMillis();
+    // A key that was never used counts from its creation.
+    return (key) => Date.parse(key.lastUsedAt ?? key.createdAt) <= since;
+  },
+};
+
+/** Whether the key expires within 30 days. */
+export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
+  return key.expiresAt !== null && !hasExpired(key, now) && expiresSoon(Date.parse(key.expiresAt), now.toMillis());
+}
+
+/** Whether the core said so, or the key has expired since the list was loaded. */
+export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
+  return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
+}
+
+/** The keys that expire within 30 days, the next one first. */
+export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
+  return keys.filter((key) => endsSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
+}
+
+/** Whether the list already has a key with this name, ignoring case and accents. */
+export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
+  const foldedName = folded(name.trim());
+  return foldedName !== '' && keys.some((key) => folded(key.name.trim()) === foldedName);
+}
+
+/** The other keys with the same name. */
+export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
+  return keys.filter((key) => key.id !== id && key.name === name);
+}
+
+export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';
+
+export const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => SortValue>> = {
+  name: (key) => key.name,
+  owner: ownerName,
+  created: (key) => Date.parse(key.createdAt),
+  used: (key) => (key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt)),
+  expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
+};
+
+export const keyCsvHead = [
+  'ID',
+  'Name',
+  'Owner',
+  'Owner’s email',
+  'Created',
+  'Last used',
+  'Expiry',
+  'Expiry time zone',
+  'Expired',
+] as const;
+
+export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
+  return [
+    key.id,
+    key.name,
+    ownerName(key),
+    key.owner?.email ?? '',
+    key.createdAt,
+    key.lastUsedAt ?? 'Never',
+    key.expiresAt ?? 'No expiration',
+    key.expiryTimeZone ?? '',
+    hasExpired(key, now) ? 'Expired' : '',
+  ];
+}
+
+export type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
+
+/** One page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
+export function paginate<Item>(all: readonly Item[], requested: number, size: number): Page<Item> {
+  const count = Math.max(1, Math.ceil(all.length / size));
+  const index = Math.min(Math.max(0, requested), count - 1);
+  const items = all.slice(index * size, (index + 1) * size);
+  return { items, index, count, first: items.length === 0 ? 0 : index * size + 1, last: index * size + items.length };
+}

@@ -1,0 +1,55 @@
+import { type Signal, signal } from '@preact/signals';
+import type { Failure, Result } from '../../../ipc.ts';
+import { handleSessionFailure } from '../session.ts';
+
+/**
+ * The value stays while it reloads and after reloading fails.
+ *
+ * @property loadedAt when the value arrived, in milliseconds
+ * @property tookMs how long loading took
+ */
+export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number; tookMs: number };
+
+/** A list is loading for at most a twentieth of the time, because refreshing a slow one more often would make it slower for everyone. */
+const restPerLoad = 20;
+
+/** Something that a screen loads from the core. */
+export class Resource<Value> {
+  readonly state: Signal<Loaded<Value>>;
+  readonly #load: (before: Value | null) => Promise<Result<Value>>;
+  #latest = 0;
+
+  /**
+   * @param load receives the previously loaded value
+   * @param value is shown until the first load has finished
+   */
+  constructor(load: (before: Value | null) => Promise<Result<Value>>, value: Value | null = null) {
+    this.#load = load;
+    this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0, tookMs: 0 });
+  }
+
+  /** Reloads. Only the last of several concurrent loads counts, whatever order the responses arrive in. */
+  async refresh(): Promise<void> {
+    this.#latest += 1;
+    const load = this.#latest;
+    this.state.value = { ...this.state.peek(), isLoading: true };
+    const startedAt = Date.now();
+    const result = await handleSessionFailure(this.#load(this.state.peek().value));
+    if (load !== this.#latest) return;
+    this.state.value = result.ok
+      ? { value: result.value, failure: null, isLoading: false, loadedAt: Date.now(), tookMs: Date.now() - startedAt }
+      : { ...this.state.peek(), failure: result.failure, isLoading: false };
+  }
+
+  /** Reloads if the value is this old, unless it's already loading or its last load failed: `Loadable` retries those. */
+  async refreshIfOlder(ms: number): Promise<void> {
+    const { isLoading, failure, loadedAt, tookMs } = this.state.peek();
+    if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();
+  }
+
+  /** Replaces the value without a request. The response to a load in progress is then ignored. */
+  change(value: Value): void {
+    this.#latest += 1;
+    this.state.value = { ...this.state.peek(), value, isLoading: false };
+  }
+}
