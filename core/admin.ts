@@ -145,7 +145,7 @@ function exitCodeOf(error: unknown): number {
 
 const missingCommand = 'Missing command. For a list of commands, run with --help.';
 
-/** Programs read this code: a problem's code, `usage`, `configuration`, or `failed` for everything else. */
+/** Returns the code that programs read: a problem's code, `usage`, `configuration`, or `failed` for everything else. */
 function outputCode(error: unknown): string {
   if (error instanceof CommanderError) return 'usage';
   if (error instanceof ConfigError) return 'configuration';
@@ -166,7 +166,7 @@ function formatError(error: unknown): string {
 // A reader such as `head -1` may stop before the end of the output.
 process.stdout.on('error', () => process.exit());
 
-// Commander can't say this, because some of its errors come before it has read all options.
+// Read from the arguments, because some of Commander's errors come before it has read all options.
 const asJson = process.argv.includes('--json');
 const output: Output = outputTo(process, asJson);
 if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksWarning}\n`);

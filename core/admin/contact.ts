@@ -25,7 +25,7 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 
-/** Doesn't apply the rules for new calls: a number that's no longer in a numbering plan must still be found. */
+/** Accepts any phone number, because one that's no longer in a numbering plan must still be found. */
 const phoneSchema = z
   .string()
   .transform((text) => text.replace(/[\s().-]/g, ''))

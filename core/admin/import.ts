@@ -26,7 +26,7 @@ async function runImport({ ports, storage, actor, output, fileOf }: AdminContext
     answer(output, await importAll(ports, storage.imports, pause, actor, wanted));
   } catch (error) {
     if (!(error instanceof ImportInterrupted)) throw error;
-    // The one-time passwords of users that were already created can't be shown later.
+    // Print the one-time passwords of the users created so far, because they can't be shown later.
     answer(output, error.soFar);
     throw error;
   }
@@ -35,8 +35,9 @@ async function runImport({ ports, storage, actor, output, fileOf }: AdminContext
 const interruption: { by?: NodeJS.Signals } = {};
 
 /**
- * SQLite's lock isn't fair: a process that has been waiting for a while tries again only every 100 ms. Without a longer pause, the next
- * step would take the lock before a running core has tried. An interrupted import stops between two steps, and still shows its passwords.
+ * Pauses between two steps. SQLite's lock isn't fair: a process that has been waiting for a while tries again only every 100 ms. Without a
+ * longer pause, the next step would take the lock before a running core has tried. If interrupted, the import stops between two steps, and
+ * still shows its passwords.
  */
 async function pause(): Promise<void> {
   if (process.listenerCount('SIGINT') === 0) {

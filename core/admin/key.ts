@@ -15,7 +15,7 @@ import { oneLine } from './program/output.ts';
 import { shortName, table } from './program/table.ts';
 import { findUser } from './user.ts';
 
-/** The operator has no scope. */
+/** The operator can see every key. */
 export const everyKey = { kind: 'all' } as const;
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
@@ -40,7 +40,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     'key revoke --from leaked-keys.txt',
   ];
   withExamples(revoke, ...examples)
-    // This check comes before the database is opened.
+    // Check this before opening the database.
     .hook('preAction', () => {
       const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
@@ -81,7 +81,7 @@ function revokeOne({ ports, actor }: AdminContext, id: string, { cancelQueuedCal
   return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls);
 }
 
-/** `place` describes the entry in messages, which must not repeat a key value. */
+/** `place` identifies the entry in messages, because they must not contain the key value. */
 type Entry = { place: string; text: string };
 
 function entryOfArgument(text: string, n: number): Entry {
@@ -103,7 +103,7 @@ async function readList(file: string): Promise<string> {
 }
 
 /**
- * Revokes as many keys as possible, because one invalid line must not keep the leaked keys after it working. @returns whether all were
+ * Revokes as many keys as possible: an invalid line must not stop the leaked keys after it from being revoked. @returns whether all were
  * revoked
  */
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {

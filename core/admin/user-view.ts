@@ -27,7 +27,7 @@ export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpac
   return { ...listedJson(user), apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
-/** A row in the list of users. */
+/** Formats a row of the user list. */
 export function toRow(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
@@ -38,7 +38,7 @@ export function belongsTo({ partner, account }: User): string {
   return [partner, account].flatMap((of) => (of ? [shortName(of.name)] : [])).join(' / ');
 }
 
-/** Everything about one user. */
+/** Formats a user's details. */
 export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota): string {
   const facts = [
     ['ID', user.id],

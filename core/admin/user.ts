@@ -86,7 +86,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
-/** Rows aren't limited, because a user at a terminal can stop the command. */
+/** No limit on rows, because someone at a terminal can stop the command. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
 const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';

@@ -2,52 +2,56 @@ import { DateTime, IANAZone } from 'luxon';
 
 // Calendar days are text in the format YYYY-MM-DD, and instants are milliseconds since 1970.
 
-/** This list is checked first, because asking the runtime about a time zone takes a hundred times as long. */
+/** Checked first, because asking the runtime about a time zone takes a hundred times as long. */
 const knownZones = new Set(Intl.supportedValuesOf('timeZone'));
 
 export function isTimeZone(name: string): boolean {
   return knownZones.has(name) || (/^[A-Za-z].{0,63}$/.test(name) && IANAZone.isValidZone(name));
 }
 
-/** Names ignore case, and Luxon caches every spelling of a name forever, so it gets only the runtime's own spelling. */
+/**
+ * Returns a time zone. Names are case-insensitive, and Luxon caches every spelling forever, so only the runtime's own spelling is passed to
+ * it.
+ */
 function zoneOf(name: string): IANAZone {
   return IANAZone.create(knownZones.has(name) ? name : new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone);
 }
 
-/** The calendar day in a time zone. */
+/** Returns the current day in a time zone. */
 export function localDay(now: number, timeZone: string): string {
   return isoDay(DateTime.fromMillis(now, { zone: zoneOf(timeZone) }));
 }
 
-/** Luxon changes 29 February to 28 February in common years. */
+/** Adds days and years to a day. In common years, Luxon changes 29 February to 28 February. */
 export function plusDays(day: string, days: number, years = 0): string {
   return isoDay(inUtc(day).plus({ years }).plus({ days }));
 }
 
-/** The number of days from the first day to the last. */
+/** Returns the number of days from the first day to the last. */
 export function daysBetween(first: string, last: string): number {
   return inUtc(last).diff(inUtc(first), 'days').days;
 }
 
 /**
- * The last millisecond of a local day: one before the first instant of the next day. It's counted back from that instant, because if clocks
- * change at midnight, 23:59:59.999 may occur twice or not at all.
+ * Returns the last millisecond of a local day: one before the next day starts. If clocks change at midnight, 23:59:59.999 may occur twice
+ * or not at all, so this counts back from the start of the next day.
  */
 export function endOfDay(day: string, timeZone: string): number {
   return startOfDay(plusDays(day, 1), timeZone) - 1;
 }
 
 /**
- * The first instant whose local date is `day` or later. If a time zone skipped a day (by crossing the date line), that day begins with the
- * next one.
+ * Returns the first instant whose local date is `day` or later. If a time zone skipped a day by crossing the date line, the skipped day
+ * starts with the next one.
  */
 export function startOfDay(day: string, timeZone: string): number {
-  // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and never changes back for a whole day. Halve
-  // the distance until it's one millisecond.
+  // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and never changes back for a whole day. Search
+  // by halves, down to one millisecond.
   const midnight = inUtc(day).toMillis();
   const zone = zoneOf(timeZone);
   const reached = (instant: number) => isoDay(DateTime.fromMillis(instant, { zone }));
-  // Nearly every day begins at a midnight without a clock change nearby, and the 28 steps of the search cost ten times as much.
+  // Nearly every day begins at midnight with no clock change nearby. Try that first, because the search has 28 steps and costs ten times as
+  // much.
   const guess = midnight - zone.offset(midnight) * 60_000;
   if (reached(guess) >= day && reached(guess - 1) < day) return guess;
   let before = midnight - 27 * 3_600_000;
@@ -60,7 +64,7 @@ export function startOfDay(day: string, timeZone: string): number {
   return from;
 }
 
-/** Calendar arithmetic uses UTC, in which every day exists and has 24 hours. */
+/** Calendar arithmetic uses UTC, because every UTC day exists and has 24 hours. */
 function inUtc(day: string): DateTime {
   return DateTime.fromISO(day, { zone: 'utc' });
 }

@@ -44,7 +44,7 @@ function isRange({ value: { from, to }, issues }: z.core.ParsePayload<{ from?: s
 /** The number of all matches, up to 10,000. Earlier cores don't send it. */
 const totals = {
   total: z.number().int().optional(),
-  /** Whether there are, or may be, more than `total`. */
+  /** Whether there are, or may be, more matches than `total`. */
   totalIsMore: z.boolean().optional(),
 };
 
@@ -61,7 +61,7 @@ export const signInSchema = z.strictObject({
   password: z.string().max(1_000),
 });
 
-/** Only the length of a new password counts (NIST SP 800-63B §3.1.1.2); no rule requires certain characters. */
+/** Only the length of a new password matters (NIST SP 800-63B §3.1.1.2). No characters are required. */
 export const newPasswordSchema = z
   .string()
   .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
@@ -75,7 +75,7 @@ export const changePasswordSchema = z.strictObject({
 });
 export type PasswordChange = z.infer<typeof changePasswordSchema>;
 
-/** Says which tenancy a staff user's request is for: `account/` or `partner/`, and the ID. It overrides the session's tenancy. */
+/** The tenancy that a staff user's request is for: `account/` or `partner/`, and the ID. It overrides the session's tenancy. */
 export const tenancyHeader = 'Callkey-Tenancy';
 
 export const selectTenancySchema = z.union(
@@ -83,7 +83,7 @@ export const selectTenancySchema = z.union(
   { error: 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.' },
 );
 
-/** @property partnerName of an account: two may share a name. Absent from earlier cores in a session. */
+/** @property partnerName the account's partner, because two accounts may have the same name. Earlier cores omit it from a session. */
 const tenancySchema = placeSchema.extend({ partnerName: z.string().optional() });
 
 const viewerSchema = z.object({
@@ -103,7 +103,7 @@ export const sessionSchema = z.object({
    * anything else.
    */
   passwordChangeDue: z.literal(true).optional(),
-  /** What places the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
+  /** What dials the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
 });
 export type SessionView = z.infer<typeof sessionSchema>;
@@ -134,14 +134,14 @@ export const apiKeySchema = z.object({
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
 export const apiKeysQuerySchema = z.strictObject({
-  /** The ID of a key. Lists the keys after it, at most `limit`. */
+  /** The ID of a key. Lists up to `limit` keys after it. */
   olderThan: identifierSchema.optional(),
 });
 
 export const apiKeysSchema = z.object({
   /** Newest first. */
   apiKeys: z.array(apiKeySchema),
-  /** The number of keys in the viewer's scope. The list contains the newest of them, at most `limit`. */
+  /** The number of keys in the viewer's scope. The list contains only the newest, up to `limit`. */
   total: z.number().int(),
   limit: z.literal(limits.listedApiKeys),
 });
@@ -209,7 +209,7 @@ export const campaignsSchema = z.object({
 });
 export type CampaignsView = z.infer<typeof campaignsSchema>;
 
-// Directory: partners, accounts and campaigns, for those who manage them
+// Directory: managing partners, accounts and campaigns
 
 const nameSchema = lineSchema(limits.name);
 
@@ -257,7 +257,7 @@ const stateSchema = z.enum(callStates, stateError);
 
 const callFilter = {
   ...dayRange,
-  /** One or more. */
+  /** One or more states. */
   state: z
     .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
     .optional()
@@ -265,7 +265,7 @@ const callFilter = {
   /** The ID of the key that placed the call. */
   apiKey: identifierSchema.optional(),
 };
-/** Searched in the contact's name and phone number, and in the request ID. */
+/** Searches the contact's name and phone number, and the request ID. */
 const callSearch = { search: searchSchema };
 
 export const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
@@ -294,15 +294,15 @@ export const callsSchema = z.object({
   calls: z.array(callSchema),
   nextCursor: z.string().nullable(),
   /**
-   * Present if the search took too long to fill a page. It has searched the calls placed since then, and the next page continues from
-   * there.
+   * Present if the search took too long to fill a page. The search has covered calls placed since this time, and the next page continues
+   * from there.
    */
   searchedBackTo: instantSchema.optional(),
   ...totals,
 });
 export type CallsView = z.infer<typeof callsSchema>;
 
-/** The details of a call that a list doesn't show. Time zone and variables are also null once contact data has been erased. */
+/** Adds the details of a call that a list doesn't show. The time zone and variables are also null once contact data has been erased. */
 export const callDetailsSchema = z.object({
   call: callSchema,
   /** The contact's time zone. */
@@ -326,16 +326,16 @@ export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 const chartZone = { timeZone: timeZoneSchema };
 export const chartQuerySchema = z.strictObject(chartZone);
 export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
-/** Includes the campaigns on the same page of the list of campaigns, which `search` and `cursor` select. */
+/** Covers one page of the campaign list, selected by `search` and `cursor`. */
 export const allCallsSummaryQuerySchema = z.strictObject({ ...callFilter, ...directoryQuerySchema.shape, ...chartZone }).check(isRange);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
-/** Set if the provider has taken no calls for at least a minute; otherwise null. */
+/** Null unless the provider hasn't taken any calls for at least a minute. */
 const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
 export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
 
-/** Present if there are too many calls to count. Only those placed since then are counted. */
+/** Present if there are too many calls to count. Only calls placed since this time are counted. */
 const countedBackTo = { countedBackTo: instantSchema.optional() };
 
 export const callsSummarySchema = z.object({
@@ -350,7 +350,7 @@ export const callsSummarySchema = z.object({
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
-  /** The same days. On each, campaigns without calls are omitted. */
+  /** The same days. Each day omits campaigns without calls. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
@@ -362,7 +362,7 @@ export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
 export const userSchema = viewerSchema.extend({
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
-  /** Since when the user and their keys have been refused. Earlier cores don't send it. */
+  /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
   disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
 });
@@ -417,7 +417,7 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 const activityFilter = {
   ...dayRange,
-  /** The ID of the user who did it, or `operator` for the operator on the server itself. */
+  /** The ID of the user who acted, or `operator` for the operator on the server itself. */
   actor: identifierSchema.optional(),
   /** An action such as `api-key.created`. */
   action: z.string().max(limits.identifier).refine(isPrintable, { error: 'Must not contain control characters.' }).optional(),
@@ -427,7 +427,7 @@ const activityFilter = {
 export const activityExportQuerySchema = z.strictObject(activityFilter).check(isRange);
 export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange);
 
-/** The value of `actor` that stands for the operator. */
+/** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
 export const eventSchema = z.object({
@@ -444,17 +444,15 @@ export type EventView = z.infer<typeof eventSchema>;
 export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable(), ...totals });
 export type ActivityView = z.infer<typeof activitySchema>;
 
-/** The values by which the events in the viewer's scope can be filtered. */
+/** The filter values that occur among the events in the viewer's scope. */
 export const activityFacetsSchema = z.object({
-  /** The users who did something in the viewer's scope, with their current names. `operator` is the operator. */
+  /** The users who acted in the viewer's scope, with their current names. `operator` is the operator. */
   actors: z.array(namedSchema),
   actions: z.array(z.string()),
 });
 export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;
 
-/**
- * Records that the console has saved a list as a file. The console reports this itself, because the core only sees requests for the list.
- */
+/** Records that the console saved a list as a file. The console has to report this, because the core sees only requests for the list. */
 export const recordExportSchema = z.strictObject({
   list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Must be api-keys, calls, users or activity.' }),
   rows: z.number().int().min(0).max(10_000_000),
@@ -465,13 +463,13 @@ export type RecordExport = z.infer<typeof recordExportSchema>;
 
 export const apiKeyDetailsSchema = z.object({
   apiKey: apiKeySchema,
-  /** The scope in which the key was created, which decides who can see it. */
+  /** The scope in which the key was created. It determines who can see the key. */
   createdIn: placeSchema,
-  /** The account or partner in whose campaigns the key can place calls now. It follows the key's creator. */
+  /** The account or partner whose campaigns the key can place calls in. It changes when the key's creator moves. */
   reach: placeSchema,
-  /** The last 30 days, including today, oldest first. The counts are at most a minute old. A core that's killed loses that minute. */
+  /** The last 30 days, including today, oldest first. The counts are up to a minute behind. If a core is killed, that minute is lost. */
   usage: z.array(z.object({ day: z.iso.date(), placed: z.number().int(), cancelled: z.number().int() })),
-  /** The newest events about the key that the viewer can see in Activity, newest first, at most 50. */
+  /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
   activity: z.array(eventSchema),
 });
 export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endOfDay, isTimeZone, localDay, plusDays } from './calendar.ts';
 import { limits } from './limits.ts';
 
-/** The expiry that a key's creator chose. The core computes the instant from it. */
+/** The expiry that a key's creator chose. The core computes the exact time from it. */
 export const expirationSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('none') }),
   z.strictObject({ kind: z.literal('years'), years: z.union([z.literal(1), z.literal(2), z.literal(3), z.literal(4), z.literal(5)]) }),
@@ -22,15 +22,15 @@ type Instant = { valueOf(): number };
 /** Calendar days in the format YYYY-MM-DD, both included. */
 type DayRange = { earliest: string; latest: string };
 
-/** The days on which a custom expiry may fall: from tomorrow to one day before five years from today, in that time zone. */
+/** Returns the days on which a custom expiry may fall: from tomorrow to one day before five years from today, in that time zone. */
 export function customRange(now: Instant, timeZone: string): DayRange {
   const today = localDay(now.valueOf(), timeZone);
   return { earliest: plusDays(today, 1), latest: latestDay(today) };
 }
 
 /**
- * The instant at which a key stops working: the end of its last day. The core enforces it, and the console shows it before the key is
- * created.
+ * Returns the instant at which a key stops working: the end of its last day. The core enforces it, and the console shows it before the key
+ * is created.
  *
  * @param choice a custom date must be within {@link customRange}
  * @returns null for a key that doesn't expire
@@ -40,7 +40,7 @@ export function expiryInstant(choice: Expiration, now: Instant, timeZone: string
   return day === null ? null : endOfDay(day, timeZone);
 }
 
-/** The last day on which a key works, in the format YYYY-MM-DD in that time zone; null for a key that doesn't expire. */
+/** Returns the last day on which a key works, in the format YYYY-MM-DD in that time zone; null for a key that doesn't expire. */
 function expiryDay(choice: Expiration, now: Instant, timeZone: string): string | null {
   if (choice.kind === 'none') return null;
   if (choice.kind === 'custom') return choice.date;
@@ -53,12 +53,12 @@ export function isWithin(day: string, range: DayRange): boolean {
   return range.earliest <= day && day <= range.latest;
 }
 
-/** A key is accepted up to and including its expiry instant. */
+/** Whether a key has expired. It's accepted up to and including its expiry instant. */
 export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && now > expiresAt;
 }
 
-/** Whether a key that expires has at most 30 days left. */
+/** Whether a key expires within 30 days. */
 export function endsSoon(expiresAt: number | null, now: number): expiresAt is number {
   return expiresAt !== null && expiresAt - now <= limits.endsSoon * 86_400_000;
 }

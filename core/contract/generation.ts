@@ -1,6 +1,6 @@
 /**
- * Responses about the session name the generation of this contract. With it, a console can tell a core that's too old or too new from one
- * that's broken. Increase it when an older console couldn't use the routes any more.
+ * Sent in responses about the session: the generation of this contract. It tells a console whether a core is too old, too new, or broken.
+ * Increase it when older consoles can no longer use the routes.
  */
 export const generationHeader = 'Callkey-Contract';
 export const generation = 1;

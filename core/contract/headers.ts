@@ -1,5 +1,5 @@
 export const apiKeyHeader = 'X-API-Key';
-/** When the key expires (RFC 3339), in responses to requests whose key expires soon. */
+/** When the key expires (RFC 3339). Sent only if that's soon. */
 export const keyExpiresHeader = 'Callkey-Key-Expires';
 /** Marks the response to a repeated request ID. */
 export const replayedHeader = 'Idempotent-Replayed';

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * A key value consists of the prefix, 43 base62 characters of secret and 6 base62 characters of checksum. The parts are recognized by
+ * A key value consists of the prefix, 43 base62 characters of secret and 6 base62 characters of checksum. The parts are separated by
  * position, because the prefix itself contains underscores.
  */
 export const keyValuePrefix = 'svc_sk_live_';
@@ -15,8 +15,8 @@ const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksum
 export const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
 
 /**
- * Generates a key value. Bytes of 248 and above are discarded, because 248 is the largest multiple of 62 in a byte. So each character is
- * uniform, and the secret has 43 × log2(62) = 256.03 bits.
+ * Generates a key value. Discards bytes of 248 and above, because 248 is the largest multiple of 62 that fits in a byte. This makes every
+ * character equally likely, and the secret has 43 × log2(62) = 256.03 bits.
  *
  * @param randomBytes a cryptographic source
  */
@@ -31,12 +31,12 @@ export function makeKeyValue(randomBytes: (size: number) => Uint8Array): string 
   return body + checksum(body);
 }
 
-/** Whether a text has the format of a key value and a correct checksum. Doesn't tell whether the key exists. */
+/** Whether a text has the format of a key value and a correct checksum. The key may still not exist. */
 export function isKeyValue(text: string): boolean {
   return form.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }
 
-/** CRC-32 (ISO-HDLC, as in zip) of the ASCII text, as six base62 digits, most significant first. */
+/** Returns the CRC-32 (ISO-HDLC, as in zip) of ASCII text, as six base62 digits, most significant first. */
 function checksum(text: string): string {
   let rest = crc32(text);
   let digits = '';

@@ -1,8 +1,8 @@
-/** Numbers that forms, schemas and tables share. */
+/** The limits that forms, schemas and tables share. */
 export const limits = {
   /** Code points in the name of an API key. */
   apiKeyName: 200,
-  /** A list shows this many of a scope's newest keys. */
+  /** A list shows up to this many of a scope's newest keys. */
   listedApiKeys: 500,
   /** Rows on a page of the key list. */
   pageSizes: [10, 20, 50],
@@ -12,13 +12,15 @@ export const limits = {
   chartDays: 30,
   /** A key that expires within this many days is marked in the console and in responses. */
   endsSoon: 30,
-  /** Days in a chart of a range that the viewer chose. From a longer range, the chart shows the newest days. */
+  /** Days in a chart of a custom range. For a longer range, the chart shows the newest days. */
   chosenChartDays: 366,
   /** Matches in a list are counted up to this number. */
   countedMatches: 10_000,
   /** Rows that an export reads at a time. */
   exportPage: 1_000,
-  /** Bytes in a request body, and in one that anyone can send: a sign-in, or an outcome before its signature is checked. */
+  /**
+   * Bytes in a request body. The lower limit is for bodies that anyone can send: a sign-in, or an outcome before its signature is checked.
+   */
   bodyBytes: 64 * 1024,
   strangerBodyBytes: 8 * 1024,
   /** Characters in an ID that the core generates. */

@@ -28,13 +28,13 @@ export const problemMediaType = 'application/problem+json';
 /** Identifies a request in the client's log and in the core's. */
 export const requestIdHeader = 'X-Request-Id';
 
-/** The problem type URI, which ends in `#` and the code. */
+/** Returns the problem type URI. It ends in `#` and the code. */
 export function problemType(code: ProblemCode): string {
   return `urn:callkey:problems#${code}`;
 }
 
 const fieldErrorSchema = z.object({
-  /** The position in the body, with dots: `contact.phone`. Empty for the whole body. */
+  /** The position in the body, such as `contact.phone`; empty for the whole body. */
   path: z.string(),
   message: z.string(),
 });
@@ -47,12 +47,12 @@ export const problemSchema = z.object({
   status: z.number().int(),
   detail: z.string(),
   errors: z.array(fieldErrorSchema).optional(),
-  /** Only with `internal`: the ID under which the operator's log has the error, as in the header `X-Request-Id`. */
+  /** Only with `internal`: the ID of the error in the operator's log, as in the header `X-Request-Id`. */
   instance: z.string().optional(),
 });
 export type ProblemBody = z.infer<typeof problemSchema>;
 
-/** The code at the end of a problem type URI, or undefined if it isn't one of ours. */
+/** Returns the code at the end of a problem type URI; undefined if it isn't one of ours. */
 export function problemCode(type: string): ProblemCode | undefined {
   const code = type.slice(type.lastIndexOf('#') + 1);
   return Object.hasOwn(problemTable, code) ? (code as ProblemCode) : undefined;

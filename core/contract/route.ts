@@ -11,11 +11,11 @@ type RouteOptions = {
   body?: z.ZodType;
   /** A JSON schema, or a CSV file. If undefined, the response has no body. */
   answer?: z.ZodObject | 'csv';
-  /** The default is 200, or 204 without an answer. */
+  /** The default is 200, or 204 if the response has no body. */
   status?: 201 | 202;
-  /** The field of the response that holds a secret. Only this response contains it. */
+  /** The field of the response that contains a secret. No other response contains it. */
   secret?: string;
-  /** The problems of this route only; scripts/openapi/document.ts adds the others. */
+  /** The problems that are specific to this route. scripts/openapi/document.ts adds the others. */
   problems?: readonly ProblemCode[];
 };
 

@@ -1,9 +1,9 @@
-/** A server's address, or an error in a sentence that says what to do. */
+/** A server's address, or an error that says what to do. */
 type ServerAddress = { ok: true; address: string } | { ok: false; problem: string };
 
 /**
- * Parses the address of a core. Keys and passwords are sent there, so they must not cross a network unencrypted: the address must use
- * https, or http on this machine.
+ * Parses the address of a core. It must use https, or http on this machine: keys and passwords are sent there, and must not cross a network
+ * unencrypted.
  *
  * @returns the address without a trailing slash
  */
@@ -21,7 +21,7 @@ export function readServerAddress(text: string): ServerAddress {
   return { ok: true, address: (url.origin + url.pathname).replace(/\/+$/, '') };
 }
 
-/** @param host as in a URL, which writes every IPv4 address as four decimal numbers, or a plain address */
+/** Whether a host is this machine. @param host as in a URL (with every IPv4 address in dotted decimal), or a plain address */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -10,7 +10,7 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(fieldErrorsOf) };
 }
 
-/** Names the type that a value must have. */
+/** The names of the types that a value can be required to have. */
 const kinds: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -23,7 +23,7 @@ const kinds: Readonly<Record<string, string>> = {
 function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    // The sender chooses the key's length, and the response repeats the key.
+    // Shorten the key: the sender can make it any length, and the response repeats it.
     return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'Unknown field.' }));
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;

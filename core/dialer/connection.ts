@@ -2,19 +2,19 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { errorCode } from '../domain/error-code.ts';
 
 /**
- * Opens connections for requests that must not be repeated if they may have been received. Decides, for the core and the recipes in
- * `scripts/providers`, which requests definitely weren't sent.
+ * Opens connections for requests that must not be repeated if they may have been received. The core and the recipes in `scripts/providers`
+ * use it to decide which requests definitely weren't sent.
  */
 export type Connections = {
   dispatcher: Dispatcher;
   /**
    * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
-   * been sent, because after that no error tells how much arrived.
+   * been sent, because no later error tells how much arrived.
    */
   whyNotSent(error: unknown): string | null;
 };
 
-/** Describes each error so that an operator knows what to check. */
+/** Explains each error to the operator. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',

@@ -22,9 +22,9 @@ export type Dialer = {
   close(): Promise<void>;
 };
 
-/** In ms. Other processes place calls, too, and don't notify this one. */
+/** In ms. Polling is necessary because other processes place calls, too, and don't notify this one. */
 const pollEvery = 1_000;
-/** In ms. Must be short compared with the lease, because saving a result is retried only while the lease lasts. */
+/** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
 export const settleEvery = 500;
 
 /**
@@ -72,7 +72,7 @@ export function startDialer(deps: {
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.now();
     if (!(await deps.isTrusted(now))) {
-      // While the clock is wrong, calls are placed with its time. When it's right again, they must not be due much later.
+      // Calls placed while the clock is wrong have its time. Once it's right again, they must not become due much later.
       lastClaimAt = now;
       return [];
     }
@@ -116,7 +116,7 @@ export function startDialer(deps: {
     const claimed = free > 0 ? await claim(free) : [];
     for (const call of claimed) {
       const dialing = dial(call)
-        // After the lease expires, a dialer claims the call again.
+        // The lease expires, and then a dialer claims the call again.
         .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off result not recorded'))
         .finally(() => {
           inFlight.delete(dialing);

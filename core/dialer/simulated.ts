@@ -4,7 +4,7 @@ import type { Conclusion } from '../domain/calls/call-states.ts';
 import { plus } from '../domain/instant.ts';
 import type { Clock, Provider } from '../domain/ports.ts';
 
-/** The outcomes of a hundred calls. A call lasts from `shortest` to `shortest + spread` seconds. */
+/** The outcomes of a hundred calls. Each call lasts from `shortest` to `shortest + spread` seconds. */
 const kinds: readonly { upTo: number; state: OutcomeState; detail: string; shortest: number; spread: number }[] = [
   { upTo: 62, state: 'completed', detail: 'Talked to the contact.', shortest: 20, spread: 100 },
   { upTo: 84, state: 'no_answer', detail: 'No one answered.', shortest: 25, spread: 10 },
@@ -12,7 +12,10 @@ const kinds: readonly { upTo: number; state: OutcomeState; detail: string; short
   { upTo: 100, state: 'failed', detail: "The number isn't in service.", shortest: 2, spread: 3 },
 ];
 
-/** Invents outcomes for demos and tests; no phone rings. A phone number always gets the same outcome after the same time. */
+/**
+ * Returns a provider that invents outcomes for demos and tests, without making any phone ring. A phone number always gets the same outcome
+ * after the same time.
+ */
 export function simulatedProvider(clock: Clock): Provider {
   const outcomeOf = (phone: string) => {
     const digest = Number.parseInt(hash('sha256', phone, 'hex').slice(0, 12), 16);

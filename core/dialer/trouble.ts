@@ -4,10 +4,12 @@ import type { Millis } from '../domain/instant.ts';
 import type { DialerTrouble } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
 
-/** Notices if the provider takes no calls, and reports it in the log, in the database for the console, and in the metrics. */
+/** Notices if the provider isn't taking calls, and reports this in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
-  /** Seconds from the first refused call to the last one; 0 if all is well, or no call was handed off for an hour. */
+  /**
+   * Seconds between the first and the latest refused call; 0 if the provider takes calls, or if no call was handed off in the last hour.
+   */
   seconds(): number;
   close(): Promise<void>;
 };
@@ -27,7 +29,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     isNoted = trouble !== null;
     noting = noting
       .then(() => store.noteTrouble(core, trouble, clock.now()))
-      .catch((err) => log.warn({ err }, 'trouble with the provider not recorded'));
+      .catch((err) => log.warn({ err }, "couldn't record the trouble with the provider"));
   }
 
   function end(what: string): void {
@@ -38,7 +40,8 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   }
 
   function say(): void {
-    // The calls were cancelled or have ended: this would be said until another one is taken.
+    // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider takes another
+    // call.
     if (failing && clock.now() > failing.forgottenAt)
       end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
     if (!failing || !isTrouble()) return;

@@ -10,12 +10,12 @@ import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { type Connections, openConnections } from './connection.ts';
 
 /**
- * In ms. Connecting is part of the wait for a response, so its timeout is shorter. That way, a provider that's down counts as not having received
- * the call.
+ * In ms. The wait for a response includes connecting, so the connection timeout is shorter. That way, a provider that's down counts as not
+ * having received the call.
  */
 export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
-/** POSTs each call, signed, to the provider's URL. The provider reports outcomes on its own. */
+/** Returns a provider that gets each call as a signed POST to its URL. It reports the outcomes itself. */
 export function webhookProvider(options: { url: string; secrets: readonly string[]; deduplicates: boolean }, clock: Clock): Provider {
   const connections = openConnections(timeouts.connect);
   const [secret = ''] = options.secrets;
@@ -41,7 +41,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
         return failureOf(error, connections);
       }
     },
-    // If an outcome is due, the provider hasn't reported it.
+    // When this is called, the outcome is overdue: the provider hasn't reported it.
     conclude: () => null,
   };
 }
@@ -64,7 +64,7 @@ function handoffOf(call: ClaimedCall): Handoff {
 
 /** Classifies the response. What follows from the result, such as another try, is up to `domain/calls/dialing.ts`. */
 async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
-  // The status decides, even if the body is cut off.
+  // The status determines the result, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {
     body.dump().catch(() => undefined);
     return { kind: 'taken' };
@@ -83,7 +83,7 @@ async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData):
   return { kind: 'rejected', detail, reason: `HTTP ${statusCode}` };
 }
 
-/** The start of a response, for the call's details. */
+/** Reads the start of a response, to show it in the call's details. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
   let text = '';
   for await (const chunk of body.setEncoding('utf8')) {

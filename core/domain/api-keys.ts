@@ -13,8 +13,8 @@ import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
 /**
- * Storage knows a key value or session ID only by this digest. One round of SHA-256 is enough for a secret with full entropy, and a salt
- * would make it impossible to look up the digest in an index.
+ * Returns the digest under which storage knows a key value or session ID. One round of SHA-256 is enough for a secret with full entropy.
+ * With a salt, an index couldn't find the digest.
  */
 export function digestOf(secret: string): Digest {
   return hash('sha256', secret, 'hex');
@@ -56,20 +56,20 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** @param olderThan the ID of a key: lists the keys after it. Without it, the list contains only the newest keys. */
+/** @param olderThan the ID of a key: lists the keys after it. If omitted, lists only the newest keys */
 export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const visibility = scopeOf(viewer).apiKeys;
   const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
   return ports.stores.apiKeys.list(visibility, limits.listedApiKeys, last);
 }
 
-/** A search through all keys reads this many at a time. */
+/** The number of keys that a search reads at a time. */
 const readAtOnce = 1_000;
 
 /**
- * For the operator: returns the newest keys whose name contains a text, and their number.
+ * Returns the newest keys with a text in their name, and the number of all matches. Only for the operator.
  *
- * @param limit null for all of them
+ * @param limit null for no limit
  */
 export async function listAllApiKeys(
   ports: Ports,
@@ -95,7 +95,7 @@ export async function listAllApiKeys(
 
 export type KeyDetails = ApiKeyDetails & { usage: { day: string; placed: number; cancelled: number }[]; activity: ListedEvent[] };
 
-/** A key with its use on the last days in a time zone, and its newest events. */
+/** Returns a key with its use on the last days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
   const scope = scopeOf(viewer);
   const { apiKeys, activity } = ports.stores;
@@ -111,13 +111,13 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events };
 }
 
-/** The effects of revoking a key. */
+/** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
   const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
   return { apiKey, queuedCalls: await ports.stores.apiKeys.countQueuedCalls(apiKey.id) };
 }
 
-/** Takes effect at the very next request, in every process: see storage/keys/authorization.ts. */
+/** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, cancelQueuedCalls: boolean): Promise<void> {
   await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
 }
@@ -135,7 +135,9 @@ export async function revokeVisible(
   return apiKey;
 }
 
-/** Revokes the visible keys among these, in one transaction. `gone` lists the others, and those that someone else revoked first. */
+/**
+ * Revokes the keys that the viewer can see, in one transaction. `gone` lists the other IDs, including keys that someone else revoked first.
+ */
 export async function revokeApiKeys(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
@@ -162,8 +164,7 @@ export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Pr
 
 async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
   const apiKey = await ports.stores.apiKeys.find(visibility, id);
-  // The response is the same for a key that the viewer can't see and for one that doesn't exist, so that a viewer doesn't learn which IDs
-  // exist.
+  // Respond in the same way for a hidden key and for one that doesn't exist, so that a viewer doesn't learn which IDs exist.
   if (!apiKey) throw keyNotFound();
   return apiKey;
 }

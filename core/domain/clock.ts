@@ -8,19 +8,19 @@ import type { Clock, ClockStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 
 /**
- * If no core has run for longer than this, an administrator has to confirm the clock. It's longer than weekends and holidays, so that no
- * one has to do this after those. A database can't tell a longer pause from a clock that's ahead.
+ * If no core has run for longer than this, an administrator has to confirm the clock, because a database can't tell a longer pause from a
+ * clock that's ahead. It's longer than weekends and holidays, so that no confirmation is needed after those.
  */
 export const maxPause = Duration.fromObject({ days: 7 });
 /** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
-/** What the clock is ahead of, and by how many ms. */
+/** The clock's reference (a recorded time or the server's clock), and how far ahead of it the clock is, in ms. */
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
- * Whether a clock is too far ahead to end calls or erase data, neither of which can be undone. A clock that's behind doesn't do either too
- * early.
+ * Returns the doubt about a clock that's too far ahead to end calls or erase data, because neither can be undone. A clock that's behind
+ * can't do either too early.
  *
  * @param now
  */
@@ -30,12 +30,12 @@ export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['r
   return null;
 }
 
-/** Says what's wrong, and what to do. @param acceptCommand confirms the clock */
+/** Says what's wrong with the clock, and what to do. @param acceptCommand confirms the clock */
 export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: string): string {
   const what = `This machine's clock is ${inWords(aheadBy)} ahead of`;
-  const held = 'No calls will be dialed or ended, and nothing will be erased, until you set';
+  const held = 'No calls will be dialed or ended, and nothing will be erased, until you correct';
   if (than === 'server') return `${what} PostgreSQL's. ${held} the one that's wrong.`;
-  return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} it. If it's right, run: ${acceptCommand}`;
+  return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} the clock. If it's right, run: ${acceptCommand}`;
 }
 
 function inWords(ms: number): string {
@@ -56,7 +56,7 @@ export type ClockWatch = {
 /** @param onChange called when a doubt begins, and with null when it ends */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
-  /** If the clock has jumped further since the last check, it's checked again. */
+  /** The times at which the clock is trusted without another check. A clock that jumps out of this range is checked again. */
   let trusted = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
 
   async function look(now: Millis): Promise<boolean> {

@@ -6,12 +6,12 @@ export type Account = Named & { partnerId: string };
 
 export type Campaign = Named & { account: Named };
 
-/** A partner, account or campaign for those who manage it, along with its parent. */
+/** A partner, account or campaign as its managers see it, with its parent. */
 export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
 export type ManagedCampaign = Named & { account: Named; partner: Named };
 
-/** `externalId` comes from an import; otherwise null. */
+/** `externalId` comes from an import; null for everything else. */
 export type ExternalNamed = Named & { externalId: string | null };
 
 /** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the account's partner. */
@@ -35,7 +35,7 @@ export type Viewer = User & { tenancy: Tenancy | null };
 
 export type ListedUser = User & { createdAt: Millis; lastSignInAt: Millis | null; disabledAt: Millis | null; apiKeys: number };
 
-/** What deleting a user would also delete: the user's keys, newest first, and the number of sessions. */
+/** What else would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
 export type EndangeredKey = { id: string; name: string; createdAt: Millis; lastUsedAt: Millis | null; queuedCalls: number };
 
@@ -76,7 +76,7 @@ export type ApiKey = {
 /** An account, or a partner with all its accounts. */
 export type Place = Named & { kind: TenancyKind };
 
-/** A key with the scope in which it was created, and the one that it has access to now. */
+/** A key, the scope in which it was created, and the scope that it has access to now. */
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
 
 /** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`. */
@@ -88,7 +88,7 @@ export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
 
-/** The key of a request. The response is due by `deadline`, in milliseconds of `performance.now()`. */
+/** The key that a request used. The response is due by `deadline`, in milliseconds of `performance.now()`. */
 export type Caller = { digest: Digest; deadline: number };
 
 /** A placed call, as it's stored. */
@@ -119,7 +119,7 @@ export type ClaimedCall = {
   notBefore: Millis | null;
   notAfter: Millis | null;
   firstAttemptAt: Millis;
-  /** The provider that has the call, or may have it. */
+  /** The provider that has, or may have, the call. */
   provider: string;
   /** Counts the claims of this call. Storage ignores results of an earlier claim. */
   attempt: number;
@@ -177,34 +177,34 @@ export type CallDetails = {
   /** How often a dialer has claimed the call. */
   attempts: number;
   firstAttemptAt: Millis | null;
-  /** Null unless the call waits for a dialer. */
+  /** Null unless the call is waiting for a dialer. */
   nextAttemptAt: Millis | null;
   /** When the provider reported the outcome of a call that had been `unknown`. */
   toldLateAt: Millis | null;
 };
 
-/** A page of a list: what its items must contain, and after which item it starts. */
+/** Selects a page of a list: a search text, and the item after which the page starts. */
 export type ListFilter = { search: string; cursor: string | null };
 
 /**
- * A range of time, from one instant until just before another; null without an end. IDs sort by time, so those that may be in the range are
- * one range of an index; the times themselves decide.
+ * A time range: includes `from`, excludes `before`; null means open. IDs sort by time, so `ids` limits the query to one index range; the
+ * times then decide.
  */
 export type InstantRange = { from: Millis | null; before: Millis | null; ids: { from: string | null; before: string | null } };
 
-/** @property states empty for all of them */
+/** @property states empty for all states */
 export type CallFilter = { placed: InstantRange; states: readonly CallState[]; apiKey: string | null; search: string };
 
 export type ActivityFilter = {
   at: InstantRange;
-  /** Null for everyone; its `id` is null for the operator. */
+  /** Null for all actors; its `id` is null for the operator. */
   actor: { id: string | null } | null;
   action: string | null;
   /** The ID of the subject. */
   subject: string | null;
 };
 
-/** The oldest call in the part that was searched; null if there are no older ones. */
+/** The oldest call that was searched; null if there are no older ones. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
 /** The matching calls in one stretch. */
@@ -272,19 +272,19 @@ export type AuditEvent = {
 /** The action can be any text, because an older or newer release may have written it. */
 export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
 
-/** An audit event with its place in the chain, as it's stored. `fields` contains everything that it says, in a fixed order. */
+/** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };
 
-/** Identifies a state of the chain: nothing up to it can change without changing the hash. */
+/** Identifies a state of the chain: no event up to it can change without changing the hash. */
 export type Seal = { seq: number; hash: string };
 
-/** The number of days after which the contact data of ended calls, and audit events, are erased; null keeps them. */
+/** How many days the contact data of ended calls, and audit events, are kept; null for no limit. */
 export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
 
 /** Who acts, and from where. */
 export type Actor = { who: Named | null; address: string };
 
-/** A signed-in user who changes something: what they may do, and how it's recorded. */
+/** A signed-in user who changes something: `viewer` says what they may do, and `actor` how it's recorded. */
 export type SignedInCaller = { viewer: Viewer; actor: Actor };
 
 export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
@@ -303,10 +303,10 @@ export type ImportedEntity = {
 export type ImportAddition = { thing: ImportedEntity; password: NewPassword | null; event: AuditEvent };
 export type ImportChange = { thing: ImportedEntity; event: AuditEvent };
 
-/** The provider takes no calls. */
+/** Says that the provider isn't taking calls. */
 export type DialerTrouble = {
-  /** The time of the first hand-off that the provider didn't take. */
+  /** When the provider first didn't take a call. */
   since: Millis;
-  /** Why the provider didn't take the last hand-off, without its own words, which may be about one call. */
+  /** Why the provider didn't take the last call. Doesn't contain the provider's own words, because they may be about one call. */
   reason: string;
 };

@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 /** A page of items. `nextCursor` is null on the last one. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
-/** Query storage for one row more than a page has, to find out whether there's a next page. */
+/** Query one row more than a page has, to find out whether there's a next page. */
 export const rowsForPage = limits.page + 1;
 export const rowsForDirectoryPage = limits.directoryPage + 1;
 
@@ -30,7 +30,7 @@ export function timeCursor({ createdAt, id }: { createdAt: Millis; id: string })
   return `${createdAt.toString(36)}_${id}`;
 }
 
-/** The inverse of {@link timeCursor}. @throws Problem `malformed-request` */
+/** Parses a cursor from {@link timeCursor}. @throws Problem `malformed-request` */
 export function timePosition(cursor: string | null): TimePosition | null {
   if (cursor === null) return null;
   const [, at = '', id = ''] = /^([0-9a-z]{1,9})_(.+)$/.exec(cursor) ?? [];

@@ -54,16 +54,16 @@ export type Clock = {
 };
 
 export type Randomness = {
-  /** Bytes from a cryptographic source. */
+  /** Returns bytes from a cryptographic source. */
   bytes(size: number): Uint8Array;
-  /** A new ID. It sorts after those of earlier milliseconds, so that tables grow at their end. */
+  /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
   id(): string;
-  /** A text that sorts before all IDs generated from this time on, and after all earlier ones; null if it's not known. */
+  /** Returns a text that sorts before all IDs generated from this time on, and after all earlier ones; null if that's not known. */
   firstIdAt(at: Millis): string | null;
 };
 
 export type Passwords = {
-  /** @returns an argon2id hash in PHC format */
+  /** Hashes a password. @returns an argon2id hash in PHC format */
   hash(password: string): Promise<string>;
   /**
    * Waits for a turn in the queue, then looks up the credentials and verifies the password. Takes the same time if there are no
@@ -75,21 +75,24 @@ export type Passwords = {
   verify(find: () => Promise<Credentials | null>, password: string, origin: PasswordOrigin): Promise<Credentials | null>;
 };
 
-/** Who shares a turn in the queue: a network or, if it vouches for the attempt, a session or known device. */
+/**
+ * Determines who shares a turn in the queue: everyone on a network or, if a session or known device vouches for the attempt, everyone using
+ * that session or device.
+ */
 export type PasswordOrigin = { address: string; vouched: string | null };
 
-/** At most `most` attempts in a window, in ms from the first one. */
+/** Allows at most `most` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; most: number; window: number };
 
 /** Counts attempts, across all processes. */
 export type ThrottleStore = {
-  /** @returns when the last full counter among these opens again, at most one window ahead; null if none is full */
+  /** @returns when the last full counter opens again, at most one window from now; null if none of them is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
-  /** Counts in all of them or, if one is full, in none. @returns whether it counted */
+  /** Adds one to all counters or, if one is full, to none of them. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
-  /** Deletes counters whose window is over and, if there are too many, those with the fewest attempts. */
+  /** Deletes counters whose window is over. If there are still too many, also deletes those with the fewest attempts. */
   sweep(now: Millis): Promise<void>;
 };
 
@@ -101,32 +104,32 @@ export type ApiKeyStore = {
    * @returns false, without creating the key, if the creator already has that many; exact across all processes
    */
   create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
-  /** The number of a user's active keys. */
+  /** Counts a user's active keys. */
   countActive(creatorId: string, at: Millis): Promise<number>;
-  /** Newest first, ties broken by ID; if there's a cursor, only those after it in that order. */
+  /** Lists keys newest first, and by ID within the same time. If there's a cursor, lists only the keys after it in that order. */
   list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
-  /** Highest IDs first, after the cursor, for a search through all keys. */
+  /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
-  /** The visible keys among these, in no particular order. */
+  /** Returns the visible keys with these IDs, in no particular order. */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
-  /** What the key has done since then, at most a minute behind. */
+  /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   countQueuedCalls(id: string): Promise<number>;
   /**
    * Revokes keys in one transaction, and skips those that are already revoked.
    *
-   * @param events the event that each key's revocation leaves
+   * @param events the audit event for each key
    * @returns the IDs of the keys that it revoked
    */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
-  /** Cancels the calls that an interrupted revoke or deletion should have cancelled. @returns the number of calls */
+  /** Cancels the calls that an interrupted revoke or deletion didn't cancel. @returns the number of calls */
   finishCancelling(at: Millis, signal: AbortSignal): Promise<number>;
-  /** Adds up the stored counts of keys, to which PostgreSQL adds a row for each change. Housekeeping runs it. */
+  /** Adds up the stored counts of keys. PostgreSQL adds a row for each change. Housekeeping runs this. */
   compactCounts(): Promise<void>;
-  /** The number of keys by the time left: expired, at most 7 or 30 days, longer, or without expiry. */
+  /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
   countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
 };
 
@@ -137,14 +140,14 @@ export type KeyedRequest = Caller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
-/** When the key expires, which never changes after creation; null if it doesn't expire. */
+/** When the key expires; null if it doesn't expire. Never changes after creation. */
 export type ActiveKey = { expiresAt: Millis | null };
 
 export type Placement =
   | { kind: 'placed' }
   | { kind: 'replayed'; contactId: string; placedAt: Millis }
   | { kind: 'request-id-conflict' }
-  /** The `notAfter` has passed, and it isn't a repeat. */
+  /** Its `notAfter` has passed, and it isn't a repeat. */
   | { kind: 'too-late' }
   | { kind: Refusal };
 
@@ -155,7 +158,7 @@ export type Cancellation =
   | { kind: Refusal };
 
 /**
- * The three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the
+ * Runs the three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the
  * statement that inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
  *
  * A Problem means that nothing was placed or cancelled. If that isn't known, `place` and `cancel` throw ResultUnknown.
@@ -163,7 +166,7 @@ export type Cancellation =
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  /** @param key.address where the request comes from. @returns null for a key that isn't active */
+  /** @param key.address the client's address. @returns null for a key that isn't active */
   findActive(key: Omit<KeyedRequest, 'campaignId'> & { address: string }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
@@ -171,93 +174,94 @@ export type CallStore = {
 export type CallListStore = {
   hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
   /**
-   * Newest first, after the cursor, at most `limit`. Searches a stretch of some thousand calls, so that each statement is short, however
-   * many calls the campaign has.
+   * Lists up to `limit` calls, newest first, after the cursor. Searches only a stretch of a few thousand calls, so that each statement is
+   * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** The number of matching calls, if all calls placed in the range match; at most `most`. */
+  /** Counts the calls in a range, up to `most`. Only for filters that match all of them. */
   countPlaced(scope: CallScope, placed: InstantRange, most: number): Promise<number>;
-  /** The number of matching calls in a stretch like that of `list`, by the quarter-hour in which they were placed. */
+  /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour in which they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
   /** Whether the viewer can see the key, active or revoked. */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
   /** @returns null if the campaign has no such call */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
-  /** The calls placed since then. */
+  /** Counts the calls placed since this time. */
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
-  /** The same for several campaigns, counted by day. @param days their first instants, oldest first */
+  /** Counts the calls of several campaigns by day. @param days the first instants of the days, oldest first */
   summaryOfAll(campaignIds: readonly string[], days: readonly Millis[]): Promise<CountOfCampaign[]>;
-  /** Adds up the stored counts of ended calls, to which PostgreSQL adds a row for each call. Housekeeping runs it. */
+  /** Adds up the stored counts of ended calls. PostgreSQL adds a row for each call. Housekeeping runs this. */
   compactCounts(): Promise<void>;
 };
 
-/** The campaigns whose calls are listed: one, several, or all that a viewer can see. */
+/** The campaigns to list calls from: one, several, or all that a viewer can see. */
 export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
 export type CountOfCampaign = CallCount & { campaignId: string };
 
 /** The result of one hand-off. `detail` may contain the provider's own words; `reason` doesn't. */
 export type HandoffResult =
-  /** The provider has the call. It reports the outcome, or is asked for it at `outcomeAt`. */
+  /** The provider has the call. It reports the outcome, or the core asks for it at `outcomeAt`. */
   | { kind: 'taken'; outcomeAt?: Millis }
   /** The provider refused the call permanently. */
   | { kind: 'rejected'; detail: string; reason: string }
   /** The provider definitely doesn't have the call. `retryAfter` is in seconds. */
   | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
-  /** The request was sent, but got no response, so the provider may have the call. */
+  /** The request was sent, but there was no response, so the provider may have the call. */
   | { kind: 'answer-lost'; detail: string; reason: string };
 
 /** The service that makes phones ring. */
 export type Provider = {
   name: 'webhook' | 'simulated';
-  /** Whether two hand-offs with the same ID make only one call. */
+  /** Whether several hand-offs with the same ID make only one call. */
   deduplicates: boolean;
   /** Responds within `dialingLimits.answer`. */
   handOff(call: ClaimedCall): Promise<HandoffResult>;
-  /** The outcome of a taken call whose `outcomeAt` has come; null if the provider should have reported it by now. */
+  /** Returns the outcome of a taken call when `outcomeAt` has come; null if the provider should have reported it by now. */
   conclude(call: ClaimedCall): Conclusion | null;
 };
 
 /** Moves calls through their states: see call-states.ts. */
 export type DialingStore = {
   /**
-   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts that have any. Lapses calls whose time has passed
-   * without being dialed. No two claims of a call overlap, across all processes.
+   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Lapses calls that weren't dialed in
+   * time. A call never has two claims at the same time, in any process.
    */
   claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
-  /** @returns false, without any change, if another process has claimed the call since then, or the call has ended */
+  /** @returns false, without changing anything, if another process has claimed the call since then, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
-   * Ends a call that's being dialed, or is `unknown` and not erased. Doesn't change any other. @returns null if there was no such hand-off
+   * Ends a call that's being dialed, or that's `unknown` and not erased. Changes no other call. @returns null if there was no such hand-off
    */
   reportOutcome(contactId: string, conclusion: Conclusion, now: Millis): Promise<'recorded' | 'not-needed' | null>;
-  /** Lapses calls whose `notAfter` has passed without being dialed, in short steps. @returns the number of calls */
+  /** Lapses calls that weren't dialed by their `notAfter`, in short steps. @returns the number of calls */
   lapse(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns the number of calls */
   endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
   /**
-   * Makes calls due whose `due_at` must come from a clock that was ahead. Otherwise, they'd wait until the clock catches up.
+   * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
+   * catches up.
    *
    * @returns the number of calls
    */
   recoverFromClockStep(now: Millis, signal?: AbortSignal): Promise<number>;
-  /** Records, or with null clears, that a core's provider takes no calls. @param core the name of its process */
+  /** Records that a core's provider isn't taking calls; null clears the record. @param core the name of the core's process */
   noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
-  /** The oldest trouble recorded since then. */
+  /** Returns the oldest trouble recorded since this time. */
   findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;
-  /** The number of due calls that wait for a dialer, and since when the oldest has been due. */
+  /** Counts the due calls that wait for a dialer, and returns when the oldest became due. */
   queue(now: Millis): Promise<{ due: number; oldestDueAt: Millis | null }>;
 };
 
 export type RetentionStore = {
-  /** The last recorded settings; null if no core has recorded any. */
+  /** Returns the last recorded settings; null if no core has recorded any. */
   recordedDays(): Promise<RetentionDays | null>;
-  /** @returns the previous settings, if they were different */
+  /** Records the settings. @returns the previous ones if they were different */
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
-  /** Counts calls that ended before this and still have contact data, and finds when the oldest of all ended. */
+  /** Counts calls that ended before this time and still have contact data, and finds when the oldest of all of them ended. */
   countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
   /** Erases phone number, name, time zone, variables and the provider's detail, in short steps. @returns the number of calls */
   erase(endedBefore: Millis, signal?: AbortSignal): Promise<number>;
-  /** Deletes counts from before this time, in short steps, because no chart shows them any more. @returns the number of counts */
+  /** Deletes counts from before this time, because charts no longer show them, in short steps. @returns the number of counts */
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
@@ -265,43 +269,43 @@ export type RetentionStore = {
 export type AuditChainStore = {
   /** Chains the events that aren't chained yet, oldest first, in short steps. @returns the number of events */
   extend(signal?: AbortSignal): Promise<number>;
-  /** The newest event in the chain, the newest that was pruned, and the number of events that aren't chained yet. */
+  /** Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
-  /** Chained events in order, after one number and up to another. */
+  /** Returns chained events in order, after one number and up to another. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
-  /** The time of the oldest chained event. */
+  /** Returns the time of the oldest chained event. */
   oldestAt(): Promise<number | null>;
   /** Deletes the chain's oldest events, up to and including this number, in short steps. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 
-/** The latest time from a clock that was right: see clock.ts. */
+/** Stores the latest time from a clock that was right: see clock.ts. */
 export type ClockStore = {
-  /** Null until a core has recorded one; `serverAt` is the database server's own clock, null on SQLite. */
+  /** Returns null until a core has recorded a time. `serverAt` is the database server's own clock; null on SQLite. */
   read(): Promise<{ newestAt: Millis | null; serverAt: Millis | null }>;
-  /** Records a time if it's later. */
+  /** Records a time if it's later than the recorded one. */
   advance(now: Millis): Promise<void>;
-  /** Records a time, whether it's later or not. */
+  /** Records a time even if it's earlier than the recorded one. */
   set(now: Millis): Promise<void>;
 };
 
 /** Everything that's stored about one phone number. */
 export type ContactStore = {
-  /** Its calls, oldest first. Reads all calls, in short steps. */
+  /** Returns the number's calls, oldest first. Reads all calls, in short steps. */
   findCalls(phone: string): Promise<ContactCall[]>;
-  /** Cancels the queued ones, and erases those that have ended. Skips those that are being dialed. */
+  /** Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed. */
   erase(calls: readonly CallKey[], at: Millis): Promise<{ cancelled: number; erased: number }>;
 };
 
 export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
-  /** Newest first, after the cursor. */
+  /** Lists events newest first, after the cursor. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
-  /** The number of matches, at most `most`. */
+  /** Counts matches, up to `most`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
-  /** The users who did something, with their current names, and the actions. */
+  /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (Named | null)[]; actions: string[] }>;
-  /** The visible events about a key, newest first. */
+  /** Lists the visible events about a key, newest first. */
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };
 
@@ -312,7 +316,7 @@ export type SessionStore = {
   /** @returns false, without starting a session, if the user no longer has that password hash or is disabled */
   start(id: Digest, userId: string, passwordHash: string, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
-  /** Changes only an existing session, because a slow request must not bring back a deleted one. */
+  /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
@@ -324,42 +328,42 @@ export type SessionStore = {
 
 export type UserStore = {
   count(): Promise<number>;
-  /** Visible users whose name or email address contains the text, oldest first. */
+  /** Lists visible users whose name or email address contains the text, oldest first. */
   list(visibility: UserVisibility | { kind: 'all' }, search: string, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
   find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
-  /** The user's keys, newest first, and the number of sessions. */
+  /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;
   /** @throws Problem `conflict` if the email address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;
   /**
-   * Ends the user's sessions except `keep`.
+   * Sets the password, and ends the user's sessions except `keep`.
    *
    * @param replacing the hash that the user must still have; null for any
-   * @returns false, without any change, if the user has a different hash or `keep` has ended
+   * @returns false, without changing anything, if the user has a different hash or `keep` has ended
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in steps. @returns false
-   * if the user doesn't exist
+   * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in steps.
+   * @returns false if the user doesn't exist
    */
   change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
   /**
-   * Refuses the user and their keys, and ends the user's sessions; null re-enables them.
+   * Disables the user and their keys, and ends the user's sessions; null re-enables them.
    *
    * @returns the number of sessions it ended, or null if nothing changed or the user doesn't exist
    */
   setDisabled(userId: string, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
   /**
-   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the rest of their rows are
+   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
    * deleted later, in steps.
    *
-   * @returns the numbers, or null if the user doesn't exist
+   * @returns the numbers of deleted keys and sessions, or null if the user doesn't exist
    */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
-  /** Deletes what's left of deleted users, in short steps. @returns the number of keys */
+  /** Deletes the remaining data of deleted users, in short steps. @returns the number of keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
-  /** Moves the keys of users who were moved to the right lists, in short steps. @returns the number of keys */
+  /** Finishes moving users' keys to the right lists, in short steps. @returns the number of keys */
   finishMoves(signal: AbortSignal): Promise<number>;
 };
 
@@ -370,24 +374,24 @@ export type TenancyStore = {
   createPartner(partner: Named, event: AuditEvent): Promise<void>;
   createAccount(account: Account, event: AuditEvent): Promise<void>;
   createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
-  /** All of them, sorted by name, for the operator. */
+  /** Lists all partners by name, for the operator. */
   allPartners(): Promise<ExternalNamed[]>;
   allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
   allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
   /** Sorted by name, after the cursor. */
   listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
-  /** Sorted by account and name. Searches the names of both, and finds a campaign by its ID. */
+  /** Lists campaigns by account and name. Searches the names of both, and finds a campaign by its ID. */
   listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
-  /** Best match first. */
+  /** Lists the best matches first. */
   search(text: string, limit: number): Promise<Tenancy[]>;
 };
 
-/** Partners, accounts and campaigns, for those who manage them. */
+/** Manages partners, accounts and campaigns. */
 export type DirectoryStore = {
   /**
-   * Creates the first partner, account and campaign, either all or none.
+   * Creates the first partner, account and campaign, either all or none of them.
    *
-   * @returns false, without creating any, if there already is a partner; exact across all processes
+   * @returns false, without creating any, if a partner already exists. This is exact across all processes
    */
   setUp(
     partner: Named,
@@ -395,13 +399,13 @@ export type DirectoryStore = {
     campaign: Named & { accountId: string },
     events: readonly [AuditEvent, ...AuditEvent[]],
   ): Promise<boolean>;
-  /** @returns false if it doesn't exist */
+  /** @returns false if the partner, account or campaign doesn't exist */
   rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
   /** Sorted by name, after the cursor. */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
-  /** Sorted by partner and name. @param partnerId null for those of all partners */
+  /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */
   accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
-  /** Sorted by partner, account and name. @param accountId null for those of all accounts */
+  /** Lists campaigns by partner, account and name. @param accountId null for the campaigns of all accounts */
   campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
   findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
   findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
@@ -409,14 +413,14 @@ export type DirectoryStore = {
 };
 
 export type ImportStore = {
-  /** Existing entities, by external ID. */
+  /** Returns existing entities by external ID. */
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
-  /** The users with these email addresses: external IDs by address, null for a user who wasn't imported. */
+  /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**
-   * Writes all of a step or nothing.
+   * Writes an entire step or nothing.
    *
-   * @throws Problem `conflict` if something else has changed the same entities in the meantime
+   * @throws Problem `conflict` if something else has changed the same entities since they were read
    */
   write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
 };

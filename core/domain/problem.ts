@@ -9,7 +9,7 @@ export class Problem extends Error {
   readonly errors: readonly FieldError[] | undefined;
   /** In seconds. */
   readonly retryAfter: number | undefined;
-  /** The methods of the path, for `method-not-allowed`. */
+  /** The methods that the path supports, for `method-not-allowed`. */
   readonly allow: string | undefined;
 
   constructor(
@@ -31,8 +31,8 @@ export class Problem extends Error {
 }
 
 /**
- * A statement that places or cancels calls was sent, but nothing shows whether it was executed. A 503 would mean that it wasn't, so the
- * caller gets no response.
+ * Thrown if a statement that places or cancels calls was sent, but it isn't known whether it was executed. A 503 would mean that it wasn't,
+ * so the caller gets no response.
  */
 export class ResultUnknown extends Error {
   override name = 'ResultUnknown';
@@ -42,7 +42,7 @@ export class ResultUnknown extends Error {
   }
 }
 
-/** One field of an input is invalid. */
+/** Returns the problem for one invalid field. */
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

@@ -24,7 +24,7 @@ import { asDatabaseError } from './start/start-errors.ts';
 const acceptClock = `${adminCommand} clock accept`;
 
 const plainHttpWarning =
-  'plain http on an address other than loopback: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or let only a proxy with TLS reach this port';
+  'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
 
 export type Core = {
   /** The address of the public listener. */

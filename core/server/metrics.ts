@@ -159,11 +159,11 @@ function gaugesOf(registry: Registry) {
       ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0, as in /readyz' },
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
-        help: 'How far the clock is ahead, if it is so far that no calls are dialed or ended and no data is erased; otherwise 0',
+        help: "How far the clock is ahead, if that's enough to pause dialing, ending and erasing; otherwise 0",
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
-        help: 'Time from the first to the last call that the provider refused; 0 if under a minute, or an hour after the last hand-off',
+        help: "Time between the first and the latest call that the provider refused; 0 if it's less than a minute, or if no call was handed off in the last hour",
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',

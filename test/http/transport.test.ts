@@ -11,7 +11,7 @@ describe('the transport security of a core', () => {
   const start = async (environment: Record<string, string> = {}) => {
     core = await startCoreHere((await databaseWithTenants('sqlite')).database, { environment });
   };
-  const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain http on an address other than loopback'));
+  const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain HTTP on a non-loopback address'));
   afterEach(() => core.close());
 
   it('is announced to browsers in every response over TLS, and in none over HTTP', async function () {
@@ -36,7 +36,7 @@ describe('the transport security of a core', () => {
     expect(await overSocket(core.url, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).not.to.match(/strict-transport/i);
   });
 
-  it('causes a log warning for HTTP beyond loopback, and none on loopback', async () => {
+  it('causes a log warning for HTTP on a non-loopback address, and none on loopback', async () => {
     await start({ HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     expect(warning()).to.include({ level: 'warn', host: '0.0.0.0' });
     await core.close();
@@ -70,7 +70,7 @@ describe('the transport security of a core', () => {
       ).to.deep.equal(['421']);
     });
 
-    it('also accepts unregistrable names beyond loopback, as containers and clusters use them', async () => {
+    it('also accepts unregistrable names on a non-loopback address, as containers and clusters use them', async () => {
       await start({ MANAGEMENT_HOST: '0.0.0.0' });
       expect(await statusesFor(['core:8081', 'callkey.default.svc.cluster.local:8081', 'core.internal', '192.0.2.7:8081'])).to.deep.equal([
         '200',

@@ -231,7 +231,7 @@ describe('a running core', () => {
         expect((await left()).byTheClock).to.deep.equal(all.byTheClock);
         const accepting = acceptClock(harness.direct.ports, operator, 'admin clock accept').then(String, (error: Error) => error.message);
         expect(await accepting).to.match(
-          /^This machine's clock is 6\d minutes ahead of PostgreSQL's\. .* until you set the one that's wrong\.$/,
+          /^This machine's clock is 6\d minutes ahead of PostgreSQL's\. .* until you correct the one that's wrong\.$/,
         );
       });
   });

@@ -49,8 +49,8 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
 }
 
 /**
- * Finds files with the name that a backup has while it's being written, so that one that was killed is never mistaken for a complete
- * backup.
+ * Finds the files of unfinished backups. A backup has a different name while it's being written, so that an interrupted one is never
+ * mistaken for a complete backup.
  */
 function findUnfinished(file: string): string[] {
   try {
@@ -63,7 +63,7 @@ function findUnfinished(file: string): string[] {
 }
 
 /**
- * Leaves the audit event from which a core computes the age of the latest backup. A database with an older schema, or a read-only one,
+ * Records an audit event. The core uses it to compute the age of the latest backup. A database with an older schema, or a read-only one,
  * can't store it.
  */
 async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
@@ -106,13 +106,15 @@ async function dump(database: Database, url: string, file: string): Promise<void
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await leaveOutOthers(database, schema))];
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
-  // The output goes through this process, so if it's killed, pg_dump fails at its next write. Otherwise, pg_dump would keep its locks and
-  // block migrations.
+  // Pipes the output through this process, so that pg_dump fails at its next write if this process is killed. Otherwise, pg_dump would keep
+  // its locks and block migrations.
   const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
   await Promise.all([ended(tool), written]);
 }
 
-/** With `--schema=public`, a plain `pg_restore` would try to create the schema `public`, which already exists in every database. */
+/**
+ * Doesn't use `--schema=public`: a plain `pg_restore` would then try to create the schema `public`, which already exists in every database.
+ */
 async function chooseSchema(database: Database, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];
   const others = await database.query<{ name: string }>(
@@ -132,7 +134,7 @@ async function leaveOutOthers(database: Database, schema: string): Promise<strin
   return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
 }
 
-/** This program doesn't know which tables a newer release has added. */
+/** Whether a newer release has changed the schema. It may have added tables that this program doesn't know. */
 async function isNewer(database: Database): Promise<boolean> {
   const { added } = await schemaState(database).catch(() => ({ added: ['unknown'] }));
   return added.length > 0;

@@ -26,7 +26,7 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
   withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
 }
 
-/** @returns whether all is well */
+/** @returns whether there are no problems */
 async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
   const unknown = unknownVariables(process.env).map((variable) => ({
     ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },
@@ -38,7 +38,7 @@ async function runCheck({ storage, location, output, ports }: AdminContext, opti
   return ok;
 }
 
-/** A warning doesn't fail the check. */
+/** A warning doesn't make the check fail. */
 type Finding = { name: string; ok: boolean; detail: string; warning?: true };
 
 function markOf({ ok, warning }: Finding): string {
@@ -114,7 +114,7 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
   return [integrity, room, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
 }
 
-/** Enough for a day with many calls, or for a migration. */
+/** In MB. Enough for a day with many calls, or for a migration. */
 const enoughRoom = 256;
 
 function roomOf(filename: string): string {

@@ -4,17 +4,17 @@ import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { addressesOf } from '../../storage/engine/postgres/postgres-hosts.ts';
 
-/** One of PostgreSQL's own programs, with its messages on standard error. */
+/** A running PostgreSQL program. `complaint` returns its messages on standard error. */
 type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
 
-/** Passes the address in the environment, which `ps` doesn't show. */
+/** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
   const child = spawn(name, args, { env: { ...process.env, ...environmentOf(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  // A tool that has exited doesn't read any more input. Its exit code says why.
+  // If the tool has exited, writing to it fails. Its exit code says why it exited.
   child.stdin.on('error', () => undefined);
   return { name, child, complaint: () => complaint };
 }
@@ -37,7 +37,7 @@ export async function ownSchema(database: Database): Promise<string> {
 /** Without quotes, PostgreSQL's programs treat a name as a pattern. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Keeps only the error and what depends on what: PostgreSQL adds rows as context, which may be personal data. */
+/** Keeps only the error and the list of dependent objects. PostgreSQL also adds rows as context, and they may contain personal data. */
 function cause(complaint: string): string {
   const lines = complaint.trim().split('\n');
   const [error = lines[0] ?? ''] = lines.filter((line) => /error/i.test(line));
@@ -45,7 +45,7 @@ function cause(complaint: string): string {
   return [error, ...dependents].join('; ');
 }
 
-/** Translates the core's interpretation of `sslmode` for PostgreSQL's own programs. */
+/** Maps the core's `sslmode` values to those of PostgreSQL's own programs. */
 const sslModes: Record<string, string> = {
   'no-verify': 'require',
   prefer: 'verify-full',
@@ -66,7 +66,8 @@ function environmentOf(url: string): Record<string, string> {
     PGDATABASE: decodeURIComponent(pathname.slice(1)),
     PGOPTIONS: option('options'),
     PGSSLMODE: sslMode,
-    // By default, Node trusts the authorities that it ships with. PostgreSQL's programs can use the system's since version 16.
+    // By default, Node trusts the certificate authorities that it ships with. PostgreSQL's programs can use the system's authorities since
+    // version 16.
     PGSSLROOTCERT: option('sslrootcert') || (sslMode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: option('sslcert'),
     PGSSLKEY: option('sslkey'),

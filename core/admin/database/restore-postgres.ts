@@ -29,20 +29,20 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   }
 }
 
-/** Tables of a newer release would stay, and its migrations would fail on them. */
+/** Refuses a database with a newer schema: the newer tables would stay, and the newer release's migrations would fail on them. */
 async function refuseNewer(database: Database): Promise<void> {
   const { added } = await schemaState(database);
   if (added.length > 0)
     throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
 }
 
-/** `pg_restore` restores tables only into the schema that they came from. */
+/** Returns the error for a backup from another schema: `pg_restore` restores tables only into the schema that they came from. */
 function otherSchema(file: string, from: string, to: string): Problem {
   const what = `The tables in ${file} are in the schema ${from}, but this user's search_path resolves to ${to}.`;
   return new Problem('conflict', `${what} Create the schema ${from}, then restore as a user whose search_path starts with it.`);
 }
 
-/** Reads from a dump which schema its tables are in, and which migrations are missing. */
+/** Reads from a dump which schema it contains, and which migrations it doesn't have yet. */
 async function inspect(url: string, file: string): Promise<{ schema: string; missing: string[] }> {
   try {
     closeSync(openSync(file, 'r'));
@@ -82,7 +82,7 @@ const others = (own: string) => `datname = current_database() AND application_na
 
 type RemovedRecords = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
-/** The API keys that were revoked, and the users who were deleted or disabled, before the restore. */
+/** Finds the API keys that were revoked, and the users who were deleted or disabled, before the restore. */
 async function findRemoved({ read }: Database): Promise<RemovedRecords> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {
@@ -133,9 +133,9 @@ async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Re
 }
 
 /**
- * Replaces everything of Callkey's in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only what the backup
- * contains: if a later release had added a table, its migration would then fail. A core that starts in the meantime waits for the
- * migrations' lock.
+ * Replaces all of Callkey's tables and functions in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only
+ * what the backup contains: if a later release had added a table, its migration would then fail. A core that starts during the restore
+ * waits for the migrations' lock.
  */
 async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callkey-restore-'));
@@ -153,7 +153,7 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
   const done = ended(psql);
-  // This is awaited below. An unhandled rejection before then would end the process.
+  // Awaited below. Without this handler, a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
@@ -171,8 +171,8 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
 }
 
 /**
- * Selects the lines of a backup's table of contents that are Callkey's, because a backup also contains other programs' functions and types
- * in the same schema.
+ * Selects Callkey's own lines from a backup's table of contents, because a backup also contains other programs' functions and types in the
+ * same schema.
  */
 async function ownEntries(url: string, file: string): Promise<string> {
   const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);

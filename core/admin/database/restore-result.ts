@@ -9,7 +9,7 @@ export type EnabledUser = { id: string; email: string; name: string; disabledAt:
 export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[] };
 
 export type RestoreResult = {
-  /** The path of the replaced database; null if there was none or it wasn't kept. */
+  /** Where the replaced database was kept; null if there was no database or it wasn't kept. */
   before: string | null;
   /** Null if the replaced database can't be read. */
   revived: Revived | null;

@@ -18,9 +18,7 @@ import {
   type RevivedUser,
 } from './restore-result.ts';
 
-/**
- * SQLite would apply the first three files of a previous database to the backup that replaces it. With the fourth, cores refuse to start.
- */
+/** SQLite would apply the first three files of the replaced database to the restored one. If the fourth exists, cores refuse to start. */
 const companions = ['-wal', '-shm', '-journal', '-overwritten'];
 
 export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
@@ -61,7 +59,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
-    // SQLite doesn't notice if the end of an empty last page is missing.
+    // SQLite doesn't notice if an empty last page is cut short.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
     if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
@@ -77,7 +75,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   }
 }
 
-/** A deleted database can have left its companion files behind. */
+/** Moves the copy into place. A deleted database may have left its companion files behind. */
 function place(target: string, copy: string, before: string): Omit<RestoreResult, 'missing'> {
   moveCompanions(target, before);
   linkIfMissing(copy, target);
@@ -102,9 +100,9 @@ async function replace(target: string, copy: string, before: string): Promise<Om
 
 /**
  * Locks the database against all other connections until this one is closed. SQLite leaves WAL mode only if no other connection has the
- * file open, and then writes the WAL back. Outside WAL mode, an exclusive transaction also excludes readers.
+ * file open, and writes the WAL back to the file when it does. Outside WAL mode, an exclusive transaction also keeps readers out.
  *
- * @returns null if the database can't be read, which is a reason to restore
+ * @returns null if the database can't be read, because a damaged database is a reason to restore
  */
 async function lock(database: Knex, copy: string, target: string): Promise<Revived | null> {
   try {
@@ -156,7 +154,7 @@ async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promis
   return found.map(({ name }) => name);
 }
 
-/** Unlike a rename, a link fails if a core has just created a database. */
+/** Links the copy to the target's name. Unlike a rename, this fails if a core has just created a database. */
 function linkIfMissing(copy: string, target: string): void {
   try {
     linkSync(copy, target);
@@ -169,14 +167,14 @@ function moveCompanions(target: string, before: string): void {
   for (const suffix of companions) if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${before}${suffix}`);
 }
 
-/** The core's own user must be able to open what root has restored. */
+/** Copies the file's owner, because the core's own user must be able to open a file that root has restored. */
 function copyOwner(copy: string, like: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(like);
   chownSync(copy, uid, gid);
 }
 
-/** Opens one plain connection, because the core's settings would change the file. */
+/** Opens a single connection without the core's settings, because they would change the file. */
 function open(filename: string): Knex {
   return knex({
     client: 'sqlite3',

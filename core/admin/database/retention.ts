@@ -27,10 +27,10 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
-/** This number of days stands for no limit. */
+/** This number of days means no limit. */
 const unlimitedDays = 365_000;
 
-/** Returns the settings that the cores use. `isKnown` is false if only the defaults are known. @throws Problem `conflict` */
+/** Returns the retention settings that the cores use. `isKnown` is false if these are only the defaults. @throws Problem `conflict` */
 async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
   const recorded = await ports.stores.retention.recordedDays();
   for (const [kind, variable] of [

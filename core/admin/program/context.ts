@@ -4,7 +4,7 @@ import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import type { Storage } from '../../storage/index.ts';
 import type { Output } from './output.ts';
 
-/** What a command has while no database is open. */
+/** What a command can use without an open database. */
 export type Settings = {
   location: DatabaseLocation;
   /** Whether DATABASE_URL is set. If someone forgot it, a command must not create a second database that the core doesn't use. */
@@ -16,7 +16,7 @@ export type Settings = {
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };
 
-/** What a command has while the database is open. */
+/** What a command can use while the database is open. */
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
@@ -28,8 +28,8 @@ export type AdminContext = Settings & {
 };
 
 /**
- * What a command requires. `use`: a complete schema. `fill`: the same, but an empty or missing database is set up first. `migrate`: any
- * schema, and a missing database is created. `inspect`: any schema.
+ * The database that a command requires. `use`: a complete schema. `fill`: the same, but an empty or missing database is set up first.
+ * `migrate`: any schema, and a missing database is created. `inspect`: any schema.
  */
 export type Access = 'use' | 'fill' | 'migrate' | 'inspect';
 

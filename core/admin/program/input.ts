@@ -9,7 +9,7 @@ export const nameSchema = lineSchema(limits.name);
 /** A file can have thousands of errors, so a terminal shows only the first ones. */
 const shownErrors = 20;
 
-/** @throws Problem `invalid` that says what's wrong, and where */
+/** Validates an input file. @throws Problem `invalid` that says what's wrong, and where */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, what: string): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;

@@ -34,7 +34,10 @@ export function shortName(name: string): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** Measures text in terminal columns. Chinese, Japanese and Korean characters and emoji take two columns each, and combining marks none. */
+/**
+ * Returns a text's width in terminal columns. Chinese, Japanese and Korean characters and emoji take two columns each, and combining marks
+ * take no space.
+ */
 function widthOf(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);

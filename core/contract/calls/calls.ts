@@ -13,7 +13,7 @@ export * from './states.ts';
 // Clients and proxies remove `.` and `..` from a path, so a cancel would go to a different path.
 const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
 
-/** Completes a sentence about request IDs. */
+/** The valid form, as it follows "Must be" in messages. */
 export const requestIdRule = '1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or ".."';
 
 export function isRequestId(text: string): boolean {
@@ -36,8 +36,7 @@ const contactSchema = z.strictObject({
 const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 
 /**
- * This runs before each variable is checked, because the record below silently skips `__proto__`, and checking thousands of bad variables
- * takes time.
+ * Checks the object before its variables: the record below silently skips `__proto__`, and checking thousands of bad variables takes time.
  */
 const variablesShape = z
   .unknown()
@@ -55,7 +54,7 @@ const variablesSchema = variablesShape
       textSchema(limits.variableValue),
     ),
   )
-  // JSON Schema describes a pipe's input, which here can be anything.
+  // JSON Schema describes the input of a pipe, and this one accepts anything.
   .meta({
     type: 'object',
     maxProperties: limits.variables,
@@ -85,13 +84,16 @@ export const placeCallSchema = z
 export type PlaceCall = z.infer<typeof placeCallSchema>;
 
 /**
- * Validates against {@link placeCallSchema}, but skips it for most bodies, because the schema takes a fifth of the total time for a call.
+ * Validates a body against {@link placeCallSchema}. Most bodies don't need the schema, which takes a fifth of the total time for a call.
  */
 export function validatePlaceCall(body: unknown): Validated<PlaceCall> {
   return isPlainPlaceCall(body) ? { ok: true, data: body } : validate(placeCallSchema, body);
 }
 
-/** Whether the schema is known to accept a JSON value unchanged. Leaves everything rare or invalid to the schema. */
+/**
+ * Whether the schema would certainly accept a JSON value unchanged. Returns false for everything rare or invalid, so that the schema
+ * decides.
+ */
 function isPlainPlaceCall(body: unknown): body is PlaceCall {
   if (!isRecord(body) || !isPlainContact(body['contact'])) return false;
   for (const field in body) {
@@ -125,7 +127,7 @@ function isPlainVariables(variables: unknown): variables is Record<string, strin
   return true;
 }
 
-/** Contains no control or hidden characters, and is in NFC, which doesn't change characters below U+0300 (UAX #15). */
+/** Whether a text has no control or hidden characters and is in NFC. NFC doesn't change characters below U+0300 (UAX #15). */
 function isPlainText(text: string, max: number): boolean {
   return text.length <= max && /^[ -~\u00A0-\u02FF]*$/.test(text);
 }

@@ -2,7 +2,7 @@ import type { MetadataJson } from 'libphonenumber-js/core';
 import { isValidPhoneNumber } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 
-/** The library's data about a country, by position: see its METADATA.md. */
+/** Positions in the library's data about a country: see its METADATA.md. */
 const at = { pattern: 2, nationalPrefix: 7, leadingDigits: 10, types: 11 } as const;
 
 type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp; lengths: number[] | undefined }[] };
@@ -10,16 +10,16 @@ type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp;
 const plans = plansOf(metadata);
 
 /**
- * E.164: a plus sign and digits, with a valid country code and length. The library decides. Numbers that it's known to accept aren't passed
- * to it, because that takes half as long as everything else for a call.
+ * Whether a text is an E.164 number: a plus sign and digits, with a valid country code and length. The library decides, but takes half as
+ * long as everything else for a call. So it's skipped for numbers that it's known to accept.
  */
 export function isPhoneNumber(text: string): boolean {
   return /^\+[1-9]\d{1,14}$/.test(text) && (isPlainNumber(text) || isValidPhoneNumber(text));
 }
 
 /**
- * Whether a number fits the numbering plan of its country code's first country, and doesn't begin with a possible national prefix. The
- * library accepts every such number unchanged.
+ * Whether a number fits the numbering plan of the first country with its country code, and doesn't begin with a possible national prefix.
+ * The library accepts all of these numbers unchanged.
  */
 export function isPlainNumber(text: string): boolean {
   for (let end = 2; end <= 4; end++) {
@@ -35,7 +35,7 @@ export function isPlainNumber(text: string): boolean {
   return false;
 }
 
-/** By country code, without codes whose countries are distinguished only by leading digits. */
+/** Returns the numbering plans by country code. Omits codes whose countries are distinguished only by leading digits. */
 function plansOf({ countries, country_calling_codes }: MetadataJson): Map<string, Plan> {
   const found = new Map<string, Plan>();
   for (const [code, [first]] of Object.entries(country_calling_codes)) {

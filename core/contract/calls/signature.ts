@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-// Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), whose libraries verify this in nine languages.
+// Implements Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks). It has libraries for verifying signatures in nine
+// languages.
 
 /**
  * These headers contain the message's ID, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body". Several signatures
@@ -28,14 +29,14 @@ export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): st
   return secretPrefix + Buffer.from(randomBytes(secretBytes.made)).toString('base64');
 }
 
-/** The headers of a signed message. @param seconds Unix time */
+/** Returns the headers of a signed message. @param seconds Unix time */
 export function sign(id: string, body: Uint8Array | string, secret: string, seconds: number): SignatureHeaders {
   const signature = `v1,${digest(id, String(seconds), body, secret).toString('base64')}`;
   return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': signature };
 }
 
 /**
- * Whether one of the secrets has signed exactly this body, recently. Accepting several secrets allows replacing one without interruption.
+ * Whether exactly this body was signed recently with one of the secrets. With several secrets, one can be replaced without interruption.
  *
  * @param header returns a header's value, or an empty string if it's missing
  * @param seconds the current Unix time

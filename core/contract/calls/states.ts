@@ -1,7 +1,7 @@
 export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
 export type CallState = (typeof callStates)[number];
 
-/** A call's state, in a word. */
+/** The words for a call's state. */
 export const callStateLabels: Readonly<Record<CallState, string>> = {
   queued: 'Queued',
   dialing: 'Dialing',

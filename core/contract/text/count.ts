@@ -2,7 +2,7 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en');
 }
 
-/** `1 line`, `2 lines` */
+/** Formats a count with its noun: `1 line`, `2 lines`. */
 export function counted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

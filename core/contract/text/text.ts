@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
-/** The length in code points, which is closer to what people count: an emoji is one. */
+/** Returns the length in code points. That's closer to what people count: an emoji is one. */
 export function codePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** Whether a text has at most this many code points. Each has one or two UTF-16 units, so most texts don't have to be counted. */
+/** Whether a text has at most `max` code points. Each has one or two UTF-16 units, so most texts don't have to be counted. */
 export function isWithinCodePoints(text: string, max: number): boolean {
   return text.length <= max || (text.length <= 2 * max && codePoints(text) <= max);
 }
@@ -22,7 +22,7 @@ export function normalized(text: string, max: number): string {
   return isWithinCodePoints(text, mostDecomposed * max) ? text.normalize('NFC') : text;
 }
 
-/** A line as it's stored: trimmed and normalized. Normalizing never creates space at either end, so the text can be trimmed first. */
+/** Trims and normalizes a line for storage. Normalizing never creates space at either end, so the text can be trimmed first. */
 export function normalLine(text: string, max: number): string {
   // JavaScript treats U+FEFF as a space and would trim it, but it's an invisible character and has to be refused.
   return normalized(text.includes('\uFEFF') ? text : text.trim(), max);
@@ -34,7 +34,7 @@ export function normalLine(text: string, max: number): string {
  */
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
-/** Describes what's wrong with a line, in a sentence that says what to do; null if it's valid. */
+/** Says what's wrong with a line, and what to do; null if it's valid. */
 export function lineProblem(line: string, max: number): string | null {
   if (line === '') return 'Must not be empty.';
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
@@ -73,7 +73,7 @@ export function textSchema(max: number) {
     .meta({ maxLength: max });
 }
 
-/** Whether a text could be an ID of this service. If not, it can't exist, and there's no need to look it up. */
+/** Whether a text could be an ID of this service. If not, there's no need to look it up. */
 export function isIdentifier(text: string): boolean {
   return identifierForm.test(text);
 }
@@ -85,7 +85,7 @@ export const identifierSchema = z
   .meta({ pattern: identifierForm.source });
 
 const instantError = { error: 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09:00:00.000Z.' };
-/** RFC 3339 in UTC with milliseconds, as {@link timestamp} writes it. */
+/** A time in RFC 3339, in UTC with milliseconds, as {@link timestamp} writes it. */
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 
 /** A time from a client, which may also end in `+00:00`, as in Python. */
@@ -94,17 +94,17 @@ export const givenInstantSchema = z.iso
   .refine((text) => /^.{1,29}(Z|\+00:00)$/.test(text), instantError)
   .meta({ pattern: '(Z|\\+00:00)$' });
 
-/** An instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or milliseconds since 1970 */
+/** Formats an instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or milliseconds since 1970 */
 export function timestamp(at: { valueOf(): number }): string {
   return new Date(at.valueOf()).toISOString();
 }
 
-/** The inverse of {@link timestamp}, for text that a schema has checked. @returns milliseconds since 1970 */
+/** Parses the output of {@link timestamp}. A schema must have checked it first. @returns milliseconds since 1970 */
 export function parseTimestamp(text: string): number {
   return Date.parse(text);
 }
 
-/** Lower case and trimmed, so that two spellings of an address are the same user. */
+/** Lowercases and trims an address, so that all its spellings mean the same user. */
 export function normalEmail(text: string): string {
   return normalLine(text, limits.email).toLowerCase();
 }
@@ -116,14 +116,14 @@ export const emailSchema = z
     error: 'Must be an email address, without invisible characters.',
   });
 
-/** Prepares names for comparison in a search, ignoring case, accents and variant forms of letters. */
+/** Prepares a name for comparison in a search that ignores case, accents and variant forms of letters. */
 export function folded(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
 /**
- * Returns the digits of a phone number in a search, as in E.164. People may write it as `+49 (0)30 2000-1` or `030 2000`. Returns null if
- * it doesn't look like a phone number.
+ * Returns the digits of a phone number in a search, as in E.164. People may type `+49 (0)30 2000-1` or `030 2000`. Returns null if the text
+ * doesn't look like a phone number.
  */
 export function phoneDigits(search: string): string | null {
   if (!/^[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;

@@ -8,13 +8,13 @@ import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 
-/** Records that the console says it has saved a list as a file. */
+/** Records the console's report that it saved a list as a file. */
 export async function recordExport(ports: Ports, caller: SignedInCaller, { list, rows }: RecordExport): Promise<void> {
   await countRecorded(ports, 'export', caller.viewer.id);
   await recordListExport(ports, caller, list, `${list} (${rows} rows)`);
 }
 
-/** Records that the core is about to send a list as a file. This comes first, because an export that's cut off has also been read. */
+/** Records that the core is about to send a list as a file. Records it first, because an export that's cut off has also been read. */
 export async function recordListExport(ports: Ports, { viewer, actor }: SignedInCaller, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
@@ -40,7 +40,7 @@ export async function exportActivity(
   return pageOfSize(limits.exportPage, rows, ({ id }) => id);
 }
 
-/** The users and actions that occur in the viewer's activity. */
+/** Returns the users and actions that occur in the viewer's activity. */
 export function activityFacets(ports: Ports, viewer: Viewer) {
   return ports.stores.activity.facets(scopeOf(viewer).activity);
 }

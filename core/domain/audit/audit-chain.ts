@@ -5,7 +5,7 @@ import type { AuditChainStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
 
-/** The hash of an event and the one before it: SHA-256, in hexadecimal. */
+/** Returns the hash of an event and the hash before it: SHA-256, in hexadecimal. */
 export function chainHash(before: string, seq: number, fields: ChainedEvent['fields']): string {
   return hash('sha256', JSON.stringify([before, seq, ...fields]), 'hex');
 }
@@ -15,10 +15,10 @@ type ChainReport = {
   events: number;
   /** Events that housekeeping hasn't chained yet. */
   unchained: number;
-  /** The number of events that were pruned before the first. */
+  /** The number of pruned events. */
   pruned: number;
   seal: Seal;
-  /** The first twenty errors, one sentence each. Empty if all is well. */
+  /** Up to twenty errors, one sentence each. Empty if the chain is intact. */
   faults: string[];
 };
 
@@ -26,9 +26,8 @@ const readAtOnce = 1_000;
 const mostFaults = 20;
 
 /**
- * Checks that each chained event follows from the one before it, up to the newest, and that a record in the chain says that the events
- * before the first one were deleted because of their age. Anyone who can write to the database can add such a record. A seal that's newer
- * than the record proves it.
+ * Checks that each chained event follows from the one before it. If older events were deleted because of their age, the chain must contain
+ * a record of that. Anyone who can write to the database can add such a record, but a seal that's newer than the record proves it.
  *
  * @param known earlier seals, which must still be in the chain
  */
@@ -54,7 +53,7 @@ export async function verifyChain(store: AuditChainStore, known: readonly Seal[]
   faults.push(...findPruningFaults(state, prunings, known));
   const newestSeal = newestOf(known);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
-  // The event has been pruned in the meantime.
+  // A core may have pruned the event during this check.
   if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, known);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
   return { events, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
@@ -67,10 +66,10 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
 const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
-/** The deletion by age that the event `recordedAs` records: all events up to `last`. */
+/** A deletion because of age: all events up to `last`, as recorded by the event with the number `recordedAs`. */
 type Pruning = { last: Seal; recordedAs: number };
 
-/** The subject of a pruning event: the hash identifies the last event that was deleted. */
+/** Returns the subject of a pruning event. Its ID is the hash of the last deleted event. */
 function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
   return { kind: 'audit-log', id, name: `${first} to ${seq}` };
 }
@@ -78,7 +77,7 @@ function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
 function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
   const [, , , , action, , id, name] = fields;
   const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
-  // This is recorded before anything is deleted, so its number is higher than the last deleted one. NaN isn't.
+  // A pruning is recorded before anything is deleted, so `recordedAs` must be higher than `last`. This check also rejects NaN.
   if (action !== 'audit.pruned' || !(last < seq)) return null;
   return { last: { seq: last, hash: String(id) }, recordedAs: seq };
 }
@@ -91,7 +90,7 @@ function findPruningFaults(
   if (prunedSeq === 0) return [];
   const faults = known.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
-  // An interrupted run has deleted less than its record says.
+  // An interrupted run deletes less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
   if (!record) return [...faults, `${deleted} by hand: no event in the chain records that they were deleted because of their age.`];
   if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
@@ -103,14 +102,14 @@ function missing(first: number, last: number): string {
   return first === last ? `Event ${first} is missing.` : `Events ${first} to ${last} are missing.`;
 }
 
-/** The events that are due to be deleted because of their age. */
+/** The events that are due for deletion because of their age. */
 type Prunable = { first: number; last: Seal };
 
 /**
- * Finds events older than this many days. Waits until the oldest is a day overdue, because otherwise each hourly deletion would leave an
- * event.
+ * Finds events older than this many days. Returns none until the oldest is a day overdue, because otherwise each hourly deletion would add
+ * an event of its own.
  *
- * @throws Problem `conflict` if an event is missing or was changed, because deleting around it would hide that
+ * @throws Problem `conflict` if an event is missing or was changed, because deleting the events around it would hide that
  */
 export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
   const before = plus(clock.now(), -days * oneDay);
@@ -128,7 +127,7 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
       else break;
     }
   }
-  // Nothing is left if another core has deleted them in the meantime.
+  // Another core may have deleted them during this check.
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
@@ -140,8 +139,8 @@ function brokenAt(seq: number): Problem {
 }
 
 /**
- * Deletes events older than this many days. The event that records this is chained before the first one is deleted, and contains the hash
- * of the last one.
+ * Deletes events older than this many days. Before the first deletion, chains an event that records it, with the hash of the last event to
+ * delete.
  *
  * @returns the number of deleted events
  */

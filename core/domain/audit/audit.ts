@@ -1,7 +1,7 @@
 import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
-/** Acts on the server itself, for example with `admin`. */
+/** The actor for changes made on the server itself, for example with `admin`. */
 export const operator: Actor = { who: null, address: 'local' };
 
 export function auditEvent(
@@ -26,12 +26,12 @@ export function userSubject({ id, name }: User): AuditSubject {
   return { kind: 'user', id, name };
 }
 
-/** The user's own name identifies the session, because a session has no name and its ID isn't recorded. */
+/** Returns the audit subject for a session: its user's name, because a session has no name and its ID isn't recorded. */
 export function sessionSubject({ id, name }: User): AuditSubject {
   return { kind: 'session', id, name };
 }
 
-/** The scope of audit events about a user; null for staff, who belong to the service. */
+/** Returns the scope of audit events about a user; null for staff, who belong to the service. */
 export function owningScopeOf(user: User): OwningScope | null {
   const partnerId = user.partner?.id ?? user.account?.partnerId;
   return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };

@@ -12,7 +12,7 @@ import { byDay, chartDays, type Day, type DayRange, daysOf, idSkew, startOf } fr
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
 export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
-/** Lists the calls of a campaign, or of all campaigns in scope, with their outcomes, which no key-authenticated request can read. */
+/** Lists the calls of a campaign, or of all campaigns in scope. The list includes outcomes, so key-authenticated requests can't read it. */
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
   const scope = await scopeOfCalls(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -22,14 +22,14 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
 
 async function totalOf(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
   const seen = page.items.length;
-  // The search has already used up its time.
+  // The search has no time left to count more.
   if (page.searchedBackTo !== null) return { total: seen, totalIsMore: true };
   if (cursor === null && page.nextCursor === null) return { total: seen, totalIsMore: false };
   const { total, totalIsMore } = await countCalls(ports, scope, filter, turn);
   return { total: Math.max(total, seen), totalIsMore };
 }
 
-/** One part of an export, which takes its own turn. */
+/** Returns one part of an export. Each part waits for its own turn. */
 export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
   const scope = await scopeOfCalls(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
@@ -44,7 +44,7 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
     calls.push(...found.calls);
     const { end } = found;
     if (calls.length > size || end === null) return { ...pageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
-    // A campaign may have ten million calls, none of which match. So what was found by now is also a valid result.
+    // A campaign may have ten million calls without a match. So an incomplete page is also a valid result.
     if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
     cursor = end.contactId;
   }
@@ -69,18 +69,18 @@ export function capped(found: number): Total {
   return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
 }
 
-/** Whether some calls in the range may not match. */
+/** Whether the filter may exclude calls in the range. */
 function isNarrow({ states, apiKey, search }: CallFilter): boolean {
   return states.length > 0 || apiKey !== null || search !== '';
 }
 
-/** @property searchedBackTo how far back the calls were searched, if the search stopped before the page was full */
+/** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
 export type CallPage = FoundPage & Total;
 
 /** A share of the database's time, for work that may take long. */
 export type Turn = {
-  /** Lets others go first. @returns false if the work has to end with what it has */
+  /** Lets others go first. @returns false if the work must stop and return what it has */
   goOn(): Promise<boolean>;
 };
 
@@ -95,11 +95,11 @@ type CallsByState = Partial<Record<CallState, number>>;
 export type DayOfCalls = { day: string; states: CallsByState };
 export type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
 
-/** The calls that a chart counts. */
+/** The calls to count for a chart. */
 export type ChartQuery = { days: DayRange; filter: CallFilter };
 type Chart<Day> = { days: Day[]; countedBackTo: Millis | null };
 
-/** Counts a campaign's calls by their current state and by the day, in a time zone, on which they were placed. */
+/** Counts a campaign's calls by their current state and by the day they were placed, in a time zone. */
 export async function summarizeCalls(
   ports: Ports,
   viewer: Viewer,
@@ -112,7 +112,7 @@ export async function summarizeCalls(
   return { days: days.map(({ day, counts }) => ({ day, states: byState(counts) })), countedBackTo };
 }
 
-/** Does the same for each campaign on a page of those that the viewer sees. */
+/** Counts the calls of each campaign on a page of the viewer's campaigns, in the same way. */
 export async function summarizeAllCalls(
   ports: Ports,
   viewer: Viewer,
@@ -156,14 +156,14 @@ async function keptCounts({ stores }: Ports, campaignIds: readonly string[], day
   return campaignId === '' ? [] : (await stores.callList.summary(campaignId, startOf(days))).map((count) => ({ ...count, campaignId }));
 }
 
-/** A chart without a range, or with a long one, shows only its newest days. */
+/** Returns the start of a chart. Without a range, or with a long one, a chart shows only the newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = startOf(days);
   if (placed.from !== null && placed.from >= from) return placed;
   return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(plus(from, -idSkew)) } };
 }
 
-/** Calls of a key or search have no stored counts. This reads the calls themselves, newest first, as long as it's allowed to. */
+/** Counts calls by reading them, newest first, for as long as it's allowed to: there are no stored counts for a key or a search. */
 async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {
@@ -178,7 +178,7 @@ async function countThrough({ stores }: Ports, ids: readonly string[], filter: C
 function byState(counts: readonly CallCount[]): CallsByState {
   const states = new Map<CallState, number>();
   for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
-  // No call is left in a state that has no count.
+  // Omit states without calls.
   return Object.fromEntries([...states].filter(([, calls]) => calls > 0));
 }
 
@@ -193,7 +193,7 @@ async function scopeOfCalls(ports: Ports, viewer: Viewer, campaignId: string | n
   return { kind: 'campaigns', ids: [campaignId] };
 }
 
-/** Only viewers who see a key learn which calls it has placed. */
+/** Refuses a filter by a key that the viewer can't see, because it would show which calls the key has placed. */
 async function requireKey(ports: Ports, viewer: Viewer, { apiKey }: CallFilter): Promise<void> {
   if (apiKey === null || (await ports.stores.callList.seesKey(scopeOf(viewer).apiKeys, apiKey))) return;
   throw new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");

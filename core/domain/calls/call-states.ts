@@ -42,15 +42,15 @@ type Row = {
   from: readonly Stage[];
   /** The provider chooses the outcome. */
   to: Stage | readonly OutcomeState[];
-  /** The times that the event records. `dueAt` follows from the stage. */
+  /** The times that the event records. `dueAt` depends on the stage. */
   notes: readonly ('firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt')[];
 };
 
 export const initialStage = 'queued' satisfies Stage;
 
 /**
- * Due calls at these stages are the queue that `/metrics` shows. An open call is due only if its dialer lost the lease, and a taken call
- * only if its outcome is overdue. Neither means that the dialers are too slow.
+ * The stages that `/metrics` counts as the queue of due calls. An open call is due only if its dialer lost the lease, and a taken call only
+ * if its outcome is overdue. Neither means that the dialers are too slow.
  */
 export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
 
@@ -61,7 +61,7 @@ export const transitions = [
   { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
   { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
-  // The previous claim was never settled, for example because its core was killed, so the provider may have the call.
+  // The previous claim was never settled (for example, its core was killed), so the provider may have the call.
   { event: 'claim', from: ['open', 'doubt'], to: 'doubt', notes: [] },
   { event: 'claim', from: ['taken'], to: 'taken', notes: [] },
 
@@ -76,7 +76,8 @@ export const transitions = [
   { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
   { event: 'forgotten', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
-  // These events make a call `unknown`: the provider may have it but reported no outcome, and another hand-off could make a second call.
+  // These events make a call `unknown`: the provider may have it but hasn't reported an outcome, and another hand-off could call the person
+  // twice.
   { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'must-not-repeat', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'unreported', from: ['taken'], to: 'unknown', notes: ['endedAt'] },
@@ -85,10 +86,10 @@ export const transitions = [
 
 type Transition = (typeof transitions)[number];
 export type CallEvent = Transition['event'];
-/** The stages to which an event can move a call, unless the provider chooses. */
+/** The stages that an event can move a call to, unless the provider chooses. */
 type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event }>['to'], readonly OutcomeState[]>;
 
-/** @throws Error if the table has no such transition */
+/** Returns the stage that an event moves a call to. @throws Error if the table has no such transition */
 export function stageAfter<Event extends Exclude<CallEvent, 'outcome'>>(event: Event, from: Stage): After<Event>;
 export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): Stage {
   const found = transitionsOf(event).find((row) => row.from.includes(from));
@@ -96,12 +97,12 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return found.to;
 }
 
-/** The rows of an event. Their stages don't overlap. */
+/** Returns the rows for an event. The stages in `from` don't overlap. */
 export function transitionsOf(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }
 
-/** The stages at which an event can happen. */
+/** Returns the stages at which an event can happen. */
 export function stagesBefore(event: CallEvent): Stage[] {
   return transitionsOf(event).flatMap(({ from }) => from);
 }
@@ -120,7 +121,7 @@ export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: 
 /** How the dialer that claimed a call settles it. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }
-  /** The detail of the last try is shown while the call waits for the next one. */
+  /** The call's details show the detail of the last try while the call waits for the next one. */
   | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; dueAt: Millis; detail?: string }
   | {
       event: 'outcome' | EndingEvent;
@@ -130,5 +131,5 @@ export type Settlement =
       durationSeconds: number | null;
     };
 
-/** The events with which a dialer ends a call without an outcome. */
+/** The events by which a dialer ends a call without an outcome. */
 export type EndingEvent = 'rejected' | 'too-late' | 'must-not-repeat' | 'unreported';

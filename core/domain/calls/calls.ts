@@ -53,7 +53,7 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
       return { requestId, contactId, campaignId, cancelledAt };
     }
     case 'already-dialed':
-      // The detail doesn't mention an outcome, because key-authenticated requests can't read outcomes.
+      // Don't mention an outcome here, because key-authenticated requests can't read outcomes.
       throw new Problem('already-dialed', 'This call can no longer be cancelled.');
     case 'call-not-found':
       throw new Problem('call-not-found', "This call doesn't exist in this campaign.");
@@ -66,7 +66,7 @@ export function findActiveKey(ports: Ports, caller: Caller & { address: string }
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
-/** Throws unless the key is active and has access to the campaign, so that only such a key's holder learns anything else. */
+/** Throws unless the key is active and has access to the campaign. Callers check this first, so that others learn nothing. */
 export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);

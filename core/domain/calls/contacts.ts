@@ -2,7 +2,7 @@ import { auditEvent } from '../audit/audit.ts';
 import type { Actor, AuditAction, ContactCall } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
-/** Everything that's stored about a person with this phone number, for a request under Article 15 of the GDPR. */
+/** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
 export async function exportContact(ports: Ports, actor: Actor, phone: string): Promise<ContactCall[]> {
   const calls = await ports.stores.contacts.findCalls(phone);
   await record(ports, actor, 'contact.exported', calls.length);
@@ -10,8 +10,8 @@ export async function exportContact(ports: Ports, actor: Actor, phone: string): 
 }
 
 /**
- * Erases a person, for a request under Article 17: cancels the person's queued calls, and erases what retention would erase later.
- * `dialing` counts the calls in progress, which stay until they've ended.
+ * Erases a person's data, for a request under Article 17 of the GDPR: cancels queued calls, and erases what retention would erase later.
+ * `dialing` counts the calls in progress, which aren't erased until they've ended.
  */
 export async function eraseContact(
   ports: Ports,
@@ -24,7 +24,7 @@ export async function eraseContact(
   return { erased, cancelled, dialing: calls.length - erased };
 }
 
-/** Doesn't contain the number, or anything to compare it with, because the audit log must not keep what was erased. */
+/** Records the request, without the number or anything to compare it with, because the audit log must not keep erased data. */
 async function record(ports: Ports, actor: Actor, action: AuditAction, calls: number): Promise<void> {
   const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, action, subject, null));

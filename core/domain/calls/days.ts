@@ -10,15 +10,17 @@ export type Day = { day: string; from: Millis };
 /** A count for the quarter-hour that begins at `quarterAt`. */
 export type Quarter = { quarterAt: Millis };
 
-/** The days of a chart, oldest first: today in that time zone, and the days before it. */
+/** Returns the days of a chart, oldest first: today in that time zone, and the days before it. */
 export function chartDays(now: Millis, timeZone: string): Day[] {
   return daysUntil(localDay(now, timeZone), limits.chartDays, timeZone);
 }
 
-/** Days in a time zone as YYYY-MM-DD, both included. Without one, the range is open at that end. */
+/** Days in a time zone as YYYY-MM-DD, both included. If one is missing, the range is open at that end. */
 export type DayRange = { from?: string | undefined; to?: string | undefined; timeZone: string };
 
-/** The days of a chart for a range. From a long range, the newest days; without a range, those of {@link chartDays}. */
+/**
+ * Returns the days of a chart for a range. From a long range, returns the newest days; without a range, the same days as {@link chartDays}.
+ */
 export function daysOf(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
   const last = to ?? (from !== undefined && from > today ? from : today);
@@ -37,7 +39,7 @@ function firstInstant(day: string, timeZone: string): Millis {
   return instant(startOfDay(day, timeZone));
 }
 
-/** The clocks of two machines differ by less, and an ID is generated within milliseconds of the time that belongs to it. */
+/** In ms: more than the clocks of two machines differ. An ID is generated within milliseconds of the time that's stored with it. */
 export const idSkew = 600_000;
 
 export function instantRange({ firstIdAt }: Pick<Randomness, 'firstIdAt'>, { from, to, timeZone }: DayRange): InstantRange {
@@ -53,12 +55,12 @@ export function instantRange({ firstIdAt }: Pick<Randomness, 'firstIdAt'>, { fro
   };
 }
 
-/** @returns the first instant of a chart */
+/** Returns the first instant of a chart. */
 export function startOf([first]: readonly Day[]): Millis {
   return first?.from ?? instant(0);
 }
 
-/** The counts of each day. Counts from a clock that's ahead belong to today. */
+/** Groups counts by day. Adds counts with a future time, from a clock that's ahead, to today. */
 export function byDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
   const grouped = Map.groupBy(counts, ({ quarterAt }) => days.findLast(({ from }) => from <= quarterAt)?.day);
   return days.map(({ day }) => ({ day, counts: grouped.get(day) ?? [] }));

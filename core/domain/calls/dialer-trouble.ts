@@ -4,20 +4,20 @@ import type { DialerTrouble } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
 export const troubleLimits = {
-  /** Shorter interruptions aren't reported: a provider may restart, and a number may be wrong. */
+  /** Shorter interruptions aren't reported, because a provider may restart, and a phone number may be wrong. */
   after: Duration.fromObject({ minutes: 1 }),
-  /** A core repeats the report this often while the trouble lasts. */
+  /** How often a core repeats the report while the trouble lasts. */
   every: Duration.fromObject({ minutes: 1 }),
   /**
-   * The trouble counts as over this long after the last hand-off. If a call were waiting for the provider, it would be handed off again
-   * much sooner.
+   * How long after the last hand-off the trouble counts as over. If a call were waiting for the provider, it would be handed off again much
+   * sooner.
    */
   forgotten: Duration.fromObject({ hours: 1 }),
-  /** A report is valid for this long, because the core that wrote it may have died. */
+  /** How long a report is valid. It expires because the core that wrote it may have died. */
   noted: Duration.fromObject({ minutes: 3 }),
 };
 
-/** The trouble of any core, to show to operators and users. */
+/** Returns the oldest trouble that any core reports, for operators and users. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
   return stores.dialing.findTrouble(plus(clock.now(), -troubleLimits.noted.toMillis()));
 }

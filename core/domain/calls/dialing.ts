@@ -14,18 +14,18 @@ export const dialingLimits = {
   lease: Duration.fromObject({ seconds: 30 }),
   firstRetry: Duration.fromObject({ seconds: 1 }),
   longestRetry: Duration.fromObject({ minutes: 5 }),
-  /** How long hand-offs are repeated, from the first one, for a call without `notAfter`. Must be longer than `longestRetry`. */
+  /** How long hand-offs of a call without `notAfter` are repeated, counted from the first one. Must be longer than `longestRetry`. */
   window: Duration.fromObject({ hours: 1 }),
-  /** How long the outcome of a taken call may take. Must be longer than a phone call. */
+  /** How long to wait for the outcome of a taken call. Must be longer than a phone call. */
   outcome: Duration.fromObject({ hours: 4 }),
   /**
-   * How long after it was due a call without `notAfter` may be dialed, because it must not ring months later. Must be longer than `window`
-   * and `outcome`.
+   * How long after its due time a call without `notAfter` may be dialed, because it must not ring months later. Must be longer than
+   * `window` and `outcome`.
    */
   life: Duration.fromObject({ days: 30 }),
 };
 
-/** Decides whether to hand off a call that was just claimed, or to settle it as it is. */
+/** Decides whether to hand off a newly claimed call, or to settle it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
@@ -34,12 +34,12 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   const isPast = call.notAfter !== null && now > call.notAfter;
   if (isPast && call.handoff === 'doubt')
     return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-  // The call lapses. Or this process was paused, and another core may have claimed the call since then.
+  // The call will lapse. Or this process was paused, and another core may have claimed the call since then.
   if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
   return 'hand-off';
 }
 
-/** A provider doesn't know calls that another provider has taken. */
+/** Asks the provider for an overdue outcome. A provider doesn't know calls that a different provider has taken. */
 function conclude(call: ClaimedCall, provider: Provider, now: Millis): Settlement {
   const conclusion = call.provider === provider.name ? provider.conclude(call) : null;
   if (!conclusion) return ended('unreported', call, 'No outcome was reported in time.', now);
@@ -63,7 +63,8 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
-      // If there's no other try before notAfter, and the provider hasn't taken the call, it can still be cancelled until then, and lapses.
+      // If there won't be another try before `notAfter` and the provider hasn't taken the call, it can still be cancelled until then, and
+      // lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };
@@ -76,7 +77,7 @@ export function settlementOf(call: ClaimedCall, result: HandoffResult, provider:
   }
 }
 
-/** A different provider, or one that doesn't deduplicate, would make a second call. */
+/** Whether a hand-off can be repeated. A different provider, or one that doesn't deduplicate, would make a second call. */
 function mayRepeat(call: ClaimedCall, provider: Provider): boolean {
   return provider.deduplicates && call.provider === provider.name;
 }
@@ -90,8 +91,8 @@ function endOfWindow(call: ClaimedCall): Millis {
 }
 
 /**
- * Exponential backoff with full jitter, so that calls that failed together aren't retried together. The delay is at least a tenth of a
- * second, so that a series of low random numbers doesn't flood a provider that's down.
+ * Returns the delay before the next try: exponential backoff with full jitter, so that calls that failed together aren't retried together.
+ * The delay is at least a tenth of a second, so that a series of low random numbers doesn't flood a provider that's down.
  */
 export function retryDelay(attempt: number, random: () => number): number {
   const ceiling = Math.min(dialingLimits.firstRetry.toMillis() * 2 ** (attempt - 1), dialingLimits.longestRetry.toMillis());

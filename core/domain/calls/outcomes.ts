@@ -5,13 +5,16 @@ import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 
-/** Records what a provider reports, however late. A repeat succeeds but changes nothing, because the first outcome stays. */
+/**
+ * Records the outcome that a provider reports, no matter how late. A repeated report succeeds but changes nothing, because the first
+ * outcome is kept.
+ */
 export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
   const now = ports.clock.now();
   const conclusion: Conclusion = {
     state: outcome.state,
     detail: outcome.detail ?? null,
-    // The time is never in the future, because it determines when contact data is erased.
+    // Don't store a future time, because it determines when contact data is erased.
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
   };

@@ -5,8 +5,8 @@ import type { Actor } from '../model.ts';
 import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
 
 /**
- * Erases the contact data of calls that ended more than `days` ago, keeps their states, and leaves an audit event. @returns the number of
- * calls
+ * Erases the contact data of calls that ended more than `days` ago, but keeps their states, and records an audit event. @returns the number
+ * of calls
  */
 export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
   const erased = await ports.stores.retention.erase(plus(ports.clock.now(), -days * oneDay), signal);

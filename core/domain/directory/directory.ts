@@ -111,7 +111,7 @@ export async function renameCampaign(ports: Ports, { viewer, actor }: SignedInCa
 
 type Kind = 'partner' | 'account' | 'campaign';
 
-/** If the name is the same, nothing changes and there's no event. */
+/** Renames a partner, account or campaign. If the name is the same, changes nothing and records no event. */
 async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, name: string, owningScope: OwningScope): Promise<void> {
   if (name === current.name) return;
   const renamed = { id: current.id, name };
@@ -119,7 +119,7 @@ async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, na
   if (!(await ports.stores.directory.rename(kind, renamed, event))) throw notFound(kind);
 }
 
-/** @throws Problem `forbidden` for viewers who can't manage accounts */
+/** Returns what the viewer can manage. @throws Problem `forbidden` for viewers who can't manage accounts */
 function accessOf(viewer: Viewer): DirectoryAccess {
   const { directory } = scopeOf(viewer);
   if (directory.kind === 'nothing')

@@ -3,19 +3,19 @@ import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
 
-/** The name of each kind in messages. */
+/** The singular of each kind, for messages. */
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
 /** An entity as it will be after the import. */
 export type PlannedEntity = { thing: ImportedEntity; verb: 'added' | 'changed' };
 
-/** What an import does to the entities of one kind. */
+/** The changes that an import makes to one kind of entity. */
 type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
 
 type RequestedEntity = Omit<ImportedEntity, 'id'>;
 type Entities = ReadonlyMap<string, ImportedEntity>;
 
-/** A plan with the entities in the file, by external ID: as they are in the database, and as they will be. */
+/** A plan with the file's entities, by external ID: as they are in the database before the import, and as they'll be after it. */
 type CheckedKind = KindPlan & { before: Entities; after: Entities };
 
 /** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
@@ -94,7 +94,7 @@ function isSame(found: ImportedEntity, wanted: ImportedEntity): boolean {
   return fields.every((field) => found[field] === wanted[field]);
 }
 
-/** Looks up references first in the file, then in the database. */
+/** Returns a lookup for references: first in the file, then in the database. */
 async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
   const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
   const known = await imports.find(kind, [...new Set(elsewhere)]);

@@ -11,12 +11,12 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
   passwords: { email: string; password: string }[];
 };
 
-/** Entities in one transaction, during which other writers of a SQLite file wait. */
+/** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
 const thingsInAStep = 500;
-/** Each user needs a password hash first. An interrupted import finishes computing these before it stops. */
+/** Smaller, because each user needs a password hash first. An interrupted import finishes computing these before it stops. */
 const usersInAStep = 25;
 
-/** An import that failed between two steps. `soFar` has been written and stays. */
+/** An import that stopped between two steps. Everything in `soFar` was written, and is kept. */
 export class ImportInterrupted extends Error {
   readonly soFar: ImportResult;
 
@@ -28,13 +28,13 @@ export class ImportInterrupted extends Error {
 }
 
 /**
- * Creates and changes what's in the file, and doesn't change anything else. Users can move and change their type, and their keys follow at
- * the next request; accounts and campaigns can't move. Checks as much as possible before the first write, then writes in steps. Importing
- * the same file again changes nothing, or finishes an interrupted import.
+ * Creates and changes the entities in the file, and nothing else. Users can move and change their type, and their keys follow at the next
+ * request; accounts and campaigns can't move. Checks as much as possible before the first write, then writes in steps. Importing the same
+ * file again changes nothing, or finishes an interrupted import.
  *
- * @param pause runs between two steps, so that others can write. If it throws, the import ends
+ * @param pause runs between two steps, so that others can write. If it throws, the import stops
  * @throws Problem if nothing was written
- * @throws ImportInterrupted if something was
+ * @throws ImportInterrupted if something was written
  */
 export async function importAll(
   ports: Ports,
@@ -76,7 +76,7 @@ async function writeStep(
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const one of step.filter(({ verb }) => verb === 'added')) {
-    // This happens before the transaction, because a hash takes long.
+    // Hash before the transaction, because hashing takes long.
     const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
     added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });

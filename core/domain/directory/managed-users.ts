@@ -24,7 +24,7 @@ export async function createManagedUser(
   return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
 }
 
-/** Renames, moves, disables or enables a user. What's already as requested doesn't change. */
+/** Renames, moves, disables or enables a user. Skips anything that already is as requested. */
 export async function changeManagedUser(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
@@ -47,7 +47,7 @@ export async function changeManagedUser(
   return findManagedUser(ports, viewer, id);
 }
 
-/** A user stays in the viewer's scope, and so with the same partner. */
+/** Requires the new account to be in the viewer's scope, so that a user also stays with the same partner. */
 async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
   const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
   const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
@@ -96,7 +96,7 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promis
   return user;
 }
 
-/** The account and partner of a new user. If given, they must be in the viewer's scope; otherwise, they come from it. */
+/** Returns the account and partner of a new user. If given, they must be in the viewer's scope; otherwise, they're taken from it. */
 async function membershipWithin(
   ports: Ports,
   visibility: UserVisibility,

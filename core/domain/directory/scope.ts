@@ -1,13 +1,13 @@
 import type { TenancyKind } from '#contract/console.ts';
 import type { OwningScope, Viewer } from '../model.ts';
 
-/** The campaigns of one account, of all accounts of a partner, or none. */
+/** Access to the campaigns of one account, of all accounts of a partner, or to none. */
 export type CampaignAccess = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
 
 /** The keys that a viewer can see and revoke. */
 export type KeyVisibility =
   | { kind: 'own'; userId: string }
-  /** Keys that anyone created in the account's scope, and the viewer's own. */
+  /** Keys that anyone created in the account's scope, and all of the viewer's own keys. */
   | { kind: 'account'; accountId: string; userId: string }
   /** Keys of all users who are under the partner now, and keys that staff created for the partner or one of its accounts. */
   | { kind: 'partner'; partnerId: string }
@@ -59,9 +59,9 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * The only place that decides what each type of user can see. A partner user who also has an account is *tied*: they see that account and
+ * Decides what each type of user can see; nothing else does. A partner user who also has an account is *tied*: they see that account and
  * its users instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a
- * *key* has access to, for which being tied makes no difference.
+ * *key* has access to, and treats tied users like other partner users.
  */
 export function scopeOf(viewer: Viewer): TenancyScope {
   switch (viewer.userType) {
@@ -91,7 +91,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
           directory: { kind: 'partner', partnerId },
         };
       }
-      // The user is tied.
+      // A tied user
       const accountId = viewer.account.id;
       return {
         owningScope: { accountId, partnerId },
@@ -103,7 +103,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
       };
     }
     case 'staff': {
-      // Before a partner can be selected, it has to exist.
+      // Staff can always manage the directory, because a partner must exist before anyone can select it.
       const directory = { kind: 'all' } as const;
       if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory };
       const { kind, id, partnerId } = viewer.tenancy;
@@ -120,7 +120,7 @@ export function scopeOf(viewer: Viewer): TenancyScope {
   }
 }
 
-/** Whether the viewer can see keys of other users. Only then does the list show the creator's name. */
+/** Whether the viewer can see other users' keys. If not, the list doesn't show creators' names. */
 export function seesOthersKeys(visibility: KeyVisibility): boolean {
   return visibility.kind !== 'own' && visibility.kind !== 'nothing';
 }

@@ -7,7 +7,7 @@ import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { scopeOf } from './scope.ts';
 
-/** The accounts whose campaigns the viewer can see, for the form that creates a user. */
+/** Lists the accounts whose campaigns the viewer can see, for the form that creates a user. */
 export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
   return directoryPage(await ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
 }

@@ -34,7 +34,10 @@ export async function createUser(
   return { user, password: made };
 }
 
-/** Account users have an account; partner users have a partner and possibly one of its accounts; staff have neither. */
+/**
+ * Returns a user's account and partner. Account users have an account; partner users have a partner and possibly one of its accounts; staff
+ * have neither.
+ */
 async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
   if (userType === 'account' && partnerId !== null)
     throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
@@ -91,7 +94,7 @@ export async function deleteUser(
 }
 
 /**
- * Users change their own passwords, which ends their other sessions. A user who signed in with a one-time password doesn't have to enter it
+ * Changes a user's own password, and ends the user's other sessions. A user who signed in with a one-time password doesn't have to enter it
  * again.
  *
  * @returns the new password's hash
@@ -116,8 +119,8 @@ export async function changePassword(
 
 async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
   if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
-  // These attempts are counted separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock
-  // out its user.
+  // Count these attempts separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock out its
+  // user.
   const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
   const credentials = await checkPassword(ports, attempt, user.email, current);
   if (!credentials) throw wrongCurrentPassword();
@@ -126,8 +129,8 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
 }
 
 /**
- * The session proves the one-time password. The hash is looked up again, because someone may have given the user a different password in
- * the meantime.
+ * Returns the credentials of a user who still has a one-time password. The session already proves that the user knows it. The credentials
+ * are looked up again, because someone may have given the user a different password since then.
  */
 async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
   const credentials = await ports.stores.users.findByEmail(user.email);
@@ -164,14 +167,14 @@ async function passwordOf(ports: Ports, given: string | null): Promise<{ stored:
   return { stored, made: password };
 }
 
-/** A password that someone else gives the user, who has to change it soon. */
+/** Makes a password that the user has to change soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
   const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
-/** 120 bits in groups of four characters that are hard to confuse (Crockford's base32). */
+/** Makes a password of 120 bits, in groups of four characters that are hard to confuse (Crockford's base32). */
 function makePassword(ports: Ports): string {
   const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(/.{4}/g) ?? []).join('-');

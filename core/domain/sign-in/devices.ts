@@ -4,24 +4,24 @@ import { isPrintable } from '#contract/text/text.ts';
 import type { Digest, Session } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
-/** After this long without a sign-in, a device is no longer known. */
+/** A device is no longer known after this time without a sign-in. */
 export const deviceLife = Duration.fromObject({ days: 90 });
 
 const idBytes = 16;
 
 /**
- * The cookie of a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone in. It
- * belongs to one user and one password, so changing the password makes it useless. The caller signs it.
+ * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
+ * in. It belongs to one user and one password, so changing the password makes it useless. The caller signs it.
  */
 export function deviceToken({ clock, randomness }: Ports, passwordHash: string): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
   return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
 }
 
-/** What a sign-in comes with: an open session, and a device token with a valid signature. */
+/** What a sign-in request includes: an open session, and a device token with a valid signature. */
 export type Company = { session: { id: Digest; data: Session } | null; device: string | undefined };
 
-/** @returns an identifier of the device or session that vouches for this user; null if there is none */
+/** @returns an identifier of the device or session that vouches for this user; null if neither does */
 export async function vouchedBy(ports: Ports, email: string, { session, device }: Company): Promise<string | null> {
   if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
   return session?.data.user.email === email ? `session ${session.id}` : null;
@@ -34,7 +34,7 @@ async function isKnown({ clock, stores }: Ports, email: string, token: string): 
   return credentials !== null && fingerprint(credentials.passwordHash) === print;
 }
 
-/** The salt in it is random, so no two passwords have the same one. */
+/** Returns a fingerprint of a password hash. The hash contains a random salt, so no two passwords have the same fingerprint. */
 function fingerprint(passwordHash: string): string {
   return hash('sha256', `device ${passwordHash}`, 'base64url');
 }

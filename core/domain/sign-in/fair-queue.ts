@@ -7,36 +7,40 @@ function compare(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/** How many turned-away networks are remembered: about 5 MB, or ten seconds at two thousand attempts per second. */
+/** The number of turned-away networks to remember: about 5 MB, or ten seconds at two thousand attempts per second. */
 const mostTurnedAway = 20_000;
-/** Prefixes of networks that were served. Each turn adds a few. */
+/** The number of served prefixes to remember. Each turn adds a few. */
 const mostServed = 2_000;
 
-/** A network as its prefixes, widest first. */
+/** The prefixes of a network, widest first. */
 type Path = readonly string[];
 type Entry<Item> = { item: Item; path: Path; since: number };
 
 /**
- * A bounded queue in which networks take turns, and within a network its parts. The network that has been trying for the longest time goes
- * first, across all of its attempts: one that was turned away keeps its place in the order, without using memory for each attempt of a
- * flood. So networks that never return don't delay anyone who does, and K networks that do return delay others by K turns.
+ * A bounded queue in which networks take turns, and so do the smaller networks within each of them. The network that has been trying for
+ * the longest time goes first, counting all of its attempts: a network that was turned away keeps its place in the order, without using
+ * memory for each attempt of a flood. So networks that never return don't delay any others, and K networks that return delay others by K
+ * turns.
  */
 export class FairQueue<Item> {
   readonly #most: () => number;
   #waiting: Entry<Item>[] = [];
   /** Counts arrivals and turns, because only the order matters. */
   #now = 0;
-  /** Since when a network has been trying without success. */
+  /** When each network began trying without success. */
   readonly #turnedAway = new Map<string, number>();
-  /** When a network had its last turn. */
+  /** When each network had its last turn. */
   readonly #served = new Map<string, number>();
 
-  /** @param most items that wait at the same time: fewer if turns take longer */
+  /** @param most the maximum number of waiting items: fewer if turns take longer */
   constructor(most: () => number) {
     this.#most = most;
   }
 
-  /** @returns the items to drop if the queue is full, possibly including this one: the newest of the network with the most waiting */
+  /**
+   * @returns the items to drop if the queue is full, possibly including this one: the newest item of the network with the most waiting
+   * items
+   */
   add(path: Path, item: Item): Item[] {
     this.#waiting.push({ item, path, since: this.#turnedAway.get(nameOf(path)) ?? ++this.#now });
     const excess = Math.max(0, this.#waiting.length - this.#most());
@@ -59,19 +63,19 @@ export class FairQueue<Item> {
     this.#turnedAway.delete(nameOf(next.path));
     const now = ++this.#now;
     for (const prefix of next.path) remember(this.#served, prefix, now, mostServed);
-    // The rush is over.
+    // Once the queue is empty, the order no longer matters.
     if (this.#waiting.length === 0) for (const memory of [this.#turnedAway, this.#served]) memory.clear();
     return next.item;
   }
 
-  /** @returns whether it was waiting */
+  /** @returns whether the item was waiting */
   remove(item: Item): boolean {
     const before = this.#waiting.length;
     this.#waiting = this.#waiting.filter((entry) => entry.item !== item);
     return this.#waiting.length < before;
   }
 
-  /** Since when each of its networks has been waiting: since it came, or since the network's last turn. */
+  /** Returns when each of the item's networks began waiting: when the item arrived or at the network's last turn, whichever is later. */
   #order({ path, since }: Entry<Item>): number[] {
     return path.map((prefix) => Math.max(since, this.#served.get(prefix) ?? 0));
   }
@@ -91,7 +95,7 @@ export class FairQueue<Item> {
   }
 }
 
-/** The narrowest prefix. */
+/** Returns the narrowest prefix. */
 function nameOf(path: Path): string {
   return path.at(-1) ?? '';
 }

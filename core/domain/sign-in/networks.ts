@@ -1,6 +1,6 @@
 /**
- * The networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, which are the sizes
- * that providers assign to one customer (RFC 6177).
+ * Returns the networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, because
+ * providers assign networks of these sizes to customers (RFC 6177).
  *
  * @param address in its canonical form
  */
@@ -8,7 +8,10 @@ export function networksOf(address: string): string[] {
   return address.includes(':') ? prefixesOf(groupsOf(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
 }
 
-/** The size of a provider's or large organization's network. It doesn't lock anyone out, but the networks in it share one turn at a time. */
+/**
+ * Returns a network the size of a provider's or large organization's. It doesn't lock anyone out, but the networks in it share one turn at
+ * a time.
+ */
 export function providerOf(address: string): string {
   return address.includes(':') ? (prefixesOf(groupsOf(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
 }

@@ -9,8 +9,8 @@ import { type Company, vouchedBy } from './devices.ts';
 import { checkPassword, countRecorded } from './throttle.ts';
 
 /**
- * Limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how outdated `lastSeenAt` may be. `touchEvery` must be much shorter than
- * `idle`, because a session may end that much too early.
+ * The limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how old the stored `lastSeenAt` may become before it's updated.
+ * `touchEvery` must be much shorter than `idle`, because a session may end that much too early.
  */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
@@ -43,14 +43,14 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
   const session = await ports.stores.sessions.find(id);
   const now = ports.clock.now();
   if (!session || !isWithinLimits(session, now)) return null;
-  // The difference is absolute, because a `lastSeenAt` from a clock that was ahead would extend the idle limit.
+  // Compare the absolute difference, because a `lastSeenAt` from a clock that was ahead would extend the idle limit.
   if (Math.abs(now - session.lastSeenAt) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
 }
 
 /**
- * A time in the future means that the clock was set back, so the session's age is unknown. Signing in again is better than a session that
- * outlives its limits.
+ * Whether a session is within its limits. A time in the future means that the clock was set back, so the session's age is unknown. It's
+ * better to require a new sign-in than to keep a session beyond its limits.
  */
 function isWithinLimits({ startedAt, lastSeenAt }: Session, now: Millis): boolean {
   const { seenAfter, startedAfter, before } = sessionBounds(now);
@@ -66,7 +66,7 @@ function sessionBounds(now: Millis): SessionBounds {
   };
 }
 
-/** Deletes sessions outside their limits. A session from the future would become valid again when the clock catches up. */
+/** Deletes sessions outside their limits, including those from the future, because they'd become valid again when the clock catches up. */
 export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
   await stores.sessions.sweep(sessionBounds(clock.now()));
 }
@@ -75,14 +75,14 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, user: U
   await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
 }
 
-/** The session as seen by a staff user's request that says which tenancy it's for, whatever the session has selected. */
+/** Returns the session with the tenancy that a staff user's request specifies, whatever tenancy the session has selected. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
   if (session.user.userType !== 'staff')
     throw new Problem('forbidden', 'Only service staff can choose the account or partner of a request.');
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 
-/** Staff only. A null `choice` clears the selection. */
+/** Selects a tenancy, for staff only. Null clears the selection. */
 export async function selectTenancy(
   ports: Ports,
   id: Digest,

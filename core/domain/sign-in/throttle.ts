@@ -32,14 +32,15 @@ export const throttleLimits = {
   device: { most: 10, window: quarter },
 };
 
-/** In ms. A counter that ends later than this was set before the clock was set back. */
+/** In ms. If a counter ends later than this, it was set before the clock was set back. */
 export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
 
 /**
  * Checks a password, and counts a wrong one.
  *
- * @param mayEnter decides about the right password before any counter is cleared, because clearing would reveal that the password was right
- * @returns the credentials of `email`, or null if the password is wrong or the user may not enter
+ * @param mayEnter decides whether a user with the right password may sign in. Runs before any counter is cleared, because clearing would
+ * reveal that the password was right
+ * @returns the credentials of `email`, or null if the password is wrong or the user may not sign in
  * @throws Problem `too-many-requests`
  */
 export async function checkPassword(
@@ -52,14 +53,15 @@ export async function checkPassword(
   const { address, vouched } = attempt;
   const counters = vouched === null ? countersOf(attempt.email, networksOf(address)) : [counterOf('device', vouched)];
   const now = ports.clock.now();
-  // This comes before the queue for the password check, so that a flood of blocked attempts doesn't take places in it or write anything.
+  // Check this before queuing for the password check, so that a flood of blocked attempts doesn't take places in the queue or write
+  // anything.
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Counts before the check, so that parallel guesses are included. Counts only attempts whose turn has come, so that a crowd signing in
-    // isn't blocked, and invented email addresses don't add rows faster than passwords are checked.
+    // Count before the check, to include parallel guesses. Count only attempts whose turn has come, so that a crowd signing in isn't
+    // blocked, and invented email addresses don't add rows faster than passwords are checked.
     if (!(await ports.throttle.take(counters, now))) throw tooMany(((await ports.throttle.blockedUntil(counters, now)) ?? now) - now);
-    // Skips impossible addresses, because databases refuse some characters.
+    // Skip impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password, { address, vouched });
@@ -68,27 +70,30 @@ export async function checkPassword(
   return credentials;
 }
 
-/** Limits per minute and user. Each of these requests leaves a permanent audit event. */
+/** Limits per minute and user, because each of these requests adds a permanent audit event. */
 const recorded = {
   export: { most: 10, what: 'exports' },
-  /** No one looks at more than one per second. */
+  /** No one can look at more than one per second. */
   tenancy: { most: 60, what: 'changes of account or partner' },
 };
 const recordedWindow = Duration.fromObject({ minutes: 1 });
 
-/** Counts an export or a selected tenancy. @throws Problem `too-many-requests` */
+/** Counts an export or a change of tenancy. @throws Problem `too-many-requests` */
 export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
   const { most, what } = recorded[kind];
   const counters = [{ key: `${kind}:${userId}`, most, window: recordedWindow.toMillis() }];
   const now = clock.now();
-  // This check comes first, so that a client that's blocked but keeps trying doesn't write anything.
+  // Check first, so that a client that's blocked but keeps trying doesn't cause any writes.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
   throw new Problem('too-many-requests', `At most ${most} ${what} per minute are allowed. Try again later.`, { retryAfter });
 }
 
-/** A right password undoes the count of its own attempt, and clears the wrong ones for the same account from the same address or device. */
+/**
+ * Clears counters after a right password: undoes the count of this attempt, and clears wrong passwords for the same account from the same
+ * address or device.
+ */
 async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
   for (const { kind, key } of counters) await (kind === 'pair' || kind === 'device' ? throttle.reset(key) : throttle.giveBack(key));
 }

@@ -12,16 +12,16 @@ import {
 } from '../../domain/calls/call-states.ts';
 
 /**
- * The stages of domain/calls/call-states.ts in the columns `state` and `handoff`. A call that has ended keeps its last hand-off. @param
- * calls the table
+ * Builds the SQL that derives a call's stage (see domain/calls/call-states.ts) from `state` and `handoff`. A call that has ended keeps its
+ * last hand-off. @param calls the table
  */
 export function stageSql(calls: string): string {
   return `CASE ${calls}.state WHEN '${stateOf('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
 }
 
 /**
- * SQL: the call is at one of these stages. The values are written as text, because the conditions of partial indexes don't match
- * parameters.
+ * Builds the SQL condition that a call is at one of these stages. The values are written as text, because the conditions of partial indexes
+ * don't match parameters.
  */
 export function isAt(...stages: readonly Stage[]): string {
   const before = stages.filter((one) => !isHandoff(one)).map((one) => `state = '${one}'`);
@@ -31,17 +31,17 @@ export function isAt(...stages: readonly Stage[]): string {
 }
 
 export const isQueued = isAt('queued');
-/** SQL: the call can still be cancelled, and can lapse. */
+/** SQL: the call can still be cancelled, or lapse. */
 export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffs);
 
-/** SQL: the stage to which an event moves a call, or null if the event doesn't apply. */
+/** Builds the SQL for the stage that an event moves a call to; null if the event doesn't apply. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsOf(event).flatMap(({ from, to }) => from.map((one) => `WHEN '${one}' THEN '${to}'`));
   return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;
 }
 
-/** The columns of a dialing call that moves to this stage. */
+/** Returns the columns to set when a dialing call moves to this stage. */
 export function columnsAt(to: Handoff): { handoff: Handoff };
 export function columnsAt(to: EndState): { state: CallState; due_at: null };
 export function columnsAt(to: Handoff | EndState): object {
@@ -50,7 +50,7 @@ export function columnsAt(to: Handoff | EndState): object {
 
 const cancelled = 'cancelled' satisfies CallState;
 
-/** The columns of a cancelled call. @param at SQL */
+/** Builds the SQL that sets a cancelled call's columns. @param at SQL */
 export function cancelledAtSql(at: string): string {
   return `state = '${cancelled}', due_at = NULL, cancelled_at = ${at}, ended_at = ${at}`;
 }
