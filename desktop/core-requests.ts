@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { SessionView } from '#contract/console.ts';
 import { isKeyValue } from '#contract/key-value.ts';
-import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
 import { failed } from './core-answers.ts';
 import type { Channels, RequestAnswer, RequestInput, RequestName, Result, SignIn } from './ipc.ts';
 

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { ApiKeyView, SessionView } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
-import type { AnswerOf, PathParameters } from '#contract/route.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
+import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */

@@ -9,8 +9,8 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls/calls.ts';
-import { pathTo } from '#contract/route.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
+import { pathTo } from '#contract/routes/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';

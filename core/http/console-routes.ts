@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
-import type { Route } from '#contract/route.ts';
 import { consoleRoutes as table } from '#contract/routes/console.ts';
+import type { Route } from '#contract/routes/route.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import { Problem } from '../domain/problem.ts';
 import * as activity from './console/activity.ts';

@@ -2,8 +2,8 @@ import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRul
 import { endsSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import type { Route } from '#contract/route.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';

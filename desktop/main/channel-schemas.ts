@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parameterNames, type Route } from '#contract/route.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
+import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema } from '#contract/text/text.ts';
 import { requestNames, toFields } from '../core-requests.ts';
 import { type Channels, commands, type RequestInput, type RequestName } from '../ipc.ts';

@@ -5,7 +5,7 @@ import { tenancyHeader } from '#contract/console.ts';
 import { generationHeader } from '#contract/generation.ts';
 import { keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
-import { parameterNames, type Route } from '#contract/route.ts';
+import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { bodyExamples, detailExamples } from './examples.ts';
 import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './parts.ts';

@@ -4,7 +4,7 @@ import * as dialer from '#contract/calls/dialer.ts';
 import * as inConsole from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { problemSchema } from '#contract/problems.ts';
-import type { Route } from '#contract/route.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { identifierSchema, instantSchema } from '#contract/text/text.ts';
 

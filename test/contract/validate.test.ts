@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { problemCode, problemType } from '#contract/problems.ts';
-import { pathTo } from '#contract/route.ts';
+import { pathTo } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';

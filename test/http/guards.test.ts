@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { sign } from '#contract/calls/signature.ts';
-import { pathTo } from '#contract/route.ts';
+import { pathTo } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';

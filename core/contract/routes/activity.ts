@@ -1,5 +1,5 @@
 import { activityExportQuerySchema, activityFacetsSchema, activityQuerySchema, activitySchema, recordExportSchema } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const activityRoutes = {
   listActivity: route('GET', '/console/activity', {

@@ -12,7 +12,7 @@ import {
   revokedApiKeysSchema,
   revokeQuerySchema,
 } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const apiKeyRoutes = {
   listApiKeys: route('GET', '/console/api-keys', {

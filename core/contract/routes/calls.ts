@@ -8,7 +8,7 @@ import {
   callsSummaryQuerySchema,
   callsSummarySchema,
 } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const callRoutes = {
   listCalls: route('GET', '/console/campaigns/:id/calls', {

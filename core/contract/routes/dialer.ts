@@ -1,5 +1,5 @@
 import { outcomeSchema } from '../calls/dialer.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const dialerRoutes = {
   reportOutcome: route('POST', '/dialer/outcomes', {

@@ -16,7 +16,7 @@ import {
   partnerInDirectorySchema,
   setupSchema,
 } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const directoryRoutes = {
   listAccounts: route('GET', '/console/accounts', {

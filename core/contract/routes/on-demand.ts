@@ -1,6 +1,6 @@
 import { cancelledCallSchema, placeCallSchema, placedCallSchema } from '../calls/calls.ts';
 import { placeCallPath } from '../headers.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const onDemandRoutes = {
   placeCall: route('POST', placeCallPath, {

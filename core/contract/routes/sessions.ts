@@ -6,7 +6,7 @@ import {
   tenanciesQuerySchema,
   tenanciesSchema,
 } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const sessionRoutes = {
   signIn: route('POST', '/console/session', {

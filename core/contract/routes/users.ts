@@ -10,7 +10,7 @@ import {
   revokeQuerySchema,
   usersSchema,
 } from '../console.ts';
-import { route } from '../route.ts';
+import { route } from './route.ts';
 
 export const userRoutes = {
   listUsers: route('GET', '/console/users', {

@@ -1,5 +1,5 @@
-import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/routes/route.ts';
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { readQuery } from '../middleware/body.ts';

@@ -1,5 +1,5 @@
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
-import { pathTo } from '#contract/route.ts';
+import { pathTo } from '#contract/routes/route.ts';
 
 /** The same variable from which the command line reads the key. */
 const keyVariable = 'CALLKEY_API_KEY';
