@@ -33,7 +33,7 @@ describe('the log', () => {
     });
   }
 
-  it('omits what libraries attach to errors, such as the parameters of a statement', () => {
+  it('omits the details that libraries attach to errors, such as the parameters of a statement', () => {
     expect(lineOf({ err: Object.assign(new Error('failed'), { parameters: ['secret'] }) }, 'failed')).not.to.contain('secret');
   });
 });

@@ -187,7 +187,7 @@ describeDesktop('the console, for secrets', () => {
       expect(await clipboardText()).to.equal('');
     });
 
-    it('is cleared without clearing other text', async () => {
+    it('is the only text that the console clears: a copied ID stays', async () => {
       await launch();
       await holdTimers();
       await running.page.evaluate(() => window.callkey.copyText('an id'));

@@ -98,7 +98,7 @@ describeDesktop('several servers', () => {
     ]);
   });
 
-  it('include the server that release 0.1.0 remembered, as the first one', async () => {
+  it('include the server that release 0.1.0 remembered', async () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
     const later = await launchConsole({ userData });

@@ -93,7 +93,7 @@ describe('the dialer', () => {
         expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
       });
 
-      it('stores its outcome once and for all, and shows it only in the console', async () => {
+      it('stores the first outcome of a call for good, and shows it only in the console', async () => {
         await start({});
         const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
         await receiver.until(1);
@@ -119,7 +119,7 @@ describe('the dialer', () => {
         expect(receiver.received).to.have.length(1);
       });
 
-      it("doesn't repeat a hand-off if the response is lost: the call becomes unknown", async () => {
+      it("doesn't repeat a hand-off if the response is lost, and the call becomes unknown", async () => {
         await start({}, (_, response) => void response.destroy());
         const contactId = textAt(await place(), 'contactId');
         const ended = await untilState(contactId, 'unknown');
@@ -210,7 +210,7 @@ describe('the dialer', () => {
         expect(await call(far)).to.include({ state: 'queued' });
       });
 
-      it("lets a call lapse if it wasn't dialed by notAfter", async () => {
+      it("lets a call lapse if it hasn't been dialed by notAfter", async () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
         await direct.storage.database
@@ -241,7 +241,7 @@ describe('the dialer', () => {
         expect(called).to.have.length(lost.size);
       });
 
-      it('never repeats the hand-off of a call that was cancelled while waiting for a retry', async () => {
+      it('never repeats the hand-off of a call that was cancelled before its retry', async () => {
         let isUp = false;
         const taken: string[] = [];
         await start({ DIALER_CONCURRENCY: '20' }, ({ handoff }, response) => {
@@ -278,7 +278,7 @@ describe('the dialer', () => {
 
       // What is sent doesn't depend on the database.
       if (kind === 'sqlite') {
-        it('refuses unsigned, stale, wrongly signed or altered outcomes with the same response', async () => {
+        it('refuses unsigned, stale, incorrectly signed and altered outcomes with the same response', async () => {
           await start({});
           const { text: reference } = await ask('GET', `${core.url}/nowhere`);
           const contactId = textAt(await place({ notBefore: '2099-01-01T00:00:00Z' }), 'contactId');
@@ -322,7 +322,7 @@ describe('the dialer', () => {
           expect((await ask('POST', `${core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
         });
 
-        it('accepts outcomes signed with an older secret, and explains what is wrong with a signed one', async () => {
+        it('accepts outcomes signed with an older secret, and explains what is wrong with an invalid signed outcome', async () => {
           await start({});
           await place();
           await receiver.until(1);
@@ -347,7 +347,7 @@ describe('the dialer', () => {
           });
         }
 
-        it('retries if the connection fails before anything is sent, including during TLS', async () => {
+        it('retries if the connection fails before anything is sent, including during the TLS handshake', async () => {
           const hanging: Server = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
           await once(hanging, 'listening');
           const address = hanging.address();
@@ -388,7 +388,7 @@ describe('the dialer', () => {
       return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
     };
 
-    it('hands off once and ends as unknown a call that the provider had when its core was killed, without de-duplication', async () => {
+    it('hands a call off once and ends it as unknown if the core was killed while the provider had it, without de-duplication', async () => {
       const { killed, placeThere } = await startToKill({}, () => undefined);
       const contactId = await placeThere();
       await receiver.until(1);

@@ -51,7 +51,7 @@ describe('the dialer loop', () => {
   };
   const handoffIs = (contactId: string, handoff: string) => until(async () => (await call(contactId))?.handoff === handoff);
 
-  it('retries a settlement after an error, and hands the call off once', async () => {
+  it('retries settling a call after an error, but hands the call off only once', async () => {
     let failures = 1;
     const store: DialingStore = {
       ...direct.ports.stores.dialing,
@@ -225,7 +225,7 @@ describe("the dialer's schedule", () => {
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'settle a taken', 'claim 1', 'claimed 1', 'hand off c']);
   });
 
-  it('settles a call that must not be handed off, and reports the result', async () => {
+  it('settles a call that must not be handed off, and reports its result', async () => {
     const conclusion = { state: 'busy', detail: null, endedAt: instant(1), durationSeconds: null } as const;
     due.push(
       claimed('doubtful', { handoff: 'doubt' }),
@@ -247,7 +247,7 @@ describe("the dialer's schedule", () => {
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'lease lost', 'claim 4']);
   });
 
-  it("leaves a call that can't be settled to the next claim after its lease", async () => {
+  it("if a call's result can't be recorded, leaves the call to be claimed again when its lease expires", async () => {
     const down = new Error('down');
     store.settle = () => {
       seen.push('settle');
@@ -274,7 +274,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal([failed, failed]);
   });
 
-  it("makes calls due again that a fast clock had postponed, once it's set back by more than the allowed skew", async () => {
+  it('once a fast clock is set back by more than the allowed skew, makes the calls that it postponed due again', async () => {
     await start();
     clock.advance({ minutes: -5 });
     await wake();
@@ -284,7 +284,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.now()}`, 'claim 4', 'claim 4']);
   });
 
-  it("waits for hand-offs in flight when it's closed, tries once to settle them, and claims no more", async () => {
+  it("waits for hand-offs in flight when it's closed, tries once to settle them, and doesn't claim more calls", async () => {
     store.settle = () => {
       seen.push('settle');
       return Promise.reject(new Error('down'));

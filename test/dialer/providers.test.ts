@@ -229,7 +229,7 @@ describe('the recipe for', () => {
     };
     const channelOf = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
 
-    it('connects an answered call to the dialplan, runs no function named by a variable, and reports how the call ended', async () => {
+    it("connects an answered call to the dialplan, doesn't run functions named in variables, and reports how the call ended", async () => {
       const { send, end } = await started();
       await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
       const { path, headers, body } = await nextAsked(1);
@@ -253,7 +253,7 @@ describe('the recipe for', () => {
       end();
     });
 
-    it('retries later if no channel was created, keeps the variables, and accepts a repeated hand-off in progress as taken', async () => {
+    it('asks for a retry if it created no channel, keeps the variables, and treats a repeated hand-off in progress as taken', async () => {
       const { send, end } = await started();
       api.statuses.push([500, '{"error":"Allocation failed"}'], [409, '{"message":"Channel with given unique ID already exists"}']);
       await place('one');
@@ -270,7 +270,7 @@ describe('the recipe for', () => {
       end();
     });
 
-    it('follows its calls again after a restart, and calls no one twice', async () => {
+    it("follows its calls again after a restart, and doesn't call anyone twice", async () => {
       const { end } = await started();
       await place('talking');
       const id = await channelOf(1);

@@ -21,7 +21,7 @@ describe('the simulated provider', () => {
   };
   const outcomes = () => Promise.all(Array.from({ length: 10_000 }, (_, n) => outcomeOf(`+4930${10_000_000 + n}`)));
 
-  it("accepts every call, treats two hand-offs as one call, and says that it's simulated", async () => {
+  it('accepts every call, treats a repeated hand-off as the same call, and marks the call as simulated', async () => {
     expect(provider.name).to.equal('simulated');
     expect(provider.deduplicates).to.equal(true);
     expect(await outcomeOf('+493012345678')).to.deep.equal(await outcomeOf('+493012345678'));
@@ -33,7 +33,7 @@ describe('the simulated provider', () => {
     ['busy', 1_056, 'The line was busy.', 3, 7],
     ['failed', 604, "The number isn't in service.", 2, 4],
   ] as const) {
-    it(`ends ${count} of ten thousand calls as ${state} within ${longest} seconds`, async () => {
+    it(`ends ${count} of ten thousand calls as ${state}, each within ${longest} seconds`, async () => {
       const found = (await outcomes()).filter((outcome) => outcome.state === state);
       expect(found).to.have.length(count);
       expect([Math.min(...found.map(({ seconds }) => seconds)), Math.max(...found.map(({ seconds }) => seconds))]).to.deep.equal([

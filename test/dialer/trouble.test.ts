@@ -60,7 +60,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
   });
 
-  it('covers the time until the last refused call, and ends an hour later', async () => {
+  it('covers the time until the last refused call, and stops an hour later', async () => {
     watch.onResult(refused);
     minute();
     watch.onResult(refused);
@@ -77,7 +77,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted.at(-1)).to.equal(null);
   });
 
-  it('stays until the next try if the provider asked for more than an hour', () => {
+  it('stays until the next try if the provider asked to wait for more than an hour', () => {
     watch.onResult(refused);
     minute();
     watch.onResult({ kind: 'not-taken', detail: '', reason: 'HTTP 503', retryAfter: 60 });

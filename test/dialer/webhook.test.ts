@@ -50,7 +50,7 @@ describe('a hand-off through a webhook', () => {
     expect(method).to.equal('POST');
   });
 
-  it("omits what the call doesn't have", async () => {
+  it("omits the fields that the call doesn't have", async () => {
     const { body } = await sent({});
     expect(JSON.parse(body.toString())).to.deep.equal({ ...identifiers, contact: { phone: '+493012345678' }, variables: {} });
   });
@@ -138,7 +138,7 @@ describe('the response of a webhook', () => {
   });
 
   for (const header of ['soon', '-5', 'Infinity', '']) {
-    it(`sets no time with the Retry-After ${JSON.stringify(header)}`, async () => {
+    it(`doesn't set a time with the Retry-After ${JSON.stringify(header)}`, async () => {
       expect(await handOff((response) => response.writeHead(503, { 'Retry-After': header }).end())).not.to.have.property('retryAfter');
     });
   }
@@ -151,7 +151,7 @@ describe('the response of a webhook', () => {
     });
   });
 
-  it('is shortened to what a call stores, without control characters', async () => {
+  it('is shortened to the length that a call can store, without control characters', async () => {
     const result = await handOff((response) => response.writeHead(422).end(`\u001b[31m${'no '.repeat(10_000)}`));
     expect(result.kind === 'rejected' && result.detail).to.match(/^The provider returned 422: \[31m(no )+n?o?$/);
     expect(result.kind === 'rejected' && result.detail.length).to.be.at.most(limits.detail);
@@ -176,7 +176,7 @@ describe('the response of a webhook', () => {
     });
   }
 
-  it('is stored on one line with all of its parts', async () => {
+  it('is stored on one line, with all of its parts', async () => {
     const result = await handOff((response) => {
       response.writeHead(422).write('no\r\n\tsuch ');
       setImmediate(() => response.end('line\n'));
@@ -184,7 +184,7 @@ describe('the response of a webhook', () => {
     expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider returned 422: no such line', reason: 'HTTP 422' });
   });
 
-  it('is read no further than what a call stores of it', async () => {
+  it('is read only up to the length that a call stores', async () => {
     // The body never ends.
     const result = await handOff((response) => response.writeHead(422).write('x'.repeat(limits.detail)));
     expect(result).to.have.property('kind', 'rejected');
@@ -197,7 +197,7 @@ describe('the response of a webhook', () => {
     expect(result).to.deep.equal({ kind: 'rejected', detail: 'The provider returned 422.', reason: 'HTTP 422' });
   });
 
-  it('keeps no connection open, however long it is', async () => {
+  it("doesn't keep the connection open, however long it is", async () => {
     const closed = Promise.withResolvers<void>();
     const result = await handOff((response) => {
       response.once('close', closed.resolve);
@@ -230,7 +230,7 @@ describe('the response of a webhook', () => {
 });
 
 describe('a webhook that closes idle connections', () => {
-  it('gets each hand-off and leaves no call in doubt', async () => {
+  it('gets each hand-off, and no call stays in doubt', async () => {
     const served = new WeakSet<Socket>();
     const server = createServer((request, response) => {
       // Does what a provider does that has just closed an idle connection when the next request arrives on it.

@@ -80,7 +80,7 @@ describe('a new API key', () => {
   const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[2]['expiration'], keys = keysOf()) =>
     createApiKey(keys.ports, { viewer, actor }, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
 
-  it("is stored by the digest of its value, in its creator's scope, with an event", async () => {
+  it("is stored as a digest in its creator's scope, and records an event", async () => {
     const keys = keysOf();
     const { apiKey, keyValue } = await create(account, { kind: 'none' }, keys);
     const owningScope = { accountId: 'a1', partnerId: 'p1' };
@@ -148,7 +148,7 @@ describe('API keys', () => {
       return { ...(await listAllApiKeys(fakePorts({ stores: { apiKeys } }), { kind: 'all' }, search, limit)), asked };
     };
 
-    it('are read in batches of a thousand if all are requested', async () => {
+    it('are read in batches of a thousand if all keys are requested', async () => {
       const { apiKeys, total, asked } = await listed('', null);
       expect([apiKeys, total]).to.deep.equal([all, 2_000]);
       expect(asked).to.deep.equal([null, 'k999', 'k1999'].map((cursor) => [{ kind: 'all' }, cursor, 1_000]));
@@ -174,13 +174,13 @@ describe('API keys', () => {
     });
   });
 
-  it("are identified by their digest within the viewer's scope", async () => {
+  it("are found by their digest within the viewer's scope", async () => {
     const { ports, asked } = keysOf();
     expect((await identifyApiKey(ports, account, 'digest'))?.id).to.equal('k1');
     expect(asked).to.deep.equal([{ kind: 'own', userId: 'ada' }, 'digest']);
   });
 
-  it('are shown with their use on the last thirty days of a time zone, and fifty events', async () => {
+  it('are shown with their daily use in a time zone for thirty days, and with fifty events', async () => {
     const counted = (instant: string, placed: number, cancelled: number) => ({ quarterAt: at(instant), placed, cancelled });
     const usage = [
       counted('2026-11-20T23:00:00Z', 1, 2),
@@ -198,7 +198,7 @@ describe('API keys', () => {
     expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
   });
 
-  it('are revoked with one event each, and their queued calls on request', async () => {
+  it('are revoked with one event each, and on request their queued calls are cancelled', async () => {
     const { ports, events, asked } = keysOf();
     expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({ apiKey: keyOf('k1'), queuedCalls: 7 });
     await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
@@ -213,7 +213,7 @@ describe('API keys', () => {
     expect(await revokeVisible(keysOf().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(keyOf('k1'));
   });
 
-  it('are revoked in bulk, reporting unknown and already revoked ones as gone', async () => {
+  it('are revoked in bulk, and unknown and already revoked keys are reported as gone', async () => {
     const { ports, asked } = keysOf({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
     const ids = ['k3', 'k1', 'k3', 'k2', 'k9'];
     const result = await revokeApiKeys(ports, { viewer: account, actor }, { ids, cancelQueuedCalls: false });
@@ -221,14 +221,14 @@ describe('API keys', () => {
     expect(asked).to.deep.equal([['k3', 'k1', 'k2', 'k9'], false]);
   });
 
-  it("outside the viewer's scope aren't found", async () => {
+  it("aren't found outside the viewer's scope", async () => {
     const { ports } = keysOf();
     expect(await problemOf(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
     expect(await problemOf(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
     expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'x', false))).to.equal(noSuchKey);
   });
 
-  it("that someone else revoked first aren't found", async () => {
+  it("aren't found if someone else revoked them first", async () => {
     const { ports } = keysOf({ revocable: [] });
     expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'k1', false))).to.equal(noSuchKey);
   });

@@ -50,14 +50,14 @@ function chainOf(count: number, pruned = 0, record = pruned, says: { action?: st
 }
 
 describe('the hash of an audit event', () => {
-  it('covers the previous event, the number and every field', () => {
+  it("covers the previous event's hash, the event's number and all of its fields", () => {
     // SHA-256 of `["before",2,"id",null,5]`, computed independently.
     expect(chainHash('before', 2, ['id', null, 5])).to.equal('ec19328e68afc1e683c328c6090f58d6962a13e24129d6d01f7aa7a0f3b366f0');
   });
 });
 
 describe('verifying the audit chain', () => {
-  it("takes one snapshot, however many reads it needs, and returns the newest event's seal", async () => {
+  it("reads a single snapshot, however many reads it needs, and returns the newest event's seal", async () => {
     const { report, looks, reads, sealAt } = chainOf(2_001);
     expect(await report()).to.deep.equal({ events: 2_001, unchained: 7, pruned: 0, seal: sealAt(2_001), faults: [] });
     expect([looks.length, reads]).to.deep.equal([1, [1_000, 1_000, 1_000, 1_000]]);
@@ -98,7 +98,7 @@ describe('verifying the audit chain', () => {
     });
   }
 
-  it('finds the event of a seal, which newer events may follow', async () => {
+  it('finds the event of a seal, even if newer events follow', async () => {
     const { report, sealAt } = chainOf(5);
     const faultsWith = async (seal: Seal) => (await report(seal)).faults;
     expect([await faultsWith(sealAt(3)), await faultsWith(sealAt(5))]).to.deep.equal([[], []]);
@@ -106,7 +106,7 @@ describe('verifying the audit chain', () => {
     expect(await faultsWith({ seq: 9, hash: '' })).to.deep.equal(['The chain ends before the seal: events 6 to 9 are missing.']);
   });
 
-  it('requires an event in the chain that says which events were pruned', async () => {
+  it('requires that an event in the chain says which events were pruned', async () => {
     const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain records that they were deleted because of their age.';
     for (const record of [0, 2, 5]) expect((await chainOf(5, 3, record).report()).faults).to.deep.equal([byHand]);
     const otherHash = chainOf(5, 3);
@@ -129,7 +129,7 @@ describe('verifying the audit chain', () => {
     expect((await chainOf(3, 3).report()).faults).to.deep.equal([byHand]);
   });
 
-  it('accepts pruning only with a seal that is at least as new as its event', async () => {
+  it('accepts pruning only with a seal at least as new as the pruning event', async () => {
     const { report, sealAt } = chainOf(6, 3);
     const faultsWith = async (...seals: Seal[]) => (await report(...seals)).faults;
     expect([await faultsWith(sealAt(6)), await faultsWith(sealAt(1), sealAt(6), sealAt(3))]).to.deep.equal([[], []]);
@@ -147,7 +147,7 @@ describe('verifying the audit chain', () => {
     expect((await report()).faults).to.deep.equal(Array.from({ length: 20 }, (_, n) => `Event ${2 * n + 1} is missing.`));
   });
 
-  it('runs again if old events were pruned in the meantime', async () => {
+  it('starts again if old events were pruned in the meantime', async () => {
     const chain = chainOf(5, 0, 2);
     const { prunedSeq, prunedHash } = chainOf(5, 2).state;
     const { read } = chain.store;
@@ -191,7 +191,7 @@ describe('pruning old audit events', () => {
     return { steps, failure, signal, sealAt: chain.sealAt };
   };
 
-  it('deletes up to the first recent event, after an event in the chain has named the last one deleted', async () => {
+  it('deletes old events up to the first recent one, after recording the last deleted event in the chain', async () => {
     const { steps, signal, sealAt } = await prune([100, 92, 90.1, 90, 91]);
     const subject = { kind: 'audit-log', id: sealAt(3).hash, name: '1 to 3' };
     expect(steps).to.deep.equal([['audit.pruned', subject], 'extend', signal, 'prune', 3, signal]);
@@ -200,13 +200,13 @@ describe('pruning old audit events', () => {
     expect(all.steps.slice(-2)).to.deep.equal([1_001, all.signal]);
   });
 
-  it('waits until the oldest event is a day overdue, and so adds at most one event per day', async () => {
+  it('waits until the oldest event is a day overdue, so that it adds at most one event per day', async () => {
     for (const ages of [[], [91, 90.5], [1, 100]]) expect(await prune(ages)).to.deep.include({ steps: [], failure: null });
     // Another core deletes the old events between two reads.
     expect(await prune([1, 1], undefined, 0)).to.deep.include({ steps: [], failure: null });
   });
 
-  it('stops if an event is missing or was changed, so as not to hide that', async () => {
+  it('stops if an event is missing or was changed, so that the damage stays visible', async () => {
     for (const [tamper, seq] of [
       [({ keep }) => keep((event) => event.seq !== 1), 2],
       [({ change }) => change(2, { fields: ['e2', null, 3] }), 2],

@@ -57,7 +57,7 @@ describe('the call states', () => {
     expect(events).to.have.members([...Object.keys(moves), 'outcome']);
   });
 
-  it('have one result per event and stage', () => {
+  it('have only one result per event and stage', () => {
     for (const event of events) expect(stagesBefore(event), event).to.have.length(new Set(stagesBefore(event)).size);
   });
 

@@ -59,7 +59,7 @@ describe('a placed call', () => {
     expect([to.placed, to.asked]).to.deep.equal([[{ contactId: 'id1', requestId: 'id1', phone: '+493012345678', ...nothing }], [request]]);
   });
 
-  it('keeps everything it was placed with', async () => {
+  it('keeps every field that it was placed with', async () => {
     const to = callsOf();
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
     await place(to, {
@@ -179,7 +179,7 @@ describe('an outcome reported by a provider', () => {
     expect((await report({}, 'not-needed')).counted).to.deep.equal([]);
   });
 
-  it('is refused and not counted for a call that was never handed off', async () => {
+  it("is refused, and isn't counted, for a call that was never handed off", async () => {
     const { problem, counted } = await report({}, null);
     expect([problem, counted]).to.deep.equal(["not-found: This hand-off doesn't exist.", []]);
   });
@@ -234,7 +234,7 @@ describe("a campaign's calls", () => {
   const scope = { kind: 'campaigns', ids: ['g'] };
   const forEver = { goOn: async () => true };
 
-  it('are searched batch by batch until a page is full or all are searched', async () => {
+  it('are searched in batches until a page is full or no more calls are left', async () => {
     const { ports, asked } = portsOf({ count: 49, ends: ['e1', 'e2'] });
     const { items, nextCursor, searchedBackTo } = await listCalls(
       ports,
@@ -250,7 +250,7 @@ describe("a campaign's calls", () => {
     ]);
   });
 
-  it('are the matches so far when the time for the search is up, with the place where it stopped', async () => {
+  it('are returned as far as they were found when the time is up, with the place where the search stopped', async () => {
     const { ports } = portsOf({ ends: ['e1', 'e2'] });
     const page = await listCalls(ports, account, query, { goOn: async () => false });
     expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
@@ -271,7 +271,7 @@ describe("a campaign's calls", () => {
     ]);
   });
 
-  it("are returned with their details, and with keys in the viewer's scope", async () => {
+  it("are returned with their details, and with those keys that are in the viewer's scope", async () => {
     const details: CallDetails = {
       ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
       ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null, toldLateAt: null },

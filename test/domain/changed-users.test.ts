@@ -81,7 +81,7 @@ describe('disabling a user', () => {
     expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
   });
 
-  it('can be undone, with an event', async () => {
+  it('can be undone, which records an event', async () => {
     const { ports, done, events } = usersOf({ ended: 0 });
     await enableUser(ports, actor, ada);
     expect(done).to.deep.equal([['ada', null]]);

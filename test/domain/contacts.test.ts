@@ -47,7 +47,7 @@ function portsOf(erased = 2) {
 const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 
 describe("a contact's data", () => {
-  it("is exported with an event that doesn't identify the contact", async () => {
+  it("is exported, and the recorded event doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = portsOf();
     expect(await exportContact(ports, operator, phone)).to.equal(calls);
     expect(asked).to.deep.equal([phone]);
@@ -55,7 +55,7 @@ describe("a contact's data", () => {
     expect(summarize(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
   });
 
-  it("is erased with an event that doesn't identify the contact, except for calls in progress", async () => {
+  it("is erased except for calls in progress, and the recorded event doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = portsOf();
     expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
     expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
@@ -63,7 +63,7 @@ describe("a contact's data", () => {
     expect(summarize(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
   });
 
-  it('causes no event if nothing is erased', async () => {
+  it("doesn't record an event if nothing is erased", async () => {
     const { ports, events } = portsOf(0);
     expect(await eraseContact(ports, operator, phone)).to.include({ erased: 0, dialing: 3 });
     expect(events).to.deep.equal([]);
@@ -82,7 +82,7 @@ describe('a list saved from the console', () => {
 describe('housekeeping', () => {
   const { clock } = fakePorts();
 
-  it('erases the contacts of calls that ended long enough ago, with an event', async () => {
+  it('erases the contacts of calls that ended before the retention period, and records an event', async () => {
     const { ports, asked, events } = portsOf();
     expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
@@ -90,18 +90,18 @@ describe('housekeeping', () => {
     expect(summarize(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
   });
 
-  it('records no event if it erases nothing', async () => {
+  it("doesn't record an event if it erases nothing", async () => {
     const { ports, events } = portsOf(0);
     expect([await eraseOldContacts(ports, operator, 30), events]).to.deep.equal([0, []]);
   });
 
-  it('deletes counts once no chart shows them in any time zone', async () => {
+  it("deletes counts once they're too old for a chart in any time zone", async () => {
     const { ports, asked } = portsOf();
     expect(await forgetOldCounts(ports.stores.retention, clock, signal)).to.equal(7);
     expect(asked).to.deep.equal([at('2026-10-21T09:00:00Z'), signal]);
   });
 
-  it('ends overdue calls, after correcting what a wrong clock has left', async () => {
+  it('ends overdue calls, but first corrects the due times left by a wrong clock', async () => {
     const asked: unknown[] = [];
     const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
       asked.push([name, now, given]);

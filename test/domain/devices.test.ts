@@ -19,12 +19,12 @@ const portsWith = (passwordHash = 'hash') =>
     },
   });
 
-describe('a sign-in is trusted', () => {
+describe('a sign-in', () => {
   const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
     vouchedBy(ports, email, { session: from && { id: 'digest', data: from }, device });
   const token = deviceToken(portsWith(), 'hash');
 
-  it('from a device on which its user has signed in, for 90 days', async () => {
+  it('is trusted for 90 days from a device on which its user has signed in', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
     expect(deviceLife.as('days')).to.equal(90);
     const [id, expiresAt, print] = token.split('.');
@@ -39,17 +39,17 @@ describe('a sign-in is trusted', () => {
     ['with a malformed cookie', 'nonsense', {}],
     ['without a cookie', undefined, {}],
   ] as const) {
-    it(`from no device ${what}`, async () => {
+    it(`isn't trusted from a device ${what}`, async () => {
       expect(await vouch(device, options)).to.equal(null);
     });
   }
 
-  it("from a device until its cookie's last millisecond", async () => {
+  it("is trusted from a device until its cookie's last millisecond", async () => {
     const last = token.replace(/\.\d+\./, `.${now}.`);
     expect(await vouch(last)).to.equal(`device ${last}`);
   });
 
-  it('from an open session of the same user', async () => {
+  it('is trusted from an open session of the same user', async () => {
     expect(await vouch(undefined, { from: session })).to.equal('session digest');
     expect(await vouch(token, { from: session })).to.equal(`device ${token}`);
     expect(await vouch(undefined, { from: { ...session, user: viewers.partner } })).to.equal(null);

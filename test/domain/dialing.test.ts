@@ -29,8 +29,8 @@ describe('settling a claimed call', () => {
   const conclusion = { state: 'busy', detail: null, endedAt: instant(now - 1), durationSeconds: null } as const;
   const concluding = provider({ name: 'simulated', conclude: () => conclusion });
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
-    ['hands an open call off', claimed(), provider(), 'hand-off'],
-    ['hands a call in doubt off to a provider that de-duplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
+    ['hands off an open call', claimed(), provider(), 'hand-off'],
+    ['hands off a call in doubt to a provider that de-duplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
   ];
   for (const [rule, call, by, step] of table) it(rule, () => expect(nextStep(call, by, now)).to.equal(step));
 
@@ -84,14 +84,14 @@ describe('settling a claimed call', () => {
       unknown('unreported', 'No outcome was reported in time.'),
     ],
     [
-      "doesn't make up an outcome for a call at another provider",
+      "doesn't make up an outcome for a call that another provider has",
       claimed({ handoff: 'taken' }),
       concluding,
       unknown('unreported', 'No outcome was reported in time.'),
     ],
   ];
   for (const [rule, call, by, step] of ending) it(rule, () => expect(nextStep(call, by, now)).to.deep.equal(step));
-  it('still hands a call off in the millisecond of notAfter', () => {
+  it('still hands off a call in the millisecond of notAfter', () => {
     expect(nextStep(claimed({ notAfter: now }), provider(), now)).to.equal('hand-off');
   });
 });
@@ -109,7 +109,7 @@ describe('the settlement of a hand-off', () => {
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 4 * hour) },
     ],
     [
-      'a taken call is concluded when the provider says',
+      'a taken call is concluded at the time that the provider gives',
       () => settle(doubt, { kind: 'taken', outcomeAt: instant(now + 7) }),
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 7) },
     ],
@@ -125,7 +125,7 @@ describe('the settlement of a hand-off', () => {
       { event: 'not-taken', to: 'doubt', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
-      'a Retry-After delays the retry',
+      'Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
       { event: 'not-taken', to: 'retry', dueAt: instant(now + 60_000), detail: 'busy' },
     ],

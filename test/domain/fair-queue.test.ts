@@ -38,7 +38,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'a/1']);
   });
 
-  it('rejects the newest attempt from the largest part of the network with the most waiting', () => {
+  it('rejects the newest attempt from the largest part of the network with the most waiting attempts', () => {
     const queue = queueOf(5);
     for (const network of ['a/1', 'a/2', 'a/2', 'b', 'c']) queue.add(network);
     expect(queue.add('d')).to.equal('a/2');
@@ -46,7 +46,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b', 'c', 'd', 'e']);
   });
 
-  it('rejects the newest attempt if all networks have equally many waiting', () => {
+  it('rejects the newest attempt if all networks have the same number of waiting attempts', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.add('c')).to.equal('c');
@@ -65,7 +65,7 @@ describe('the password check queue', () => {
     }
   });
 
-  it('serves a network that retries, however many others never come back', () => {
+  it("serves a network that retries, however many other networks don't retry", () => {
     const queue = queueOf(4);
     queue.flood(10);
     expect(queue.add('honest')).to.equal('honest');
@@ -96,7 +96,7 @@ describe('the password check queue', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
   });
 
-  it('gives a network no second turn before networks that came earlier', () => {
+  it("doesn't give a network a second turn before networks that came earlier", () => {
     const queue = queueOf(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
@@ -105,7 +105,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
   });
 
-  it('forgets who was rejected when no one is waiting', () => {
+  it('forgets the rejected networks when no one is waiting', () => {
     const queue = queueOf(1);
     for (const network of ['a', 'b']) queue.add(network);
     queue.takeAll();
@@ -128,7 +128,7 @@ describe('the password check queue', () => {
     });
   }
 
-  it('rejects the excess when turns take longer', () => {
+  it('rejects more attempts when turns take longer', () => {
     let most = 4;
     const queue = new FairQueue<string>(() => most);
     for (const network of ['a', 'b', 'c', 'd']) queue.add([network], network);
@@ -150,7 +150,7 @@ describe('the password check queue', () => {
     expect(queue.add(['d'], 5)).to.deep.equal([3]);
   });
 
-  it('remembers a network from its latest rejection', () => {
+  it("counts from a network's latest rejection when remembering it", () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     for (let n = 0; n < 2; n++) {
@@ -162,7 +162,7 @@ describe('the password check queue', () => {
     expect(queue.add('honest')).to.equal('c');
   });
 
-  it('gives a network no advantage for its earlier attempts after its turn', () => {
+  it("doesn't give a network an advantage for its earlier attempts after its turn", () => {
     const queue = queueOf(3);
     for (const network of ['a', 'b', 'c', 'x']) queue.add(network);
     queue.take();
@@ -177,7 +177,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
   });
 
-  it('releases a place', () => {
+  it('releases the place of an attempt that is withdrawn', () => {
     const queue = queueOf(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.remove('a')).to.equal(true);

@@ -70,7 +70,7 @@ const refusalOf = (importing: Promise<unknown>) =>
   );
 
 describe('importing', () => {
-  it('creates each entry under the one it names, and gives each user a one-time password', async () => {
+  it('creates each entry under the parent that it names, and gives each user a one-time password', async () => {
     const { run, things } = importsOf();
     const result = await run(all);
     expect([result.partners, result.accounts, result.campaigns, result.users]).to.deep.equal([
@@ -96,7 +96,7 @@ describe('importing', () => {
     expect(result.passwords.map(({ email }) => email)).to.deep.equal([ada, pat, tia, stan].map(({ email }) => email));
   });
 
-  it('stores the hash of the one-time password it shows, and none for partners', async () => {
+  it("stores the hash of the one-time password that it shows, and doesn't create one for partners", async () => {
     const { run, steps } = importsOf();
     const { passwords } = await run({ partners, users: [stan] });
     const stored = steps.flatMap(({ added }) => added).map(({ password }) => password?.hash ?? null);
@@ -136,7 +136,7 @@ describe('importing', () => {
     expect(events[0]?.subject.id).to.equal(p1);
   });
 
-  it('changes nothing the second time', async () => {
+  it("doesn't change anything the second time", async () => {
     const { run, steps } = importsOf();
     await run(all);
     const before = steps.length;
@@ -235,7 +235,7 @@ describe('importing', () => {
     });
   }
 
-  it('lets a user take over an email address only from an earlier user in the file', async () => {
+  it('lets a user take over an email address only from a user earlier in the file', async () => {
     const user = (externalId: string, email: string) => ({ ...stan, externalId, email });
     const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
     const { run } = importsOf();
@@ -286,7 +286,7 @@ describe('importing', () => {
     expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
   });
 
-  it('throws the original error if it fails before anything was written', async () => {
+  it('throws the original error if it fails before writing anything', async () => {
     expect(await refusalOf(importsOf(1).run({ partners }))).to.equal('undefined: The disk is full.');
   });
 });
@@ -318,7 +318,7 @@ describe('an import file', () => {
     });
   }
 
-  it('allows no other lists', () => {
+  it("can't contain any other lists", () => {
     expect(isFile({ keys: [] })).to.equal(false);
   });
 

@@ -10,7 +10,7 @@ describe('the networks of an address', () => {
     // A closed connection has no address.
     ['', ['', '/24'], '/16'],
   ] as const) {
-    it(`are ${networks.join(', ')}, all with ${provider}`, () => {
+    it(`are ${networks.join(', ')}, each with ${provider}`, () => {
       expect([networksOf(address), providerOf(address)]).to.deep.equal([networks, provider]);
     });
   }

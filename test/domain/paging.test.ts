@@ -9,12 +9,12 @@ const page = (count: number) =>
   );
 
 describe('a page', () => {
-  it('has no next page if everything fits, empty or full', () => {
+  it("has no next page if all rows fit, even if it's empty or exactly full", () => {
     expect(page(0)).to.deep.equal({ items: [], nextCursor: null });
     expect(page(limits.page).nextCursor).to.equal(null);
     expect(page(limits.page).items).to.have.length(limits.page);
   });
-  it('ends at its cursor, without the extra row that shows there is a next page', () => {
+  it("ends at its cursor, and doesn't include the extra row that shows that there is a next page", () => {
     const { items, nextCursor } = page(rowsForPage);
     expect([items.length, nextCursor]).to.deep.equal([limits.page, String(limits.page - 1)]);
   });

@@ -62,11 +62,11 @@ describe('a session', () => {
     });
   }
 
-  it("with an unknown token isn't found", async () => {
+  it("isn't found with an unknown token", async () => {
     expect(await resumeSession(sessionOf({ isKnown: false }).ports, 'id')).to.equal(null);
   });
 
-  it('updates its last-seen time once a minute, whichever way the clock moved', async () => {
+  it('updates its last-seen time once per minute, whether the clock moved forward or back', async () => {
     const touched = async (seen: number) => {
       const { ports, touched, now } = sessionOf({ seen });
       await resumeSession(ports, 'id');
@@ -75,14 +75,14 @@ describe('a session', () => {
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
 
-  it("is swept by the same limits that it's refused by", async () => {
+  it("is swept by the same limits by which it's refused", async () => {
     const { ports, swept, now } = sessionOf();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
     expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
   });
 
-  it('starts with an event, unless the password was changed in the meantime', async () => {
+  it('starts, and records an event, unless the password was changed in the meantime', async () => {
     const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
     const { ports, events } = sessionOf();
     await startSession(ports, 'id', credentials, '192.0.2.1');
@@ -93,7 +93,7 @@ describe('a session', () => {
     expect(await problemOf(startSession(sessionOf({ isKnown: false }).ports, 'id', credentials, ''))).to.equal(refused);
   });
 
-  it('ends with an event', async () => {
+  it('records an event when it ends', async () => {
     const { ports, events } = sessionOf();
     await endSession(ports, 'id', { who: partner, address: '' }, partner);
     expect(events[0]).to.deep.include({
@@ -178,7 +178,7 @@ describe('the tenancy that staff select', () => {
     ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }, 'a1'],
     ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }, null],
   ] as const) {
-    it(`can be the ${kind} they choose, with an event there`, async () => {
+    it(`can be the ${kind} that they choose, which records an event there`, async () => {
       const to = sessionOf();
       expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
       expect(to.selected).to.deep.equal([tenancy]);
@@ -194,13 +194,13 @@ describe('the tenancy that staff select', () => {
     });
   }
 
-  it('can be cleared, with an event for the service', async () => {
+  it('can be cleared, which records an event for the service', async () => {
     const to = sessionOf();
     expect(await select(to, null)).to.deep.equal(staff);
     expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
   });
 
-  it('requires staff with an open session', async () => {
+  it('can be set only by staff with an open session', async () => {
     const { ports } = sessionOf();
     const asPartner = selectTenancy(ports, 'id', { viewer: partner, actor: { who: partner, address: '' } }, null);
     expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');

@@ -47,7 +47,7 @@ function portsOf() {
 }
 
 describe('partners, accounts and campaigns', () => {
-  it('are created with an event in their own scope', async () => {
+  it('are created, and record an event in their own scope', async () => {
     const { ports, asked, events } = portsOf();
     const created = [
       await createPartner(ports, operator, 'P'),
@@ -129,7 +129,7 @@ describe('partners, accounts and campaigns', () => {
     expect(totalIsMore).to.equal(true);
   });
 
-  it('can be searched only by staff, up to fifty at once', async () => {
+  it('can be searched only by staff, with at most fifty results', async () => {
     const { ports, asked } = portsOf();
     await searchTenancies(ports, staff, 'clinic');
     expect(asked).to.deep.equal(['clinic', 50]);
@@ -154,7 +154,7 @@ describe("a chart's days", () => {
   const days = ['2026-11-20', '2026-11-21'].map((day) => ({ day, from: at(`${day}T00:00:00Z`) }));
   const count = (instant: string) => ({ quarterAt: at(instant) });
 
-  it('count their own events, and today also those from a clock that was ahead', () => {
+  it("count their own events, and today's count also includes events from a clock that was ahead", () => {
     const [before, first, last, ahead] = [
       '2026-11-19T23:45:00Z',
       '2026-11-20T00:00:00Z',
@@ -174,7 +174,7 @@ describe("a chart's days", () => {
 });
 
 describe('a problem', () => {
-  it("is an error with its code's status, and a cause for the log", () => {
+  it('is an error with the status of its code, and with a cause for the log', () => {
     const cause = new Error('The disk is full.');
     const problem = new Problem('unavailable', 'Try again.', { cause, retryAfter: 2 });
     expect(problem).to.include({ name: 'Problem', message: 'Try again.', code: 'unavailable', status: 503, cause, retryAfter: 2 });

@@ -54,7 +54,7 @@ async function check({
 const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
 
 describe('the password throttle', () => {
-  it('counts an attempt per address, per account and per pair of both, each with its own limit', async () => {
+  it('counts an attempt per address, per account and per combination of the two, each with its own limit', async () => {
     const { counters } = await check();
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([
       ['address', 100, 15 * minute],
@@ -81,7 +81,7 @@ describe('the password throttle', () => {
     expect(await shared('2001:db8:2:203::1')).to.deep.equal([false, false, false, true, false]);
   });
 
-  it('counts only for the known device or session if one vouches for the attempt', async () => {
+  it('counts an attempt from a known device or session only for that device or session', async () => {
     const { counters } = await check({ vouched: 'device 1' });
     expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([['device', 10, 15 * minute]]);
     expect(await keysOf({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
@@ -127,7 +127,7 @@ describe('the password throttle', () => {
     });
   }
 
-  it('after a correct password, resets the counter of that account and address and takes its attempt back from the others', async () => {
+  it('after a correct password, resets the counter of that account and address, and takes the attempt back from the other counters', async () => {
     const { result, done } = await check({ right: true });
     expect([result, done]).to.deep.equal([credentials, ['back address', 'back network24', 'back account', 'reset pair']]);
   });
@@ -159,14 +159,14 @@ describe('the password throttle', () => {
     });
   }
 
-  it('refuses if a counter filled up while the attempt was waiting', async () => {
+  it('refuses an attempt if a counter filled up while the attempt was waiting', async () => {
     const { result, lookedUp } = await check({ right: true, taken: false, fullFor: [null, 3_000] });
     expect(result).to.include({ code: 'too-many-requests', retryAfter: 3 });
     expect(lookedUp).to.deep.equal([]);
     expect((await check({ taken: false })).result).to.include({ code: 'too-many-requests', retryAfter: 1 });
   });
 
-  it("doesn't query the database for an impossible email address", async () => {
+  it("doesn't query the database for an email address that can't exist", async () => {
     const { result, lookedUp } = await check({ email: 'a\0@example.com', right: true });
     expect([result, lookedUp]).to.deep.equal([null, []]);
     expect((await check()).lookedUp).to.deep.equal([user.email]);

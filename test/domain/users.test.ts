@@ -166,7 +166,7 @@ describe('a new password', () => {
       'session',
     );
 
-  it('replaces the current one, and keeps the session in which it was changed', async () => {
+  it('replaces the current password, and keeps the session in which it was changed', async () => {
     const users = usersOf();
     await change(users);
     expect(users.passwords).to.deep.equal([['ada', { hash: 'hash of new password', expiresAt: null }, 'old hash', 'session']]);
@@ -174,15 +174,15 @@ describe('a new password', () => {
   });
 
   for (const [what, options] of [
-    ['the current one is wrong', { right: false }],
-    ['the current one was changed in the meantime', { isThere: false }],
+    ['the current password is wrong', { right: false }],
+    ['the current password was changed in the meantime', { isThere: false }],
   ] as const) {
     it(`is refused if ${what}`, async () => {
       expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
     });
   }
 
-  it('must differ from the current one', async () => {
+  it('must differ from the current password', async () => {
     const refusal = "invalid at newPassword: Choose a password that's different from your current one.";
     expect(await problemOf(change(usersOf(), 'old password'))).to.equal(refusal);
   });
@@ -204,7 +204,7 @@ describe('a new password', () => {
     expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
   });
 
-  it('set by someone else is valid for seven days and ends all sessions', async () => {
+  it('that someone else sets is valid for seven days, and ends all sessions', async () => {
     const users = usersOf();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
@@ -329,7 +329,7 @@ describe('managing other users', () => {
     });
   }
 
-  it('lets no one delete themselves', async () => {
+  it("doesn't let users delete themselves", async () => {
     const users = usersOf();
     await deleteManagedUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
@@ -341,7 +341,7 @@ describe('managing other users', () => {
     expect(own.deleted).to.deep.equal([]);
   });
 
-  it('lets no one reset their own password', async () => {
+  it("doesn't let users reset their own password", async () => {
     const users = usersOf();
     expect(await resetManagedUserPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada')).to.equal(
       oneTimePassword,

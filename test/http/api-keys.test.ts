@@ -37,7 +37,7 @@ describe('API keys in the console', () => {
     const revoke = (id: string, query = '') => ask('DELETE', `${core.url}/console/api-keys/${id}${query}`, { cookie });
 
     describe('creating a key', () => {
-      it('returns 201 with the record and, only this once, the key value', async () => {
+      it("returns 201 with the key's record and, this one time only, its value", async () => {
         const answer = await create({ name: '  CRM  ', expiration: { kind: 'custom', date: '2027-01-31' }, timeZone: 'Europe/Berlin' });
         expect(answer.status).to.equal(201);
         const { apiKey, keyValue } = createdApiKeySchema.strict().parse(answer.json);
@@ -118,7 +118,7 @@ describe('API keys in the console', () => {
       });
     });
 
-    it('creates a key that is refused after the last millisecond of its last day, and stays listed as expired', async () => {
+    it('creates a key that is refused after the last millisecond of its last day, but stays listed as expired', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
       clock.set('2026-11-22T22:59:59.999Z');
       expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
@@ -130,7 +130,7 @@ describe('API keys in the console', () => {
     });
 
     describe('listing keys', () => {
-      it('returns them newest first, with ties in a stable order by ID', async () => {
+      it("returns them newest first, ordered by ID if they're equally old", async () => {
         for (const name of ['one', 'two', 'three']) await createKey(core.url, cookie, name);
         clock.advance({ seconds: 1 });
         await createKey(core.url, cookie, 'four');
@@ -179,7 +179,7 @@ describe('API keys in the console', () => {
     });
 
     describe('revoking a key', () => {
-      it('returns 204, removes the key from the list, and refuses its very next request', async () => {
+      it("returns 204, removes the key from the list, and the key's next request is refused", async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
         expect((await revoke(id)).status).to.equal(204);
@@ -196,7 +196,7 @@ describe('API keys in the console', () => {
         }
       });
 
-      it('returns 204 for one of many concurrent requests, and 404 for the others', async () => {
+      it('returns 204 for one of many concurrent requests, and 404 for all others', async () => {
         const { id } = await createKey(core.url, cookie);
         const statuses = (await Promise.all(Array.from({ length: 10 }, () => revoke(id)))).map(({ status }) => status);
         expect(statuses.sort()).to.deep.equal([204, ...Array.from({ length: 9 }, () => 404)]);
@@ -222,7 +222,7 @@ describe('API keys in the console', () => {
         expect((await list()).total).to.equal(1);
       });
 
-      it('keeps the name for the audit trail, but no digest', async () => {
+      it("keeps the key's name for the audit trail, but not its digest", async () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
         const rows: object[] = await direct.storage.database.read('retired_api_keys');
@@ -230,7 +230,7 @@ describe('API keys in the console', () => {
         expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
       });
 
-      it('records an audit event, like creating', async () => {
+      it('records an audit event, as creating a key does', async () => {
         const { id } = await createKey(core.url, cookie, 'CRM');
         await revoke(id);
         const events: object[] = await direct.storage.database.read('audit_events').where({ subject_id: id }).orderBy('action');
@@ -260,7 +260,7 @@ describe('API keys in the console', () => {
     });
 
     describe('the time of last use', () => {
-      it('is stored within a minute, and never moves back', async () => {
+      it('is stored within a minute, and never changes to an earlier time', async () => {
         const { keyValue } = await createKey(core.url, cookie);
         await placeCall(core.url, tenants.campaign.id, keyValue);
         clock.advance({ seconds: 20 });

@@ -107,7 +107,7 @@ describe('attacks', () => {
         expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
       });
 
-      it("doesn't include other names that every object has, which are kept", async () => {
+      it("doesn't include other names that every object has, such as constructor", async () => {
         const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
         const body = { contact: { phone }, variables };
         const placed = await placeCall(core.url, tenants.campaign.id, key, body);
@@ -120,7 +120,7 @@ describe('attacks', () => {
       });
     });
 
-    it('large bodies are parsed one per turn of the event loop, so that small ones overtake them', async () => {
+    it('large bodies are parsed one per turn of the event loop, so that small bodies can overtake them', async () => {
       const body = { contact: { phone: somePhone() }, variables: { large: 'x'.repeat(60_000) } };
       const place = () => placeCall(core.url, tenants.campaign.id, key, body);
       await Promise.all(Array.from({ length: 10 }, place));
@@ -205,7 +205,7 @@ describe('attacks', () => {
       expect(lengths.filter((length) => length > 2_000)).to.deep.equal([]);
     });
 
-    it('a decomposed name may be as long as the same name composed', async () => {
+    it('a name in decomposed form may be as long as in composed form', async () => {
       const name = '\u1f82'.repeat(200);
       const placed = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone(), name: name.normalize('NFD') } });
       expect(placed.status, placed.text).to.equal(202);
@@ -216,7 +216,7 @@ describe('attacks', () => {
       expect(stored).to.deep.equal([name]);
     });
 
-    it("a body with thousands of errors isn't validated to the end", async () => {
+    it('validating a body with thousands of errors stops early', async () => {
       const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
       const answer = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, variables });
       expect([answer.status, answer.json['errors']]).to.deep.equal([

@@ -17,7 +17,7 @@ function numbers(kind: DatabaseKind, count: number): string {
     : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
 }
 
-describe('console lists longer than a page', () => {
+describe('console lists that are longer than a page', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];
@@ -121,7 +121,7 @@ describe('console lists longer than a page', () => {
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
-    it('show one page of the keys that a deletion affects, and their total', async () => {
+    it('show one page of the keys that a deletion affects, and the total number', async () => {
       const pagesRead = await pages('/console/users/u1/deletion', (json) => {
         const { apiKeys, nextCursor, user } = deletionSchema.parse(json);
         expect(user.apiKeys).to.equal(rows);
@@ -205,7 +205,7 @@ describe('a search for calls', () => {
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);
     });
 
-    it('returns its matches so far when the same session starts another search, and can be continued from there', async () => {
+    it('returns the matches so far when the same session starts another search, and can be continued from there', async () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');
       const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);

@@ -29,7 +29,7 @@ describe('revoking several API keys at once', () => {
     const keys = (count: number, as = cookie) => Promise.all(Array.from({ length: count }, (_, n) => createKey(core.url, as, `key ${n}`)));
     const left = async () => apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).total;
 
-    it('refuses the very next request of each, and of no other key', async () => {
+    it('refuses the next request of each revoked key, but of no other key', async () => {
       const [one, two, three] = await keys(3);
       const ids = [one?.id ?? '', two?.id ?? ''];
       expect(await revoke(ids)).to.deep.equal({ revoked: ids, gone: [] });
@@ -85,7 +85,7 @@ describe('revoking several API keys at once', () => {
       expect(events[1]).to.include({ ...common, subject_id: two?.id, subject_name: 'key 1' });
     });
 
-    it('accepts 100 IDs, and refuses more, none, or anything but a list of IDs', async () => {
+    it('accepts up to 100 IDs, and refuses more IDs, an empty list, or anything but a list of IDs', async () => {
       const ids = (await keys(100)).map(({ id }) => id);
       for (const body of [
         { ids: [...ids, 'one-more'] },

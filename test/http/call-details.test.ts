@@ -55,7 +55,7 @@ describe('call details', () => {
       });
     });
 
-    it('show the number of attempts and, until the provider has the call, when the next one is due', async () => {
+    it('show the number of attempts and, until the provider has the call, when the next attempt is due', async () => {
       const contactId = await place();
       const [first] = (await claim()).filter((each) => each.contactId === contactId);
       const due = clock.now() + 60_000;
@@ -69,7 +69,7 @@ describe('call details', () => {
       expect(await detailsOf(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 
-    it('lose the variables together with the rest of the contact’s data', async () => {
+    it('no longer include the variables once the contact’s data is erased', async () => {
       const contactId = await place({ variables: { order: '4711' } });
       await direct.storage.database
         .write('calls')

@@ -77,7 +77,7 @@ describe('filtered calls and activity in the console', () => {
       expect(calls.map(({ campaign }) => campaign)).to.deep.equal([{ id: tenants.siblingCampaign.id, name: 'Recalls' }]);
     });
 
-    it('include the calls in certain states, and of a certain key', async () => {
+    it('include the calls in certain states, and those of a certain key', async () => {
       expect(await listIds(`${own()}?state=cancelled`)).to.deep.equal(['first']);
       expect(await listIds(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
       expect(await listIds(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
@@ -160,7 +160,7 @@ describe('filtered calls and activity in the console', () => {
       expect(await events('action=nothing')).to.deep.equal([]);
     });
 
-    it('offer the users and actions that exist in scope', async () => {
+    it("offer the users and actions that occur in the viewer's scope", async () => {
       const facets = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
       expect(facets.actors.map(({ name }) => name)).to.have.members(['The operator', 'Ada Account', 'Pat Partner']);
       expect(facets.actions).to.include.members(['account.added', 'api-key.created', 'session.started', 'user.added']);

@@ -53,7 +53,7 @@ describe('the call summary of a campaign', () => {
     };
     const claim = (limit: number) => direct.ports.stores.dialing.claim(limit, 'webhook', clock.now(), plus(clock.now(), 30_000));
 
-    it('covers the last 30 days in the time zone, oldest first, including empty ones', async () => {
+    it('covers the last 30 days in the time zone, oldest first, including days without calls', async () => {
       const all = await days();
       expect(all).to.have.length(30);
       expect(all[0]).to.deep.equal({ day: '2026-10-23', states: {} });
@@ -104,7 +104,7 @@ describe('the call summary of a campaign', () => {
       expect(await today()).to.deep.equal(expected);
     });
 
-    it('counts a call with a late outcome once, under that outcome', async () => {
+    it('counts a call once if its outcome is late, under that outcome', async () => {
       const { dialing, callList, retention } = direct.ports.stores;
       for (const id of ['a', 'b']) await place(id);
       const claimed = await claim(2);
@@ -125,7 +125,7 @@ describe('the call summary of a campaign', () => {
       expect(await retention.forgetCounts(plus(clock.now(), oneDay))).to.be.greaterThan(0);
     });
 
-    it("counts the calls that a revoked key's cancellation ends", async () => {
+    it('counts the calls that are cancelled when their key is revoked', async () => {
       for (const requestId of ['a', 'b']) await place(requestId);
       await ask('DELETE', `${core.url}/console/api-keys/${key.id}?cancelQueuedCalls=true`, { cookie });
       expect(await today()).to.deep.equal({ cancelled: 2 });
@@ -161,7 +161,7 @@ describe('the call summary of a campaign', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
     });
 
-    it("isn't found for a campaign out of scope", async () => {
+    it("isn't found for a campaign outside the viewer's scope", async () => {
       for (const campaign of [tenants.siblingCampaign.id, tenants.otherCampaign.id, 'none', '%00']) {
         const answer = await summarize('?timeZone=UTC', campaign);
         expect([answer.status, codeOf(answer)], campaign).to.deep.equal([404, 'not-found']);

@@ -27,7 +27,7 @@ describe('changing a user in the console', () => {
       return all;
     };
 
-    it('renames them and records it once', async () => {
+    it('renames the user, and records one event', async () => {
       const renamed = await change('pat', 'sibling', { name: ' Sue  King ' });
       expect(changedUserSchema.parse(renamed.json).user.name).to.equal('Sue  King');
       await change('pat', 'sibling', { name: 'Sue  King' });
@@ -36,7 +36,7 @@ describe('changing a user in the console', () => {
       expect(events.map(({ subject, actor }) => [subject.name, actor?.name])).to.deep.equal([['Sue  King', 'Pat Partner']]);
     });
 
-    it("disables them immediately, marks their keys as refused, and enables them again, however often it's requested", async () => {
+    it('disables the user immediately, marks their keys as refused, and enables the user again, even if requests are repeated', async () => {
       const { core, tenants } = harness;
       const { id, keyValue } = await createKey(core.url, cookies.get('tom') ?? '');
       const place = async () => (await placeCall(core.url, tenants.campaign.id, keyValue)).status;
@@ -58,7 +58,7 @@ describe('changing a user in the console', () => {
       expect([await place(), await shown()]).to.deep.equal([202, Array(2).fill([undefined, 'tom@example.com'])]);
     });
 
-    it("moves them within the viewer's scope, and their keys follow", async () => {
+    it("moves the user within the viewer's scope, together with their keys", async () => {
       const { core, tenants } = harness;
       const { keyValue } = await createKey(core.url, cookies.get('ada') ?? '');
       const moved = await change('pat', 'account', { accountId: tenants.siblingAccount.id });
@@ -77,7 +77,7 @@ describe('changing a user in the console', () => {
       expect(accounts).to.deep.equal(['Green Clinic', null, 'Blue Clinic']);
     });
 
-    it('refuses users out of scope, and to disable or move oneself', async () => {
+    it("is refused for users outside the viewer's scope, and users can't disable or move themselves", async () => {
       const { account, siblingAccount, otherAccount } = harness.tenants;
       expect(await statuses('ada', [['teammate', { name: 'T' }]])).to.deep.equal([403]);
       expect(await statuses('otto', [['teammate', { disabled: true }]])).to.deep.equal([404]);
@@ -108,7 +108,7 @@ describe('changing a user in the console', () => {
       ).to.deep.equal([404, 409]);
     });
 
-    it('refuses a body with no changes or unknown fields', async () => {
+    it('is refused for a body without changes or with unknown fields', async () => {
       expect(
         await statuses('pat', [
           ['account', {}],

@@ -105,7 +105,7 @@ describe('a connection', () => {
       });
 
       for (const isRead of [true, false])
-        it(`is cut off if a ${isRead ? 'read' : 'dropped'} body arrives endlessly in one-byte chunks`, async () => {
+        it(`is cut off if a ${isRead ? 'read' : 'dropped'} body keeps arriving in one-byte chunks`, async () => {
           let pieces = 0;
           ({ listener } = await open({ isSecure }, (request, response) => {
             if (isRead) request.on('data', () => pieces++);
@@ -119,7 +119,7 @@ describe('a connection', () => {
           if (isRead) expect(pieces).to.be.within(1_000, 1_100);
         });
 
-      it('leaves its parser able to read whole bodies for the next connection after it was cut off', async () => {
+      it('leaves its parser able to read whole bodies on the next connection after being cut off', async () => {
         const answer: RequestListener = (request, response) =>
           void bodyOf(request).then(
             (size) => response.end(String(size)),
@@ -135,7 +135,7 @@ describe('a connection', () => {
         expect(next.seen.text).to.match(/\r\n\r\n5$/);
       });
 
-      it('accepts large bodies in hundred-byte chunks, one after the other', async () => {
+      it('accepts several large bodies in hundred-byte chunks', async () => {
         ({ listener } = await open({ isSecure }, (request, response) => void bodyOf(request).then((size) => response.end(String(size)))));
         const { socket, seen } = await client(listener);
         const chunks = `64\r\n${'x'.repeat(100)}\r\n`.repeat(3_000);
@@ -163,7 +163,7 @@ describe('a connection', () => {
         expect(Math.max(...chunksPerTurn.values())).to.be.below(100);
       });
 
-      it('handles thousands of pipelined requests, never two at once', async () => {
+      it('handles thousands of pipelined requests, but never two at the same time', async () => {
         let underWay = 0;
         let most = 0;
         let served = 0;
@@ -222,7 +222,7 @@ describe('a connection', () => {
     expect(statuses(seen.text)).to.deep.equal(['413', '200']);
   });
 
-  it('starts no waiting request after its client has left', async () => {
+  it("doesn't start waiting requests after its client has left", async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket } = await client(listener);
@@ -238,7 +238,7 @@ describe('a connection', () => {
     expect(opened.started).to.have.length(1);
   });
 
-  it('ends with the response in progress when its listener drains, and starts no waiting request', async () => {
+  it("ends after the response in progress when its listener drains, and doesn't start waiting requests", async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -252,7 +252,7 @@ describe('a connection', () => {
     expect(seen.text.endsWith('whole')).to.equal(true);
   });
 
-  it('that is open when its listener drains still gets a response to its first request', async () => {
+  it("still gets a response to its first request if it's already open when its listener drains", async () => {
     ({ listener } = await open({}, (_, response) => response.end('whole')));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
@@ -293,7 +293,7 @@ describe('a connection', () => {
     expect([...outcomes.keys()]).to.deep.equal(['answered']);
   });
 
-  it("that never completes its TLS handshake doesn't keep a draining listener open", async function () {
+  it("doesn't keep a draining listener open if its TLS handshake is never completed", async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
     const socket = connect(Number(new URL(listener.url).port), '127.0.0.1');
@@ -325,7 +325,7 @@ describe('a connection', () => {
     expect(opened.started).to.have.length(1);
   });
 
-  it('waits for its TLS handshake until earlier ones from its network have finished or timed out', async function () {
+  it('waits with its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
     ({ listener } = opened);
@@ -349,7 +349,7 @@ describe('a connection', () => {
     for (const one of halfOpen) one.destroy();
   });
 
-  it('is cut off if it holds the most unread bytes when there are too many in total', async () => {
+  it('is cut off if it holds the most unread bytes when too many are unread in total', async () => {
     const opened = await open({ limits: { waiting: 200_000 } });
     ({ listener } = opened);
     const waits = async (bytes: number) => {
@@ -369,7 +369,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('gets a 400 if a waiting request is followed by an invalid one', async () => {
+  it('gets a 400 if a waiting request is followed by an invalid request', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);
@@ -381,7 +381,7 @@ describe('a connection', () => {
   });
 
   describe("at its network's limit", () => {
-    it('leaves room for others even if it has many addresses', async () => {
+    it('leaves room for other networks, even if the network has many addresses', async () => {
       const opened = await open({ limits: { ofRange: 2 } });
       ({ listener } = opened);
       const busy = async (address: string) => {
@@ -396,7 +396,7 @@ describe('a connection', () => {
       expect(seen).to.deep.equal(['served', 'served', 'refused', 'served']);
     });
 
-    it('replaces the oldest silent connection, or else an idle one', async () => {
+    it('replaces the oldest connection that has sent nothing or, if there is none, an idle connection', async () => {
       const opened = await open({ limits: { ofNetwork: 3 } });
       ({ listener } = opened);
       const idle = await client(listener);
@@ -419,7 +419,7 @@ describe('a connection', () => {
       expect(opened.cuts).to.deep.equal(['idle 127.0.0.1', 'idle 127.0.0.1']);
     });
 
-    it('is refused if all others are busy, unless it comes from another network or a trusted proxy', async () => {
+    it('is refused if all other connections are busy, unless it comes from another network or a trusted proxy', async () => {
       const opened = await open({ limits: { ofNetwork: 1 }, proxy: '127.0.0.3' });
       ({ listener } = opened);
       const from = async (address: string) => {

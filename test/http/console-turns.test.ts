@@ -32,13 +32,13 @@ describe('the turns of console lists', () => {
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['a1 begins', 'b1 begins', 'c1 begins', 'a2 begins', 'a3 begins']);
   });
 
-  it('rotate between users, however many sessions one of them has', async () => {
+  it('rotate between users, however many sessions a user has', async () => {
     const { run, log } = stage();
     await Promise.all([run('a1', '1'), run('a2', '2'), run('a3', '3'), run('b', 'other')]);
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['1 begins', 'other begins', '2 begins', '3 begins']);
   });
 
-  it('give a second place only to other users', async () => {
+  it('give a second free place only to another user', async () => {
     const { run, log } = stage({ atOnce: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
@@ -75,7 +75,7 @@ describe('the turns of console lists', () => {
     expect(log).to.deep.equal(['late begins', 'late 1', 'late ends']);
   });
 
-  it("end a search that didn't get its next turn in time", async () => {
+  it("end a search that doesn't get its next turn in time", async () => {
     const { run, log } = stage({ search: 20 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const search = run('a', 'search', pieces(3, log, 'search'), true);
@@ -87,7 +87,7 @@ describe('the turns of console lists', () => {
     await run('a', 'next');
   });
 
-  it('are refused to requests that wait too long or are too many', async () => {
+  it('are refused to requests that have waited too long, and to requests beyond the limit', async () => {
     const { run } = stage({ wait: 1 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);

@@ -62,7 +62,7 @@ describe('calls, users and activity in the console', () => {
         expect([...seen].sort()).to.deep.equal(Array.from({ length: 120 }, (_, n) => `r${n}`).sort());
       });
 
-      it('are found by state, contact name, phone number and request ID', async () => {
+      it('can be found by state, contact name, phone number and request ID', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         const place = (requestId: string, contact: object) => placeCall(core.url, tenants.campaign.id, keyValue, { requestId, contact });
@@ -98,7 +98,7 @@ describe('calls, users and activity in the console', () => {
         expect((await listed(await as('tia'))).calls[0]?.apiKey).to.deep.equal(owner(false));
       });
 
-      it("aren't found for a campaign out of scope", async () => {
+      it("aren't found for a campaign outside the viewer's scope", async () => {
         for (const [who, campaign, status] of [
           ['ada', tenants.siblingCampaign.id, 404],
           ['tia', tenants.siblingCampaign.id, 404],
@@ -112,14 +112,14 @@ describe('calls, users and activity in the console', () => {
         expect((await list(await staffIn({ kind: 'partner', id: tenants.partner.id }))).status).to.equal(200);
       });
 
-      it("aren't listed for an invalid query", async () => {
+      it("aren't listed if the query is invalid", async () => {
         const cookie = await as('ada');
         for (const query of ['?state=ringing', '?cursor=%00', '?page=2', `?search=${'x'.repeat(201)}`]) {
           expect((await list(cookie, query)).status, query).to.equal(400);
         }
       });
 
-      it('lose their contact data after the retention period, and keep their outcomes', async () => {
+      it('lose their contact data after the retention period, but keep their outcomes', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (const requestId of ['over', 'queued']) {
@@ -202,7 +202,7 @@ describe('calls, users and activity in the console', () => {
         expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'conflict']);
       });
 
-      it('are deleted with keys and sessions after a preview, and with queued calls on request', async () => {
+      it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
         const ada = await as('ada');
         const { keyValue } = await createKey(core.url, ada, 'CRM');
         const placed = await placeCall(core.url, tenants.campaign.id, keyValue);
@@ -222,7 +222,7 @@ describe('calls, users and activity in the console', () => {
         expect((await ask('DELETE', url, { cookie: tia })).status).to.equal(404);
       });
 
-      it('can delete neither themselves nor anyone out of scope', async () => {
+      it("can't delete themselves, or anyone outside their scope", async () => {
         const tia = await as('tia');
         const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
         const self = await remove(tenants.users.tied);
@@ -251,7 +251,7 @@ describe('calls, users and activity in the console', () => {
         expect(session.json['passwordChangeDue']).to.equal(true);
       });
 
-      it("leaves the user's keys alone", async () => {
+      it("doesn't change the user's keys", async () => {
         const { keyValue } = await createKey(core.url, await as('ada'));
         await reset(await as('pat'), tenants.users.account);
         expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
@@ -265,7 +265,7 @@ describe('calls, users and activity in the console', () => {
         expect(JSON.stringify(events)).not.to.contain(textAt(answer, 'password'));
       });
 
-      it("isn't possible for oneself or anyone out of scope", async () => {
+      it("isn't possible for oneself, or for anyone outside one's scope", async () => {
         const tia = await as('tia');
         const own = await reset(tia, tenants.users.tied);
         expect([own.status, codeOf(own)]).to.deep.equal([409, 'conflict']);
@@ -278,7 +278,7 @@ describe('calls, users and activity in the console', () => {
         expect((await ask('GET', `${core.url}/console/session`, { cookie: tia })).status).to.equal(200);
       });
 
-      it('is limited to the selected tenancy for staff, and to other staff if none is selected', async () => {
+      it('is limited, for staff, to users of the selected tenancy, or to other staff if no tenancy is selected', async () => {
         const inPartner = await staffIn({ kind: 'partner', id: tenants.partner.id });
         expect((await reset(inPartner, tenants.users.partner)).status).to.equal(200);
         expect((await reset(inPartner, tenants.users.otherPartner)).status).to.equal(404);
@@ -304,7 +304,7 @@ describe('calls, users and activity in the console', () => {
         expect(await subjects(await as('stan'))).to.deep.equal([]);
       });
 
-      it('includes the lists saved from the console as files', async () => {
+      it('includes each list that was saved from the console as a file', async () => {
         const [tia, cookie] = [await as('tia'), await as('ada')];
         const record = (body: object) => ask('POST', `${core.url}/console/exports`, { cookie, body });
         expect((await record({ list: 'api-keys', rows: 12 })).status).to.equal(204);
@@ -318,7 +318,7 @@ describe('calls, users and activity in the console', () => {
         });
       });
 
-      it('records only as many exports as a person could make, however many a client reports', async () => {
+      it('records only as many exports as a person could make, even if a client reports more', async () => {
         const cookie = await as('sue');
         const record = () => ask('POST', `${core.url}/console/exports`, { cookie, body: { list: 'calls', rows: 1 } });
         const answers: Answer[] = [];
@@ -328,7 +328,7 @@ describe('calls, users and activity in the console', () => {
         expect((await activity(cookie)).events.filter(({ action }) => action === 'list.exported')).to.have.length(10);
       });
 
-      it('shows who did what, when and from where, in pages', async () => {
+      it('shows in pages who did what, when and from where', async () => {
         const cookie = await as('ada');
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
         const first = await activity(cookie);

@@ -37,7 +37,7 @@ describe('setting up the first partner, account and campaign', () => {
 
     const setUp = (body: object, core = 0) => ask('POST', `${cores[core]?.url}/console/setup`, { cookie, body });
 
-    it('reports everything wrong with their names at once', async () => {
+    it('reports all invalid names in one response', async () => {
       const answer = await setUp({ partner: ' ', account: 'Blue\u202eClinic', campaign: 'x'.repeat(201) });
       expect([answer.status, answer.json['errors']]).to.deep.equal([
         422,
@@ -87,7 +87,7 @@ describe('the directory', () => {
     const at = (path: string) => `${harness.core.url}/console/${path}`;
     const as = (who: keyof typeof cookies, body?: object) => ({ cookie: cookies[who], ...(body ? { body } : {}) });
 
-    it('allows the setup only for staff, and only if no partner exists', async () => {
+    it('allows the first setup only for staff, and only if there are no partners yet', async () => {
       expect((await ask('POST', at('setup'), as('stan', names))).status).to.equal(409);
       expect((await ask('POST', at('setup'), as('pat', names))).status).to.equal(403);
     });
@@ -149,7 +149,7 @@ describe('the directory', () => {
       expect(await search('none of them')).to.deep.equal([]);
     });
 
-    it('is paged with each entry exactly once, even if many have the same name', async () => {
+    it('is paged with each entry exactly once, even if many entries have the same name', async () => {
       const { otherAccount } = harness.tenants;
       const rows = Array.from({ length: 1_001 }, (_, n) => ({
         ...{ id: `many-${String(n).padStart(4, '0')}`, name: n % 2 === 0 ? 'Same' : `Other ${n}` },

@@ -40,7 +40,7 @@ describe('a disabled user', () => {
       await direct.storage.database.write('users').update({ disabled_at: null });
     });
 
-    it('has no key that can place or cancel, from the very next request, whether or not the core has seen the key before', async () => {
+    it("can't place or cancel with any key, from the next request on, whether or not the core has seen the key before", async () => {
       const [here, there] = cores;
       const cookie = await signIn(here.url, 'ada@example.com');
       const used = await createKey(here.url, cookie, 'Used');
@@ -64,7 +64,7 @@ describe('a disabled user', () => {
       }
     });
 
-    it("loses all sessions and can't sign in, even with the correct password, with the same response as for a wrong one", async () => {
+    it("loses all sessions, and can't sign in even with the correct password, which gets the same response as a wrong password", async () => {
       const [{ url }] = cores;
       const cookie = await signIn(url, 'tom@example.com');
       expect(await disableUser(direct.ports, operator, tenants.users.teammate)).to.equal(1);
@@ -77,7 +77,7 @@ describe('a disabled user', () => {
       await signIn(url, 'tom@example.com');
     });
 
-    it('gets no session for a password that was checked before', async () => {
+    it("doesn't get a session if the password was checked before they were disabled", async () => {
       const { ports } = direct;
       const credentials = await ports.stores.users.findByEmail('sue@example.com');
       if (!credentials) throw new Error('Sue is not there.');
@@ -87,7 +87,7 @@ describe('a disabled user', () => {
       expect(await ports.stores.sessions.start(digestOf('id'), user.id, passwordHash, ports.clock.now(), event)).to.equal(false);
     });
 
-    it('is shown as disabled to administrators, with an event that says who did it', async () => {
+    it('is shown to administrators as disabled, and an event says who disabled them', async () => {
       const [{ url }] = cores;
       await disableUser(direct.ports, { ...operator, address: 'local:ada' }, tenants.users.sibling);
       const cookie = await signIn(url, 'pat@example.com');

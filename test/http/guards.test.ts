@@ -73,13 +73,13 @@ describe('the checks for every route', () => {
     expect(await problemOf(place(call(), { 'Content-Encoding': 'gzip' }))).to.equal(refusal);
   });
 
-  it('accept up to 64 KiB, and not a byte more', async () => {
+  it('accept a body of up to 64 KiB, and not a byte more', async () => {
     const body = call();
     expect((await place(body.padEnd(65_536))).status).to.equal(202);
     expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
   });
 
-  it('accept up to 8 KiB without a key, and not a byte more', async () => {
+  it('accept a body of up to 8 KiB without a key, and not a byte more', async () => {
     const tryIn = (raw: string) => ask('POST', harness.core.url + routes.signIn.path, { raw });
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'a wrong password' });
     expect((await tryIn(body.padEnd(8_192))).status).to.equal(401);
@@ -129,7 +129,7 @@ describe('the checks for every route', () => {
     expect([onACall.status, onACall.headers['allow']]).to.deep.equal([405, 'DELETE']);
   });
 
-  it('match routes in any form of URL that HTTP allows', async () => {
+  it('match a route in any form of URL that HTTP allows', async () => {
     expect((await ask('POST', `${endpoint}?a=b`, { key, raw: call() })).status).to.equal(202);
     const head = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${key}\r\n`;
     const body = call();
@@ -138,7 +138,7 @@ describe('the checks for every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
-  it('read a recently accepted key from the database once, and again after a refusal', async () => {
+  it("read a key from the database only once while it's accepted, and again after a refusal", async () => {
     const { keyValue } = await createKey(harness.core.url, cookie);
     const lookUps = async () => {
       const { text } = await ask('GET', `${harness.core.managementUrl}/metrics`);
@@ -219,7 +219,7 @@ describe('an outcome report', () => {
     });
   const outcomeOf = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
 
-  it("is accepted if it's signed, and confirmed only with its ID", async () => {
+  it("is accepted if it's signed, and the response contains only its ID", async () => {
     const contactId = await handedOff();
     const answer = await report(outcomeOf(contactId), { headers: { 'X-Request-Id': 'r-1' } });
     expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);
@@ -244,14 +244,14 @@ describe('an outcome report', () => {
     expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
   });
 
-  it("is told what is wrong if it's signed", async () => {
+  it("gets a response that says what is wrong if it's signed", async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
     expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
     expect(answer.json['detail']).to.match(/^Invalid body at state: /);
     expect((await report('{')).status).to.equal(400);
   });
 
-  it('is refused by a core without a provider that reports', async () => {
+  it("is refused by a core whose provider doesn't report outcomes", async () => {
     const contactId = await handedOff();
     const off = await startCoreHere(harness.database, { clock });
     const answer = await report(outcomeOf(contactId), { of: off });
@@ -297,7 +297,7 @@ describe('an error thrown by a request', () => {
     return { status: response.status, headers: response.headers, answer };
   };
 
-  it('is returned as the problem that it is, without anything from a response in progress', async () => {
+  it('is returned as a problem, without anything from a response in progress', async () => {
     const { status, headers, answer } = await throwing(new Problem('too-large', 'Too much.'));
     expect([status, answer]).to.deep.equal([
       413,
@@ -353,12 +353,12 @@ describe('an error thrown by a request', () => {
   });
 
   for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
-    it(`is found by the ID ${id} as it is, though it isn't a UUID`, async () => {
+    it(`has the request's ID ${id} unchanged, even if it isn't a UUID`, async () => {
       expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
     });
   }
 
-  it("is the common 401, without an identifier, if it's unauthorized", async () => {
+  it("becomes the common 401, without an X-Request-Id, if it's an authorization error", async () => {
     const { status, headers } = await throwing(new Problem('unauthorized', 'x'));
     expect(status).to.equal(401);
     expect(headers.has('x-request-id')).to.equal(false);
@@ -379,7 +379,7 @@ describe('a request', () => {
     expect(await failures[1]).to.have.nested.property('cause.message', 'aborted');
   });
 
-  it('counts as secure over TLS, and not over any other connection unless a proxy is trusted', () => {
+  it('counts as secure over TLS, but over no other connection unless a proxy is trusted', () => {
     const app = new Koa<State>();
     const { isSecure } = clientAddress([], () => undefined);
     const secure = [new TLSSocket(new Socket()), new Socket()].map((socket) => {

@@ -44,7 +44,7 @@ describe('the details of an API key', () => {
       core = await startCoreHere(database, { clock });
     };
 
-    it("include the key as it's listed, and the scope in which it was created", async () => {
+    it('include every field from the list, and the scope in which the key was created', async () => {
       const { id } = await createKey(core.url, cookie, 'CRM', { kind: 'custom', date: '2027-01-31' });
       const { apiKey, createdIn } = await details(id);
       const listed = (await ask('GET', `${core.url}/console/api-keys`, { cookie })).json;
@@ -58,7 +58,7 @@ describe('the details of an API key', () => {
       expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
     });
 
-    it('show which campaigns the key has access to now, which can be more than where it was created', async () => {
+    it('show which campaigns the key has access to now, even outside the scope in which it was created', async () => {
       const tia = await signIn(core.url, 'tia@example.com');
       const { id } = await createKey(core.url, tia);
       const { createdIn, reach } = await details(id, 'UTC', tia);
@@ -66,7 +66,7 @@ describe('the details of an API key', () => {
     });
 
     describe('usage counts', () => {
-      it('are by day in the time zone, for 30 days, oldest first', async () => {
+      it('are given by day in the time zone, for 30 days, oldest first', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-19T23:14:00.000Z');
         await place(keyValue, 'first');
@@ -93,7 +93,7 @@ describe('the details of an API key', () => {
         ]);
       });
 
-      it('include each call once, without repeats, refusals or calls of other keys', async () => {
+      it('include each call once, but not repeats, refusals or calls of other keys', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         const other = await createKey(core.url, cookie);
         for (let n = 0; n < 3; n++) await place(keyValue, 'same');
@@ -125,7 +125,7 @@ describe('the details of an API key', () => {
         expect((await details(id, 'Pacific/Kiritimati')).usage.at(-1)).to.deep.equal({ day: '2026-11-22', placed: 1, cancelled: 0 });
       });
 
-      it('are deleted once no chart in any time zone shows them', async () => {
+      it("are deleted once they're too old for a chart in any time zone", async () => {
         const { keyValue } = await createKey(core.url, cookie);
         await place(keyValue, 'old');
         await cancel(keyValue, 'old');

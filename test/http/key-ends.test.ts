@@ -41,12 +41,12 @@ describe('Callkey-Key-Expires', () => {
       for (const [answer, status] of answers) expect(headerOf(answer)).to.deep.equal([status, end]);
     });
 
-    it('is absent while the key has longer than that', async () => {
+    it('is absent while the key is valid for longer than that', async () => {
       const longer = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
       expect(headerOf(await place(longer.keyValue))).to.deep.equal([202, undefined]);
     });
 
-    it('appears when 30 days are left for a key in use', async () => {
+    it('appears when a key in use has 30 days left', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
       expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
       clock.set('2026-11-21T22:59:59.998Z');

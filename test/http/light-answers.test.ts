@@ -22,7 +22,7 @@ describe('a response to the console', () => {
     return { encoding: headers['content-encoding'], vary: headers['vary'], bytes: Buffer.from(await body.arrayBuffer()) };
   };
 
-  it('is compressed as the client accepts it, with the same content in each encoding', async () => {
+  it('is compressed with an encoding that the client accepts, and decompresses to the same content', async () => {
     const [plain, gzip, brotli] = [await listIn('identity'), await listIn('gzip'), await listIn('gzip, deflate, br')];
     expect([plain, gzip, brotli].map(({ encoding, vary }) => ({ encoding, vary }))).to.deep.equal([
       { encoding: undefined, vary: 'Accept-Encoding' },
@@ -49,7 +49,7 @@ describe('a response to the console', () => {
     });
   });
 
-  it('is a 304 without a body while the list is unchanged, but only for the same session', async () => {
+  it('is a 304 without a body if the list is unchanged, but only in the same session', async () => {
     const { etag } = (await ask('GET', list, { cookie })).headers;
     // Browsers add no-cache to a request with If-None-Match.
     const again = (given = cookie) =>

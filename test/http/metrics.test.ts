@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 const deploy = new URL('../../core/deploy/', import.meta.url);
 
 describe('concurrent scrapes', () => {
-  it('share one reading, and the next scrape reads again', async () => {
+  it('share one set of readings, but the next scrape takes new ones', async () => {
     const registry = new Registry();
     const readings: ((text: string) => void)[] = [];
     registry.metrics = () => new Promise((resolve) => readings.push(resolve));
@@ -131,7 +131,7 @@ describe('the metrics', () => {
         expect(figure(await scrape(), 'callkey_ready')).to.equal(1);
       });
 
-      it('report when the last backup was made, which records an audit event', async () => {
+      it('report when the last backup was made, and an audit event records the backup', async () => {
         const directory = freshDirectory();
         const before = Date.now();
         expect(await adminOn(database).json('backup', `${directory}/copy.db`)).to.deep.equal({

@@ -73,7 +73,7 @@ describe('the key-authenticated endpoints', () => {
         expect(second.headers).to.include({ 'idempotent-replayed': 'true' });
       });
 
-      it('returns the first response even after notAfter, when a new request gets a 422', async () => {
+      it('returns the first response even after notAfter, although a new request gets a 422', async () => {
         const body = { contact: { phone: somePhone() }, notAfter: new Date(Date.now() + 60_000).toISOString() };
         const first = await place({ requestId: 'in-time', ...body });
         const past = { not_after: instant(1) };
@@ -167,7 +167,7 @@ describe('the key-authenticated endpoints', () => {
         const urlOf = (call: Answer) =>
           cancelUrl(by === 'contact ID' ? textAt(call, 'contactId') : `by-request-id/${textAt(call, 'requestId')}`);
 
-        it(`by ${by} returns 200, and the same when repeated`, async () => {
+        it(`by ${by} returns 200, and the same response when repeated`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
           const url = urlOf(call);
           const first = await ask('DELETE', url, { key });
@@ -178,7 +178,7 @@ describe('the key-authenticated endpoints', () => {
           expect([second.status, second.text]).to.deep.equal([200, first.text]);
         });
 
-        it(`by ${by} returns the same to many concurrent requests`, async () => {
+        it(`by ${by} returns the same response to many concurrent requests`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
           const url = urlOf(call);
           const answers = await Promise.all(Array.from({ length: 40 }, () => ask('DELETE', url, { key })));
@@ -215,8 +215,8 @@ describe('the key-authenticated endpoints', () => {
       }
     });
 
-    describe('a campaign that the key has no access to', () => {
-      it('gets the same response as a missing one, byte for byte', async () => {
+    describe("a campaign that the key doesn't have access to", () => {
+      it('gets the same response as a missing campaign, byte for byte', async () => {
         const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
         const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
@@ -315,7 +315,7 @@ describe('the key-authenticated endpoints', () => {
         expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
       });
 
-      it('fails only its own request, not those that share its statement', async () => {
+      it('fails only its own request, not the others in the same statement', async () => {
         const answers = await Promise.all(
           Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
         );

@@ -29,7 +29,7 @@ describe("a user's active API keys", () => {
     const create = (core: RunningCore, more = {}) => ask('POST', `${core.url}/console/api-keys`, { cookie, body: { ...body, ...more } });
     const mostNow = () => harness.direct.ports.stores.apiKeys.countActive(harness.tenants.users.account.id, clock.now());
 
-    it('never exceed the limit, however many two cores create at once', async () => {
+    it('never exceed the limit, even if two cores create many at the same time', async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => create(n % 2 === 0 ? harness.core : other)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([...Array(5).fill(201), ...Array(7).fill(409)]);
       expect(await mostNow()).to.equal(5);
@@ -63,7 +63,7 @@ describe("a user's changes", () => {
   });
   after(() => harness.close());
 
-  it("wait for each other across sessions, up to a limit, but not for other users' changes", async () => {
+  it("are made one after the other across sessions, up to a limit, but don't wait for other users' changes", async () => {
     const { url } = harness.core;
     const create = (cookie: string) => ask('POST', `${url}/console/api-keys`, { cookie, body });
     const cookies = [await signIn(url, 'ada@example.com'), await signIn(url, 'ada@example.com')];

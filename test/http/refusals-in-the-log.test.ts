@@ -13,7 +13,7 @@ const from = (address: string) => ({ 'X-Forwarded-For': address });
 
 describe('refused requests', () => {
   onEachDatabase((kind) => {
-    it('are logged by address with a count, without keys, emails or passwords, and recorded as audit events by user', async () => {
+    it('are logged by address with a count, without keys, emails or passwords, and recorded as audit events for each user', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       const direct = await openDirect(database);
@@ -88,7 +88,7 @@ describe('refused requests', () => {
     return log;
   }
 
-  it('never fill the log or memory: the addresses with the most refusals have a line each, the others share one', async () => {
+  it('never fill the log or memory: the addresses with the most refusals have a line each, and the others share a line', async () => {
     const addresses = Array.from({ length: 20_000 }, (_, n) => `10.${n >> 14}.${(n >> 7) & 127}.${n & 127}`);
     const log = await linesOf([...addresses, ...addresses.slice(0, 3), '10.0.0.0']);
     expect(log).to.have.length(101);

@@ -67,7 +67,7 @@ describe('refusals', () => {
     const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
     const reference = () => send({ path: '/nowhere' });
 
-    it('are the same for a key that was in use until it was revoked, even at a badly encoded path', async () => {
+    it('are the same for a key that was in use until it was revoked, even on a path with invalid encoding', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const { id, keyValue } = await createKey(core.url, cookie);
       expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
@@ -76,7 +76,7 @@ describe('refusals', () => {
       expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
     });
 
-    it('have everything that a 401 needs', async () => {
+    it('have all the headers and fields that a 401 requires', async () => {
       const text = await reference();
       expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);
       expect(text).to.match(/^WWW-Authenticate: /m);

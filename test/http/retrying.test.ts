@@ -40,7 +40,7 @@ describe('the examples of core/docs/retrying.md', () => {
       };
       const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
 
-      it('place one call if the first response is lost, and none when run again', async () => {
+      it("place one call if the first response is lost, and don't place another when run again", async () => {
         const order = `lost-${language}`;
         const phone = somePhone();
         its.network.faults.push('lose the answer');

@@ -80,7 +80,7 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('starts a new session ID each time, and ends the previous session', async () => {
+      it('creates a new session ID each time, and ends the previous session', async () => {
         const first = await signIn(core.url, 'ada@example.com');
         const answer = await tryPassword('ada@example.com', password, {}, first);
         expect(cookiesOf(answer)).not.to.equal(first);
@@ -175,7 +175,7 @@ describe('sessions', () => {
         expect(await madeIn()).to.deep.equal([siblingAccount.id]);
       });
 
-      it('no longer act in a tenancy that only staff may name', async () => {
+      it('can no longer act in a tenancy that only staff may name', async () => {
         const place = { userType: 'staff', accountId: null, partnerId: null } as const;
         const { user } = await createUser(direct.ports, operator, { ...place, email: 'demoted@example.com', name: 'Demoted' }, password);
         const cookie = await signIn(core.url, 'demoted@example.com');
@@ -188,7 +188,7 @@ describe('sessions', () => {
     });
 
     describe('end', () => {
-      it('while a body is being received, which then creates no key', async () => {
+      it("while a body is being received, and the request doesn't create a key", async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
         const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${core.url}/console/session`, { cookie }));
@@ -248,7 +248,7 @@ describe('sessions', () => {
       const change = (cookie: string, currentPassword: string, newPassword: string) =>
         ask('POST', `${core.url}/console/password`, { cookie, body: { currentPassword, newPassword } });
 
-      it("ends the user's other sessions and keeps this one", async () => {
+      it("ends the user's other sessions, and keeps this session", async () => {
         const input = { email: 'pw@example.com', name: 'Pw', userType: 'staff', accountId: null, partnerId: null } as const;
         const { password: once } = await createUser(direct.ports, operator, input, null);
         const other = await signIn(core.url, 'pw@example.com', once ?? '');
@@ -269,7 +269,7 @@ describe('sessions', () => {
           return { user, once: once ?? '', cookie: await signIn(core.url, email, once ?? '') };
         };
 
-        it('is all that the session can do, besides being read and signing out', async () => {
+        it('is the only change that the session can make, besides signing out', async () => {
           const { cookie } = await begin('first@example.com');
           const answers: [string, number][] = [];
           for (const [id, { method, path }] of Object.entries(consoleRoutes).filter(([name]) => name !== 'signIn' && name !== 'signOut')) {
@@ -296,7 +296,7 @@ describe('sessions', () => {
           ]);
         });
 
-        it('fails if someone has given the user another password since', async () => {
+        it("fails if someone else has reset the user's password since", async () => {
           const { user, cookie } = await begin('third@example.com');
           const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
           const data = await direct.ports.stores.sessions.find(id);
@@ -309,7 +309,7 @@ describe('sessions', () => {
         });
       });
 
-      it('succeeds for only one of two concurrent requests', async () => {
+      it('succeeds in only one of two concurrent requests', async () => {
         const input = { email: 'twice@example.com', name: 'Twice', userType: 'staff', accountId: null, partnerId: null } as const;
         await createUser(direct.ports, operator, input, password);
         const cookies = [await signIn(core.url, input.email), await signIn(core.url, input.email)];
@@ -352,15 +352,15 @@ describe('sessions', () => {
         ['in normalized IPv6', '2001:DB8:0:0::7', '2001:db8::7'],
         ['in IPv6 without the port that the proxy sends', '[2001:db8::8]:443', '2001:db8::8'],
         ['in IPv6 if it only looks mapped', '64::ffff:198.51.100.7', '64::ffff:c633:6407'],
-        ['from before a trusted proxy with a port', '198.51.100.15, 127.0.0.1:4711', '198.51.100.15'],
-        ['from the proxy itself if it sends none', '198.51.100.16, unknown', '127.0.0.1'],
+        ['from the entry before a trusted proxy with a port', '198.51.100.15, 127.0.0.1:4711', '198.51.100.15'],
+        ["from the proxy itself if it doesn't send an address", '198.51.100.16, unknown', '127.0.0.1'],
       ] as const) {
         it(what, async () => {
           expect(await seenFrom({ 'X-Forwarded-For': forwarded })).to.equal(address);
         });
       }
 
-      it('from the connection if no proxy is trusted, or the proxy sends none', async () => {
+      it("from the connection if no proxy is trusted, or the proxy doesn't send an address", async () => {
         expect(await seenFrom({})).to.equal('127.0.0.1');
         const withoutProxies = await startCoreHere(database, { clock });
         const body = { email: 'ada@example.com', password };

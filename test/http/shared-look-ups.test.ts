@@ -15,7 +15,7 @@ describe('session look-ups', () => {
     begun = [];
   });
 
-  it('that arrive while one is in progress share the next, and never use an earlier result', async () => {
+  it('that arrive while another is in progress share the next look-up, and never use an earlier result', async () => {
     const find = lookUp();
     const first = find('a');
     const late = Array.from({ length: 100 }, () => find('a'));
@@ -29,7 +29,7 @@ describe('session look-ups', () => {
     expect(await last).to.equal('gone');
   });
 
-  it("don't wait for those of another session", () => {
+  it("don't wait for look-ups of another session", () => {
     const find = lookUp();
     void find('a');
     void find('a');
@@ -37,7 +37,7 @@ describe('session look-ups', () => {
     expect(begun.map(({ id }) => id)).to.deep.equal(['a', 'b']);
   });
 
-  it('continue after one that failed', async () => {
+  it('continue after a failed look-up', async () => {
     const find = lookUp();
     const first = find('a').catch(() => 'failed');
     const second = find('a');

@@ -86,7 +86,7 @@ const emails: Record<Who | 'staff', string> = {
   staff: 'stan',
 };
 
-describe('who can see, revoke and use what', () => {
+describe('the rules for who can see, revoke and use what', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];
@@ -337,7 +337,7 @@ describe('who can see, revoke and use what', () => {
 
       // The same session every time, with an account, a partner or nothing selected.
       for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
-        it(`applies only to that one, whatever the session of ${session} has selected`, async () => {
+        it(`applies only to that tenancy, whatever the session of ${session} has selected`, async () => {
           expect(await namesIn(session, tenancyOf('account'))).to.deep.equal([...sees['staff in account']].sort());
           expect(await namesIn(session, tenancyOf('partner'))).to.deep.equal([...sees['staff in partner']].sort());
           expect(await namesIn(session, tenancyOf('otherAccount'))).to.deep.equal(['other']);
@@ -415,7 +415,7 @@ describe('who can see, revoke and use what', () => {
       });
     });
 
-    describe('a key follows its creator', () => {
+    describe('a key follows a creator', () => {
       const file = (user: object) =>
         importFileSchema.parse({
           partners: [
@@ -435,7 +435,7 @@ describe('who can see, revoke and use what', () => {
         });
       const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
 
-      it('who is limited to another account, and can still see, find and revoke their own keys from the previous one', async () => {
+      it('who is limited to another account, and who can still see, find and revoke the keys from the previous account', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
         const { passwords } = await bring({ ...tied, account: 'a1' });
         cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
@@ -449,7 +449,7 @@ describe('who can see, revoke and use what', () => {
         expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
       });
 
-      it('who is moved, promoted or demoted, from the very next request', async () => {
+      it('who is moved, promoted or demoted, from the next request on', async () => {
         const { passwords } = await bring({ userType: 'account', account: 'a1' });
         const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(core.url, cookie);

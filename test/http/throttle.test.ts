@@ -77,7 +77,7 @@ describe('the sign-in throttle', () => {
       });
     }
 
-    it('counts each of many concurrent guesses, but only those that it lets through', async () => {
+    it('counts each of many concurrent guesses that it lets through, but no others', async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
       expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
       for (const counter of ['address', 'network24', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
@@ -94,7 +94,7 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
-    it("keeps counting in counters that it doesn't sweep", async () => {
+    it('keeps counting with counters that are too recent to sweep', async () => {
       await fill('pair', 10);
       await direct.storage.throttle.sweep(clock.now());
       expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
@@ -190,14 +190,14 @@ describe('the sign-in throttle', () => {
           expect((await tryPassword('otto@example.com', password)).status).to.equal(201);
         });
 
-        it("count like anyone else's for another user, or with a forged cookie", async () => {
+        it('count like any others for another user, or with a forged cookie', async () => {
           await guess('oda@example.com', 1);
           await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, '_') });
           expect(await pointsOf('device')).to.deep.equal([]);
           expect(await pointsOf('account')).to.deep.equal([1, 1]);
         });
 
-        it("count like anyone else's after 90 days, or after a password change", async () => {
+        it('count like any others after 90 days, or after a password change', async () => {
           clock.advance({ days: 90 });
           await guess('otto@example.com', 1);
           expect(await pointsOf('device')).to.deep.equal([1]);
@@ -220,7 +220,7 @@ describe('the sign-in throttle', () => {
         });
       });
 
-      it('are forgotten after a correct one', async () => {
+      it('are forgotten after a correct password', async () => {
         for (let round = 0; round < 3; round++) {
           for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong');
           expect((await tryPassword('tom@example.com', password)).status).to.equal(201);
@@ -251,7 +251,7 @@ describe('the sign-in throttle', () => {
       });
       after(() => busy.close());
 
-      it('adds no rows for sign-ins that are rejected because too many are waiting', async () => {
+      it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
         const answers = await Promise.all(
           Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
         );
@@ -261,7 +261,7 @@ describe('the sign-in throttle', () => {
         expect((await counters()).length).to.equal(3 * checked + 1);
       });
 
-      it('keeps counting wrong passwords if too many sign-ins are waiting for another check', async () => {
+      it('still counts wrong passwords if too many sign-ins are waiting for another check', async () => {
         const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
         for (let n = 0; n < 9; n++) await attempt();
         const crowd = await Promise.all(
@@ -277,15 +277,15 @@ describe('the sign-in throttle', () => {
       });
     });
 
-    describe('and sessions, if the clock is set back', () => {
-      it('refuse sessions that started in the future', async () => {
+    describe('sessions, if the clock is set back,', () => {
+      it('are refused if they started in the future', async () => {
         clock.advance({ minutes: 6 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ minutes: -6 });
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('refuse sessions last seen in the future', async () => {
+      it('are refused if they were last seen in the future', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ hours: 23 });
         expect((await session(cookie)).status).to.equal(200);
@@ -293,7 +293,7 @@ describe('the sign-in throttle', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('keep sessions ended when the clock has caught up', async () => {
+      it('stay ended when the clock has caught up', async () => {
         clock.advance({ days: 400 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ days: -400 });
@@ -302,7 +302,7 @@ describe('the sign-in throttle', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('keep sessions that were just seen if the change was a few minutes', async () => {
+      it('continue if they were just seen and the clock changed by only a few minutes', async () => {
         clock.advance({ minutes: 5 });
         const cookie = await signIn(core.url, 'ada@example.com');
         clock.advance({ minutes: -5 });

@@ -14,7 +14,7 @@ describe('the transport security of a core', () => {
   const warning = () => core.log.find(({ msg }) => String(msg).startsWith('plain HTTP on a non-loopback address'));
   afterEach(() => core.close());
 
-  it('is announced to browsers in every response over TLS, and in none over HTTP', async function () {
+  it('is announced to browsers in every response over TLS, but not over HTTP', async function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     await start({ ...selfSignedCertificate(), HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     const agent = new Agent({ connect: { rejectUnauthorized: false } });
@@ -36,7 +36,7 @@ describe('the transport security of a core', () => {
     expect(await overSocket(core.url, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).not.to.match(/strict-transport/i);
   });
 
-  it('causes a log warning for HTTP on a non-loopback address, and none on loopback', async () => {
+  it('logs a warning for HTTP on a non-loopback address, but not on loopback', async () => {
     await start({ HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     expect(warning()).to.include({ level: 'warn', host: '0.0.0.0' });
     await core.close();
@@ -60,7 +60,7 @@ describe('the transport security of a core', () => {
       return [...new Set(statuses)];
     };
 
-    it('accepts only addresses and localhost on loopback, so that no web page can read it under a name of its own', async () => {
+    it("on loopback, accepts only IP addresses and localhost, so that a web page can't read it through its own domain name", async () => {
       await start();
       expect(
         await statusesFor(['127.0.0.1:8081', '127.0.0.1', '[::1]:8081', '192.0.2.7', 'localhost', 'LOCALHOST:8081', null]),
@@ -70,7 +70,7 @@ describe('the transport security of a core', () => {
       ).to.deep.equal(['421']);
     });
 
-    it('also accepts unregistrable names on a non-loopback address, as containers and clusters use them', async () => {
+    it("on a non-loopback address, also accepts names that can't be registered, as used by containers and clusters", async () => {
       await start({ MANAGEMENT_HOST: '0.0.0.0' });
       expect(await statusesFor(['core:8081', 'callkey.default.svc.cluster.local:8081', 'core.internal', '192.0.2.7:8081'])).to.deep.equal([
         '200',

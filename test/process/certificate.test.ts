@@ -19,7 +19,7 @@ function fingerprint({ url }: RunningCore): Promise<string> {
 }
 
 describe('a renewed certificate', () => {
-  it('is used for new connections without a restart, but only once its key is there', async function () {
+  it('is used for new connections without a restart, but only once its key file is also renewed', async function () {
     this.timeout(30_000);
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     const inUse = selfSignedCertificate();

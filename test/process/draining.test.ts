@@ -73,7 +73,7 @@ describe('a core that is told to stop', () => {
       ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT'], 'postgres'],
       ['SIGHUP', ['SIGHUP'], 'sqlite'],
     ] as const) {
-      it(`immediately finishes what it has accepted on ${name}, and exits with 0`, async () => {
+      it(`immediately finishes the accepted requests on ${name}, and exits with 0`, async () => {
         await start(kind);
         const finish = await halfPlaced();
         const ended = once(core.child, 'exit');
@@ -86,7 +86,7 @@ describe('a core that is told to stop', () => {
       });
     }
 
-    it('is immediately not ready, but accepts requests and new connections until the delay is over', async () => {
+    it("reports immediately that it isn't ready, but accepts requests and new connections until the delay is over", async () => {
       await start('sqlite', long);
       const ready = () => ask('GET', `${core.managementUrl}/readyz`);
       expect((await ready()).status).to.equal(200);
@@ -114,7 +114,7 @@ describe('a core that is told to stop', () => {
       connection.destroy();
     });
 
-    it('exits immediately, and not with 0, on another signal a second later', async () => {
+    it('exits immediately with an error code on another signal a second later', async () => {
       await start('sqlite', long);
       core.child.kill('SIGTERM');
       await untilDraining(core);
@@ -132,7 +132,7 @@ describe('a core that is told to stop', () => {
     const start = (environment: Record<string, string> = {}) => withKey(kind, (database) => startCoreHere(database, { environment }));
     const untilUnready = (core: RunningCore) => until(async () => (await ask('GET', `${core.managementUrl}/readyz`)).status === 503);
 
-    it("loses no request from clients that stop sending once it isn't ready", async function () {
+    it("doesn't lose a request from clients that stop sending when it's no longer ready", async function () {
       this.timeout(30_000);
       const core = await start({ DRAIN_DELAY: '1' });
       let isReady = true;
@@ -160,7 +160,7 @@ describe('a core that is told to stop', () => {
       expect(rows).to.have.length(accepted);
     });
 
-    it('writes when keys were last used', async () => {
+    it('writes the time when each key was last used', async () => {
       const core = await start();
       await placeCall(core.url, tenants.campaign.id, key);
       await core.close();
@@ -168,7 +168,7 @@ describe('a core that is told to stop', () => {
       expect(lastUsed).to.be.a('number');
     });
 
-    it('waits for the hand-off in progress, and claims no more calls', async () => {
+    it("waits for the hand-off in progress, and doesn't claim more calls", async () => {
       let answer = () => {};
       const receiver = await startReceiver((_, response) => {
         answer = () => void response.writeHead(202).end();

@@ -63,7 +63,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
   }
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    it(`revokes keys after the lock, and loses no acknowledged call when it's stopped with ${signal}`, async () => {
+    it(`revokes keys once the lock is released, and doesn't lose an acknowledged call when it's stopped with ${signal}`, async () => {
       const acknowledged = await placeThroughLock();
       expect(acknowledged).to.include('after-49');
       expect((await ask('DELETE', `${core.url}/console/api-keys/${keyId}`, { cookie })).status).to.equal(204);
@@ -73,7 +73,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
     });
   }
 
-  it("returns 503 for a crowd of requests while it waits for the lock, and isn't ready", async () => {
+  it("returns 503 for a large number of requests while it waits for the lock, and reports that it isn't ready", async () => {
     const release = await holdWriteLock(database);
     const answers = await Promise.all(
       Array.from({ length: 200 }, async () => {

@@ -83,7 +83,7 @@ describe('a core on PostgreSQL', function () {
       ["waits for another core's migration", `SELECT pg_advisory_xact_lock(${migrationLock})`],
       ['migrates', 'CREATE TABLE schema_migrations (n int)'],
     ] as const) {
-      it(`stops immediately while it ${what}, and leaves no session on the server`, async () => {
+      it(`stops immediately while it ${what}, and closes its session on the server`, async () => {
         const database = await emptyDatabase('postgres');
         const holder = await connected(database);
         await holder.query(`BEGIN; ${hold}`);
@@ -182,7 +182,7 @@ describe('a core on PostgreSQL', function () {
     expect(statuses).to.deep.equal([503, 200]);
   });
 
-  it("isn't ready and acknowledges nothing while a synchronous standby is missing", async () => {
+  it("isn't ready, and doesn't acknowledge calls, while a synchronous standby is missing", async () => {
     const database = await freshDatabase('postgres');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
@@ -282,7 +282,7 @@ describe('a core on PostgreSQL', function () {
       await observer.end();
     });
 
-    it('returns 503 for unsent requests and no response for the others, recovers, and has every acknowledged call once', async function () {
+    it('returns 503 for unsent requests but no response for sent ones, recovers, and stores every acknowledged call once', async function () {
       // Far less than the usual limit for a statement.
       this.timeout(11_500);
       const { tenants, key, cookie } = placing;

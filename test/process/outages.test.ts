@@ -101,7 +101,7 @@ async function brokenPromises(database: string, answers: ReadonlyMap<string, num
 }
 
 describe('while the database is unavailable', () => {
-  it("a core on PostgreSQL returns 503 only for calls it hasn't placed and 202 only for those it has, wherever it's cut off", async () => {
+  it("a core on PostgreSQL returns 503 only for calls that it hasn't placed and 202 only for calls that it has, wherever the connection breaks", async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
     const core = await startCoreHere(line.url);
@@ -126,7 +126,7 @@ describe('while the database is unavailable', () => {
     expect(await brokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it("a core on SQLite returns 503 only for calls it hasn't placed and 202 only for those it has, whoever holds the lock", async () => {
+  it("a core on SQLite returns 503 only for calls that it hasn't placed and 202 only for calls that it has, whoever holds the lock", async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
@@ -141,7 +141,7 @@ describe('while the database is unavailable', () => {
     expect(await brokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it('a core on PostgreSQL returns 503 instead of a stale success, and recovers without a restart', async () => {
+  it('a core on PostgreSQL returns 503 instead of an outdated success, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
     const line = await cable(new URL(database));
     const core = await startCoreHere(line.url);
@@ -180,7 +180,7 @@ describe('while the database is unavailable', () => {
     await core.close();
   });
 
-  it('a core on a full disk returns 503, keeps what it has acknowledged, and recovers without a restart (needs root to mount a disk)', async function () {
+  it('a core on a full disk returns 503, keeps every acknowledged call, and recovers without a restart (needs root to mount a disk)', async function () {
     const directory = freshDirectory();
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });

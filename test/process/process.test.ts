@@ -46,7 +46,7 @@ describe('the core process', () => {
     expect(core.stderr.join('\n')).to.contain('one-time password');
   });
 
-  it('keeps serving, and stops when told to, while its log is on a full disk (needs /dev/full)', async function () {
+  it('keeps serving, and can be stopped, while its log is on a full disk (needs /dev/full)', async function () {
     if (!existsSync('/dev/full')) skip(this, 'there is no /dev/full');
     const port = String(await freePort());
     const log = openSync('/dev/full', 'w');
@@ -83,7 +83,7 @@ describe('the core process', () => {
     expect(second.stderr).to.deep.equal([]);
   });
 
-  it('keeps the database and session secret from other users of the machine, and sessions across a restart', async () => {
+  it('keeps other users of the machine from reading the database and session secret, and keeps sessions across a restart', async () => {
     const directory = freshDirectory();
     const database = `sqlite:${join(directory, 'deep', 'callkey.db')}`;
     const first = await spawnCore(database, { SESSION_SECRETS: '' });
@@ -101,7 +101,7 @@ describe('the core process', () => {
     }
   });
 
-  it('creates one session secret if several processes start at the same time, and leaves nothing else behind', async () => {
+  it('creates one session secret if several processes start at the same time, and leaves no other file behind', async () => {
     const database = await freshDatabase('sqlite');
     const folder = dirname(database.replace('sqlite:', ''));
     const cores = await Promise.all([1, 2, 3].map(() => spawnCore(database, { SESSION_SECRETS: '' })));
@@ -169,7 +169,7 @@ describe('the core process', () => {
       expect(core.stdout.map((line) => JSON.parse(line).msg)).to.include.members(['draining', 'stopped']);
     });
 
-    it('writes no secret anywhere, whatever the log level', async () => {
+    it('never writes a secret anywhere, whatever the log level', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
       const direct = await openDirect(database);
@@ -228,7 +228,7 @@ describe('the core process', () => {
     });
   });
 
-  it("doesn't wait for clients that send nothing more", async () => {
+  it("doesn't wait for a client that stopped partway through its request", async () => {
     const core = await spawnCore(await freshDatabase('sqlite'));
     const { port, hostname } = new URL(core.url);
     const idle = connect(Number(port), hostname).on('error', () => undefined);
@@ -238,13 +238,13 @@ describe('the core process', () => {
     expect(code).to.equal(0);
   });
 
-  it("has no management listener if it's turned off", async () => {
+  it("doesn't open the management listener if it's turned off", async () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: 'off' } });
     await core.close();
     expect(core.managementUrl).to.equal(null);
   });
 
-  it("creates the default database in a separate folder where it's started", async () => {
+  it('creates the default database in the folder data of the current directory', async () => {
     const directory = freshDirectory();
     const core = await spawnCore('', { SESSION_SECRETS: '' }, directory);
     await core.stop();

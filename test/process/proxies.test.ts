@@ -25,7 +25,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
   after(() => agent.close());
 
   for (const kind of proxyKinds) {
-    it(`lose no request and accept none twice while both restart in turn, behind ${kind}`, async function () {
+    it(`don't lose a request or accept one twice while both restart in turn, behind ${kind}`, async function () {
       this.timeout(120_000);
       if (!hasOpenssl) skip(this, 'openssl is not installed');
       if (!hasProxy(kind)) skip(this, `${kind} is not installed`);

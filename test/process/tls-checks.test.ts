@@ -31,7 +31,7 @@ describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {
     return (server.address() as AddressInfo).port;
   };
 
-  it('a core hands no call off to a provider with an untrusted certificate, and says so', async () => {
+  it("a core doesn't hand off calls to a provider with an untrusted certificate, and says so", async () => {
     const requests: unknown[] = [];
     const provider = createHttpsServer(certificate, (request, response) => {
       requests.push(request.url);
@@ -51,7 +51,7 @@ describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {
     expect(warnings.map(({ level }) => level)).to.deep.equal(['warn']);
   });
 
-  it('the core and admin send their password to no database server with an untrusted certificate', async () => {
+  it("the core and admin don't send their password to a database server with an untrusted certificate", async () => {
     const told: string[] = [];
     const server = createServer((socket: Socket) => {
       socket.on('error', () => undefined);

@@ -49,7 +49,7 @@ describe('two cores on one database', () => {
       return keys;
     }
 
-    it('start at the same moment on an empty database, with one first user', async () => {
+    it('can start at the same moment on an empty database, and create only one first user', async () => {
       const users: { email: string }[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' });
       expect(users).to.have.length(1);
       const told = () => [here, there].filter(({ stderr }) => stderr.join('\n').includes('one-time password'));
@@ -57,13 +57,13 @@ describe('two cores on one database', () => {
       expect(told()).to.have.length(1);
     });
 
-    it('hash passwords at the cost recommended by OWASP', async () => {
+    it('hash passwords with the parameters recommended by OWASP', async () => {
       const [hash]: string[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' }).pluck('password_hash');
       expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
     });
 
     // npm run chaos does this 1,000 times while the keys are in use.
-    it('refuse the very next request of a key revoked on the other one, 200 times out of 200', async () => {
+    it('refuse the next request of a key revoked on the other core, 200 times out of 200', async () => {
       const cookie = await signIn(here.url, 'ada@example.com');
       const results = { before: 0, revoked: 0, refused: 0 };
       const keys = await manyKeys(200);
@@ -102,7 +102,7 @@ describe('two cores on one database', () => {
       expect(new Set(answers.map((answer) => textAt(answer, 'contactId'))).size).to.equal(200);
     });
 
-    it('end a session on both when it ends on one', async () => {
+    it('end a session on both when it ends on one of them', async () => {
       const cookie = await signIn(here.url, 'pat@example.com');
       expect((await ask('GET', `${there.url}/console/session`, { cookie })).status).to.equal(200);
       await ask('DELETE', `${here.url}/console/session`, { cookie });

@@ -35,7 +35,7 @@ const hasMigrated = ({ log }: RunningCore) => log.some(({ msg }) => msg === 'sch
 
 describe('an upgrade', () => {
   onEachDatabase((kind) => {
-    it("starts two cores at the same time on the previous release's schema: one migrates it, and both serve", async () => {
+    it("starts two cores at the same time on the previous release's schema, and one migrates it before both serve", async () => {
       const url = await emptyDatabase(kind);
       await previousRelease(url);
       const cores = await Promise.all([startCoreHere(url), startCoreHere(url)]);
@@ -96,7 +96,7 @@ describe('an upgrade', () => {
       };
       const works = [202, 200, 201, 200, 200, 200];
 
-      it('keeps a running older core going, but lets none start', async () => {
+      it("keeps a running older core working, but doesn't let an older core start", async () => {
         expect(await use()).to.deep.equal(works);
         await addTo('999-of-a-later-release');
         expect(await use()).to.deep.equal(works);
@@ -108,7 +108,7 @@ describe('an upgrade', () => {
         await core.close();
       });
 
-      it('lets an older core start if the migration is named additive, with one line in the log', async () => {
+      it('lets an older core start if the migration is named additive, and logs one line', async () => {
         await addTo('999-of-a-later-release-additive');
         await core.close();
         core = await startCoreHere(url);

@@ -28,7 +28,7 @@ describe('the Prometheus alerts', () => {
     expect((await promtool('check', 'rules', 'callkey-alerts.yml')).stdout).to.match(/SUCCESS: \d+ rules found/);
   });
 
-  it('fire when they should, and not before', async () => {
+  it('fire when their condition is met, and not before', async () => {
     expect((await promtool('test', 'rules', 'callkey-alerts.test.yml')).stdout).to.contain('SUCCESS');
   });
 });

@@ -13,7 +13,7 @@ describe('the bench statistics', () => {
     expect(spreadOf([10, 2, 9, 4]).median).to.equal(6.5);
   });
 
-  it('compare values from the same round', () => {
+  it('compare only values from the same round', () => {
     expect(ratiosOf(spreadOf([1, 2, 3]), spreadOf([2, 4, 2])).values).to.deep.equal([0.5, 0.5, 1.5]);
   });
 
@@ -21,7 +21,7 @@ describe('the bench statistics', () => {
     expect(slopeOf([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
   });
 
-  it("show by a slope's confidence interval that a single step caused it", () => {
+  it("show from a slope's confidence interval that a single step caused the slope", () => {
     const { slope, min, max } = slopeWithRange(Array.from({ length: 100 }, (_, x) => ({ x, y: x < 95 ? 0 : 100 })));
     expect(min).to.be.lessThan(slope / 2);
     expect(max).to.be.greaterThan(slope);
@@ -44,7 +44,7 @@ describe("the bench's measurement of other load", () => {
     expect(otherLoadOf(readingOf(line(0, 0, 0), 0, 0, 0), readingOf(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
   });
 
-  it('uses the smaller of two measurements, since one alone may be wrong', () => {
+  it('uses the smaller of two measurements, since either may be wrong', () => {
     expect(sustained({ others: 0.9, stolen: 0.1 }, { others: 0.05, stolen: 0.2 })).to.deep.equal({ others: 0.05, stolen: 0.1 });
   });
 

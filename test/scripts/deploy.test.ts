@@ -75,7 +75,7 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
     }
   });
 
-  it('has more time to stop than its largest DRAIN_DELAY and what follows it', () => {
+  it('has more time to stop than the largest DRAIN_DELAY and the rest of the shutdown take', () => {
     const seconds = (file: string, form: RegExp) => Number(form.exec(readFileSync(join(deploy, file), 'utf8'))?.[1]);
     const environment = { DATABASE_URL: 'sqlite:./x', DRAIN_DELAY: '300' };
     const least = readConfig(environment).drainDelay + drainDeadline.as('seconds');

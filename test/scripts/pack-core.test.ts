@@ -63,7 +63,7 @@ describe("the core's package", () => {
     expect(stderr).to.contain('environment variables');
   });
 
-  it('says in one sentence which Node.js version it needs on an older one', () => {
+  it('on an older Node.js version, says in one sentence which version it needs', () => {
     const older = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })")}`;
     for (const name of ['callkey-core', 'callkey-admin']) {
       const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', older, commandOf(name)], { encoding: 'utf8' });

@@ -21,7 +21,7 @@ describe('the check of a provider adapter', () => {
     });
   const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^WRONG {2})[^:]+/gm) ?? [];
 
-  it('finds nothing missing in the example from the documentation', async () => {
+  it('reports nothing missing in the example from the documentation', async () => {
     const [port, corePort] = [await freePort(), await freePort()];
     const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -33,7 +33,7 @@ describe('the check of a provider adapter', () => {
     expect(ended.stdout.match(/^ok /gm)).to.have.length(11);
   });
 
-  it('says in plain words what is missing, such as signatures or outcomes', async () => {
+  it('says in plain words which parts are missing, such as signatures or outcomes', async () => {
     const receiver = await startReceiver();
     const ended = await check([receiver.url, '--port', '0', '--wait', '0.1']);
     await receiver.close();

@@ -45,7 +45,7 @@ describe('the audit chain in the database', () => {
     }
     const seqs = async (after = 0, last = 1_000, limit = 1_000) => (await chain.read(after, last, limit)).map(({ seq }) => seq);
 
-    it('adds each event once, oldest first', async () => {
+    it('contains each event once, oldest first', async () => {
       const instants = await addEvents(3);
       expect([await chain.state(), await chain.oldestAt()]).to.deep.equal([
         { ...empty, prunedSeq: empty.seq, prunedHash: empty.hash, unchained: 3 },
@@ -62,7 +62,7 @@ describe('the audit chain in the database', () => {
       expect((await verifyChain(chain, [])).faults).to.deep.equal([]);
     });
 
-    it('hashes all fields of an event in a fixed order, without which earlier hashes would no longer match', async () => {
+    it('hashes all fields of an event in a fixed order, so that earlier hashes still match', async () => {
       const id = '0190a0b0-0000-7000-8000-000000000000';
       await events().insert({ id, at: instant(1), ...row, ...where });
       await chain.extend();
@@ -71,7 +71,7 @@ describe('the audit chain in the database', () => {
       expect(only?.hash).to.equal('33101dfa8ac5b4a79ac3f604c3b3deeca745001fb2461410cf5ecdcf6d06c247');
     });
 
-    it('continues from where it stopped', async () => {
+    it('is continued from the event where it stopped', async () => {
       await addEvents(2);
       await chain.extend();
       await addEvents(201);
@@ -79,7 +79,7 @@ describe('the audit chain in the database', () => {
       expect([await seqs(), (await verifyChain(chain, [])).faults]).to.deep.equal([Array.from({ length: 203 }, (_, n) => n + 1), []]);
     });
 
-    it('needs no lock and waits for no one if there are no new events', async () => {
+    it("doesn't take a lock or wait if there are no new events", async () => {
       await addEvents(1);
       await chain.extend();
       await direct.storage.database.write.transaction(async (trx) => {
@@ -115,7 +115,7 @@ describe('the audit chain in the database', () => {
       expect(await chain.prune(1, aborted).catch((error) => error.message)).to.equal('Stop.');
     });
 
-    it('is pruned up to one event, and continues from it', async () => {
+    it('is pruned up to a given event, and continues from there', async () => {
       const instants = await addEvents(4);
       await chain.extend();
       await addEvents(1);

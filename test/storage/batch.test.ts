@@ -132,7 +132,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([128, 86, 43, 22, 11, 5]);
   });
 
-  it('fails all of its requests when it fails, and none of the next batch', async () => {
+  it('fails all of its requests when it fails, but no request of the next batch', async () => {
     const { ask, runs, finish } = controlled();
     const first = ask(1);
     await turns();
@@ -185,7 +185,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('schedules one turn of the event loop for any number of requests, and none while no batch can start', async () => {
+  it('schedules one turn of the event loop for any number of requests, but none while no batch can start', async () => {
     const { ask, finish } = controlled();
     const asked = mock.method(globalThis, 'setImmediate');
     const countOf = async (act: () => unknown) => {
@@ -205,7 +205,7 @@ describe('a batch', () => {
     expect(await countOf(() => finish(1))).to.equal(idle + 1);
   });
 
-  it('fails a request that it has no result for, and no other', async () => {
+  it('fails only the request for which it has no result', async () => {
     const run = async () => ['answer'];
     const ask = batched<Asked, string>({
       run,
@@ -221,7 +221,7 @@ describe('a batch', () => {
     expect([await first, await failure]).to.deep.equal(['answer', 'A batch left a request unanswered.']);
   });
 
-  it("reports a change as unknown, unless it wasn't sent or its error says that it was undone", async () => {
+  it("reports a change as unknown, unless it wasn't sent or its error says that it was rolled back", async () => {
     const { ask, runs } = controlled({ changes: true });
     const cases = [
       [false, 'out', 'out'],
@@ -251,7 +251,7 @@ describe('a batch', () => {
     }
   });
 
-  it('gives every requester places in turn, however many one of them asks for', async () => {
+  it('gives each requester places in turn, however many requests a requester makes', async () => {
     const { ask, runs, finish } = controlled({ size: 4, shareOf: ({ n }) => (n < 100 ? 'flood' : String(n)) });
     void ask(0);
     await turns();
@@ -261,7 +261,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('has at most a megabyte, unless a single request is larger, and still gives every requester places', async () => {
+  it('contains at most a megabyte, unless a single request is larger, and still gives places to every requester', async () => {
     const sizes = [600_000, 500_000, 5_000_000, 0, 10];
     const { ask, runs, finish } = controlled({
       size: 10,
@@ -322,7 +322,7 @@ describe("a request's deadline", () => {
     return outcomes;
   };
 
-  it('keeps it out of a batch if no time is left for a statement', async () => {
+  it('keeps the request out of a batch if there is no time left for a statement', async () => {
     const { ask, runs } = controlled();
     const outcomes = outcomesOf(ask(1, deadlines.statement), ask(2, deadlines.statement + 1));
     await turns();
@@ -330,7 +330,7 @@ describe("a request's deadline", () => {
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
   });
 
-  it('lets requests with time left take its place, and starts no batch without them', async () => {
+  it("lets requests with time left take the expired request's place, and doesn't start a batch without any", async () => {
     const { ask, runs } = controlled({ size: 2 });
     const late = outcomesOf(ask(1, 0));
     await turns();
@@ -341,7 +341,7 @@ describe("a request's deadline", () => {
     expect([late, outcomes].flat().filter((outcome) => outcome === 'waits')).to.have.length(2);
   });
 
-  it('fails it in the queue while the database hangs, but not requests with time left', async () => {
+  it('fails the request in the queue while the database hangs, but not requests with time left', async () => {
     const { ask, runs, finish } = controlled();
     const outcomes = outcomesOf(ask(1));
     await turns();
@@ -355,7 +355,7 @@ describe("a request's deadline", () => {
     expect([outcomes, runs.map(({ inputs }) => inputs)]).to.deep.equal([['answer to 1'], [[1], [3]]]);
   });
 
-  it('fails it while its statement is running, and the statement continues', async () => {
+  it('fails the request while its statement is running, and the statement continues', async () => {
     const { ask, finish } = controlled();
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
@@ -367,7 +367,7 @@ describe("a request's deadline", () => {
     expect(outcomes[1]).to.equal('answer to 2');
   });
 
-  it('reports its change as unknown if it was sent, and lets others in the batch complete', async () => {
+  it("reports the request's change as unknown if it was sent, and lets others in the batch complete", async () => {
     const { ask, runs, finish } = controlled({ changes: true });
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
@@ -404,7 +404,7 @@ describe("a request's deadline", () => {
     expect(await change).to.equal('answer to 1');
   });
 
-  it("fails the whole batch if a change wasn't sent by then, and sends none of it", async () => {
+  it("fails the whole batch if a change wasn't sent in time, and doesn't send any of it", async () => {
     const { ask, runs } = controlled({ changes: true });
     const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2));
     await turns();
@@ -413,7 +413,7 @@ describe("a request's deadline", () => {
     expect(runs[0]?.send).to.throw(late.message);
   });
 
-  it('prevents sending a change that a lock could delay past it', async () => {
+  it('prevents sending a change if waiting for a lock could take longer', async () => {
     const { ask, runs } = controlled({ changes: true });
     void ask(1, deadlines.lock + 1_000);
     void ask(2, deadlines.statement + 1).catch(() => undefined);
@@ -440,7 +440,7 @@ describe("a request's deadline", () => {
     expect(timers.mock.callCount()).to.equal(3);
   });
 
-  it('is checked again if its request arrived just before a check and all others were done', async () => {
+  it('is still checked if the request arrives just before a check, when no other is pending', async () => {
     const { ask, finish } = controlled();
     void ask(1);
     await turns();
@@ -453,7 +453,7 @@ describe("a request's deadline", () => {
     expect(outcomes[0]).to.include(late);
   });
 
-  it('fails the rest of a batch that is retried one by one, once no time is left', async () => {
+  it('fails the rest of a batch that is retried one by one once there is no time left', async () => {
     const run = async (inputs: Asked[]) => {
       milliseconds += 10;
       throw new Error(`bad row among ${inputs.length}`);

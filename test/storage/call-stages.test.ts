@@ -53,7 +53,7 @@ const claimed = (contactId: string): ClaimedCall => ({
 });
 
 describe('the SQL condition for stages', () => {
-  it("names each stage's columns like the partial indexes", () => {
+  it('matches the partial indexes for each stage', () => {
     expect([isAt('queued'), isAt('open', 'doubt'), isAt('retry', 'queued')]).to.deep.equal([
       `(state = 'queued')`,
       `((state = 'dialing' AND handoff IN ('open', 'doubt')))`,

@@ -44,7 +44,7 @@ describe('requests that share a statement', () => {
       at: direct.ports.clock.now(),
     });
 
-    it('to cancel one call each get the result for their own key', async () => {
+    it('to cancel the same call each get the result for their own key', async () => {
       const { account, teammate, other } = tenants.users;
       const [placing, colleague, revoked, elsewhere] = await Promise.all([account, teammate, account, other].map(createKey));
       if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
@@ -114,7 +114,7 @@ describe('calls in the database', () => {
       calls.place(request(by), newCall(requestId, more));
     const row = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first();
 
-    it("exist once they're placed, with everything that was requested, and are due immediately", async () => {
+    it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
       expect(await place('r', call)).to.deep.equal({ kind: 'placed' });
       expect(await row('r')).to.include({
@@ -174,7 +174,7 @@ describe('calls in the database', () => {
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
     });
 
-    it('that are looked up together each get their own result, in whatever order the database returns them', async () => {
+    it('that are looked up together each get their own result, whatever order the database returns the rows in', async () => {
       await place('old');
       const { database } = direct.storage;
       calls = storeOn({
@@ -193,7 +193,7 @@ describe('calls in the database', () => {
       expect((await Promise.all(answers)).map(({ kind }) => kind)).to.deep.equal(['replayed', 'campaign-refused', 'unauthorized']);
     });
 
-    it('are changed on the writing connection and read on another, except for what a batch has just written', async () => {
+    it('are changed on the writing connection, and read on another except right after a batch has written them', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       calls = storeOn(database);
       const ranFor = async (...asking: Promise<unknown>[]) => {
@@ -246,7 +246,7 @@ describe('calls in the database', () => {
         ]);
       });
 
-      it(`aren't cancelled by their ${by} if they were dialed, don't exist, or the key has no access`, async () => {
+      it(`aren't cancelled by their ${by} if they were dialed, don't exist, or the key doesn't have access`, async () => {
         await place('r');
         await place('dialed');
         await direct.storage.database.write('calls').where({ request_id: 'dialed' }).update({ state: 'dialing', handoff: 'open' });
@@ -273,7 +273,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it('need an active key', async () => {
+    it('can only be placed and cancelled with an active key', async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -287,7 +287,7 @@ describe('calls in the database', () => {
       expect(seen).to.deep.equal([['look up', 4]]);
     });
 
-    it('check whether a key may place calls', async () => {
+    it('are placed only if the key may place calls', async () => {
       expect([
         await calls.authorize(request()),
         await calls.authorize(request({ campaignId: tenants.otherCampaign.id })),
@@ -295,7 +295,7 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it('are written in the same order by every process, since two batches of the same calls would otherwise deadlock', async () => {
+    it("are written in the same order by every process, so that two batches of the same calls can't deadlock", async () => {
       const { database } = direct.storage;
       const written: unknown[] = [];
       const watch =
@@ -357,7 +357,7 @@ describe('calls in the database', () => {
     });
 
     if (kind === 'sqlite') {
-      it('are acknowledged only if another connection sees them; otherwise the writer is closed', async () => {
+      it('are acknowledged only if another connection sees them, and otherwise the writer is closed', async () => {
         const { database } = direct.storage;
         const asked: unknown[] = [];
         const discarded: string[] = [];
@@ -408,7 +408,7 @@ describe('calls in the database', () => {
 });
 
 describe('on PostgreSQL', () => {
-  itOnPostgres('finds keys by their digests in each statement, however many there are', async () => {
+  itOnPostgres('finds keys by their digests with an index in each statement, however many keys there are', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const direct = await openDirect(database, fakeClock());
     const { account, partner, users } = tenants;

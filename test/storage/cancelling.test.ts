@@ -119,7 +119,7 @@ describe('queued calls', () => {
       await core.close();
     });
 
-    it('are the only calls cancelled with a key: calls being dialed or already ended are unchanged', async () => {
+    it('are the only calls cancelled with a key, while calls being dialed or already ended are unchanged', async () => {
       await addKey('goes');
       const others: Partial<CallRow>[] = [
         ...(['open', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),
@@ -164,7 +164,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 3 });
     });
 
-    it('of a revoked key are left to housekeeping if others write for too long, and the response says so', async () => {
+    it('of a revoked key are left to housekeeping if other writes take too long, and the response says so', async () => {
       await addKey('goes');
       await addCalls('goes', 1);
       direct.storage.database.awaitWriters = async () => false;
@@ -180,7 +180,7 @@ describe('queued calls', () => {
     });
 
     if (kind === 'postgres') {
-      it("of a revoked key are cancelled even if one of them is locked, and that one once it's released", async () => {
+      it("of a revoked key are cancelled even if one of them is locked, and the locked call is cancelled once it's released", async () => {
         await addCalls('goes', 3);
         const { database: db } = direct.storage;
         let cancelling: Promise<number> | undefined;
@@ -283,7 +283,7 @@ describe('queued calls', () => {
       });
     });
 
-    it('without a notAfter lapse thirty days after they were due, but not before', async () => {
+    it('without a notAfter lapse thirty days after they were due, and not before', async () => {
       const due = clock.now();
       await addCalls('endless', 2);
       await addCalls('later', 1, { due_at: instant(due + day), not_before: instant(due + day) });
@@ -315,7 +315,7 @@ describe('queued calls', () => {
       }
     });
 
-    it('that a provider refused temporarily lapse if no dialer retries them for thirty days', async () => {
+    it('that a provider temporarily refused lapse if no dialer retries them for thirty days', async () => {
       const due = clock.now();
       await addCalls('refused', 2, { state: 'dialing', handoff: 'retry', provider: 'webhook' });
       clock.advance({ days: 30, milliseconds: 1 });
@@ -324,7 +324,7 @@ describe('queued calls', () => {
       expect(ended).to.deep.equal([1, 2].map(() => ({ state: 'lapsed', ended_at: instant(due + 30 * day) })));
     });
 
-    it("that have lapsed aren't handed off, whether or not they're marked", async () => {
+    it("that have lapsed aren't handed off, even if they aren't marked as lapsed yet", async () => {
       const due = clock.now();
       await addCalls('endless', 1);
       await addCalls('many', 600, { not_after: instant(due + 1) });
@@ -336,7 +336,7 @@ describe('queued calls', () => {
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
-    it('that were never dialed are erased on time, at the first check, together with what a provider wrote', async () => {
+    it("that were never dialed are erased at the first check that is due, together with the provider's texts", async () => {
       // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
@@ -367,7 +367,7 @@ describe('queued calls', () => {
       expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
     });
 
-    it('that have ended are counted for as long as charts show them, and so are their keys', async () => {
+    it('that have ended stay counted for as long as charts show them, and so does the use of their keys', async () => {
       const { write } = direct.storage.database;
       const quarters = [plus(clock.now(), -1), clock.now()];
       await write('api_key_usage').insert(quarters.map((quarter_at) => ({ api_key_id: 'key', quarter_at, placed: 1, cancelled: 0 })));

@@ -10,7 +10,7 @@ describe('work in chunks', () => {
     expect([[...inChunks([])], [...inChunks(items.slice(0, 500))].length]).to.deep.equal([[], 1]);
   });
 
-  it('continues until a step does less than its limit, and returns the total', async () => {
+  it('continues until a step does less work than its limit, and returns the total', async () => {
     const left = [10, 10, 9, 10];
     const sizes: number[] = [];
     const step = async (size: number) => {

@@ -60,7 +60,7 @@ describe('a user with thousands of API keys', () => {
     });
     afterEach(() => direct.close());
 
-    it("is deleted immediately for every reader, while the keys' rows go in steps", async () => {
+    it("is deleted immediately for every reader, while the keys' rows are deleted in steps", async () => {
       const deleted = await remove();
       expect([deleted.apiKeys, await left()]).to.deep.equal([many, many + 1 - 1_000]);
       expect(await Promise.all([authorize(1), authorize(many)])).to.deep.equal(['unauthorized', 'unauthorized']);
@@ -83,12 +83,12 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('retired_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
     });
 
-    it('has the queued calls of all keys cancelled before the request returns', async () => {
+    it('has the queued calls of all their keys cancelled before the request returns', async () => {
       await remove(true);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);
     });
 
-    it('is finished by the next core that starts if the process died, including the queued calls', async () => {
+    it('is completely deleted by the next core that starts if the process died, including the queued calls', async () => {
       direct.storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       expect(await remove(true).catch(({ code }) => code)).to.equal('unavailable');
       await direct.storage.database
@@ -102,7 +102,7 @@ describe('a user with thousands of API keys', () => {
       await core.close();
     });
 
-    it("doesn't keep other users from being deleted if deleting it fails", async () => {
+    it("doesn't prevent the deletion of other users if their own deletion fails", async () => {
       await remove();
       await deleteUser(direct.ports, operator, tenants.users.teammate, false);
       const deleted = { deleted_at: clock.now(), disabled_at: clock.now() };
@@ -115,7 +115,7 @@ describe('a user with thousands of API keys', () => {
       expect(await read('users').whereNotNull('deleted_at').pluck('id')).to.deep.equal([tenants.users.account.id]);
     });
 
-    it("moves to another partner immediately with all keys, and the partner's lists show the newest ones", async () => {
+    it("moves to another partner immediately with all keys, and the partner's lists show the newest of them", async () => {
       await move('otherAccount');
       for (const n of [1, many]) {
         expect([await authorize(n), await authorize(n, tenants.otherCampaign)]).to.deep.equal(['campaign-refused', 'authorized']);
@@ -128,7 +128,7 @@ describe('a user with thousands of API keys', () => {
       expect((await keysOf('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
     });
 
-    it('has its keys moved to the new partner in steps, after which the counts are correct', async () => {
+    it('has their keys moved to the new partner in steps, and then the counts are correct', async () => {
       await move('otherAccount');
       expect(await finishMoves()).to.equal(many - 1_000);
       expect(await recordedWith('partner')).to.equal(1);
@@ -138,7 +138,7 @@ describe('a user with thousands of API keys', () => {
       expect(await finishMoves()).to.equal(0);
     });
 
-    it('takes its keys along through several moves', async () => {
+    it('keeps their keys through several moves', async () => {
       await move('otherAccount');
       // As another core leaves them after its first step.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);

@@ -39,7 +39,7 @@ describe('claiming and settling calls', () => {
     };
     const taken = { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 1) } as const;
 
-    it('settles nothing for a claim that another one has replaced', async () => {
+    it("doesn't settle a claim that another claim has replaced", async () => {
       await addCall('c');
       const older = await claimOne();
       await claimOne({ at: instant(now + lease) });
@@ -59,7 +59,7 @@ describe('claiming and settling calls', () => {
       expect(await call('other')).to.deep.equal(other);
     });
 
-    it('settles nothing after the provider has reported an outcome', async () => {
+    it("doesn't settle a call after the provider has reported an outcome", async () => {
       await addCall('c');
       const claimed = await claimOne();
       await store.reportOutcome('c', { state: 'busy', detail: null, endedAt: now, durationSeconds: null }, now);
@@ -74,7 +74,7 @@ describe('claiming and settling calls', () => {
       expect(await claim(1, { at: instant(now + lease) })).to.have.length(1);
     });
 
-    it('keeps an unsettled call in doubt for the provider that may have it', async () => {
+    it('keeps an unsettled call in doubt, together with the provider that may have it', async () => {
       await addCall('c');
       await claimOne({ provider: 'simulated' });
       expect(await claimOne({ provider: 'webhook', at: instant(now + lease) })).to.include({
@@ -92,7 +92,7 @@ describe('claiming and settling calls', () => {
       expect(await claimOne({ at: instant(now + 2 * lease) })).to.include({ handoff: 'doubt' });
     });
 
-    it("gives a call to another provider if the previous one didn't accept it", async () => {
+    it("gives a call to another provider if the previous provider didn't accept it", async () => {
       await addCall('c');
       await store.settle(await claimOne({ provider: 'simulated' }), { event: 'not-taken', to: 'retry', dueAt: now });
       expect(await claimOne({ provider: 'webhook' })).to.include({ handoff: 'open', provider: 'webhook' });
@@ -129,7 +129,7 @@ describe('claiming and settling calls', () => {
     });
 
     for (const handoff of ['open', 'doubt', 'taken'] as const)
-      it(`claims a call with the hand-off ${handoff} after its time is over, since only a dialer can end it`, async () => {
+      it(`claims a call with the hand-off ${handoff} even after notAfter, since only a dialer can end it`, async () => {
         await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: instant(now - 1) });
         expect(await claimOne()).to.include({ contactId: 'c' });
       });
@@ -172,14 +172,14 @@ describe('claiming and settling calls', () => {
       expect(await claim(100)).to.have.length(5);
     });
 
-    it('claims no lapsed calls, and lapses them', async () => {
+    it("doesn't claim calls whose time is over, and marks them as lapsed", async () => {
       await addCall('late', { not_after: instant(now - 1) });
       await addCall('future', { due_at: instant(now + 1) });
       expect(await claim(1)).to.deep.equal([]);
       expect([(await call('late'))?.state, (await call('future'))?.state]).to.deep.equal(['lapsed', 'queued']);
     });
 
-    it('stores everything from a settlement', async () => {
+    it('stores all fields of a settlement', async () => {
       await addCall('c');
       await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: instant(now + 1) });
       expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: instant(now + 1) });
@@ -210,7 +210,7 @@ describe('claiming and settling calls', () => {
 
     const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };
 
-    it('lets the first outcome replace unknown, however late, and only one of two concurrent ones', async () => {
+    it('lets the first outcome replace unknown, however late, and only one of two concurrent outcomes', async () => {
       await addCall('c');
       const fenced = await claimOne();
       const claimed = await claimOne({ at: instant(now + lease) });

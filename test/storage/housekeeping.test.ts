@@ -139,7 +139,7 @@ describe('a running core', () => {
       expect(logged(/failed/)).to.equal(0);
     });
 
-    it('ends and deletes nothing while its clock is too far ahead, unless an administrator has accepted it', async () => {
+    it("doesn't end or delete anything while its clock is too far ahead, unless an administrator has accepted the clock", async () => {
       await start();
       const all = await left();
       clock.advance(maxPause.plus({ days: 24 }));
@@ -157,7 +157,7 @@ describe('a running core', () => {
       expect(logged(/^the clock is trusted again$/)).to.equal(1);
     });
 
-    it("isn't stopped by a clock that is behind or that stood still for a week", async () => {
+    it('continues housekeeping if its clock is behind or stood still for a week', async () => {
       await start();
       clock.advance(maxPause);
       await passAnHour();
@@ -169,7 +169,7 @@ describe('a running core', () => {
       expect(logged(/^The clock/)).to.equal(0);
     });
 
-    it('keeps sessions that start while the previous step takes long', async () => {
+    it('keeps sessions that start while the previous step is slow', async () => {
       await start();
       const { ports } = harness.direct;
       const log = pino({ level: 'silent' });
@@ -197,7 +197,7 @@ describe('a running core', () => {
       ]);
     });
 
-    it('places and cancels while its clock is too far ahead, and dials only once the clock is right', async () => {
+    it('places and cancels calls while its clock is too far ahead, but dials only once the clock is correct', async () => {
       harness = await openCore({ kind, clock, environment: { DIALER: 'simulated' } });
       const { core, tenants } = harness;
       const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));

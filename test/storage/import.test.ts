@@ -44,7 +44,7 @@ describe('imported entries', () => {
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
-    it('are read back as they were written, each kind with its own fields', async () => {
+    it('are read back unchanged, each kind with its own fields', async () => {
       await run(all);
       const none = { partnerId: null, accountId: null, email: null, userType: null };
       const [p1, a1, c1, u1] = [
@@ -73,7 +73,7 @@ describe('imported entries', () => {
       expect(days).to.be.within(6.9, 7);
     });
 
-    it('each cause an event', async () => {
+    it('each record an event', async () => {
       await run({ partners });
       await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
       const events: string[] = await direct.storage.database.read('audit_events').orderBy('id').pluck('action');
@@ -87,7 +87,7 @@ describe('imported entries', () => {
       expect(await direct.storage.imports.find('partners', ['nobody'])).to.deep.equal(new Map());
     });
 
-    it("include the owner of an email address, even a user who wasn't imported", async () => {
+    it("are checked against the owner of each email address, even one who wasn't imported", async () => {
       await createTenants(direct.ports);
       await run(all);
       const owners = await direct.storage.imports.findEmails([user.email, 'ada@example.com', 'nobody@example.com']);

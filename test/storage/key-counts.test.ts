@@ -68,7 +68,7 @@ describe('the total number of keys', () => {
       await expectToBeRight();
     });
 
-    it('follows creators to other partners, or to none', async () => {
+    it('stays correct when a creator moves to another partner, or to none', async () => {
       const creatorOf = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
       await creatorOf('account').update({ creator_partner_id: tenants.otherPartner.id });
       await creatorOf('sibling').update({ creator_partner_id: null });

@@ -48,7 +48,7 @@ describe('the use of a key', () => {
     });
 
     for (const failing of ['last_used_at', 'api_key_usage']) {
-      it(`is kept while ${failing} can't be written, and then written once together with newer use`, async () => {
+      it(`is kept while ${failing} can't be written, and is then written once, together with newer use`, async () => {
         const errors: unknown[] = [];
         let isDown = true;
         const { database } = direct.storage;
@@ -89,7 +89,7 @@ describe('the use of a key', () => {
       expect(use.lag()).to.equal(0);
     });
 
-    it('has the latest time of all requests in any order, and never an earlier one than another core has written', async () => {
+    it('has the latest time of all requests in any order, but never an earlier time than another core has written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       for (const at of [5, 9, 7]) use.note(key.digest, instant(at));
       await use.close();

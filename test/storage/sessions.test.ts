@@ -40,7 +40,7 @@ describe('sessions in the database', () => {
     /** A session of a user, with everyone's password. */
     const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
-    it("start if the user's password hasn't changed, and are recorded as their last sign-in, with an event", async () => {
+    it("start if the user's password hasn't changed, update the time of the last sign-in, and record an event", async () => {
       const leaving = event();
       expect(await start('s', { leaving })).to.equal(true);
       expect(await sessions.find('s')).to.deep.equal({
@@ -78,7 +78,7 @@ describe('sessions in the database', () => {
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ password_expires_at: null });
     });
 
-    it('record when they were last seen, without restoring an ended one', async () => {
+    it('record when they were last seen, without restoring an ended session', async () => {
       await start('s');
       await start('other');
       const startedAt = clock.now();
@@ -90,7 +90,7 @@ describe('sessions in the database', () => {
       expect(await ids()).to.deep.equal(['other', 's']);
     });
 
-    it('keep the tenancy that staff have selected until they select another one or none', async () => {
+    it('keep the tenancy that staff have selected until they select another or clear it', async () => {
       await startOf('s', tenants.users.staff.id);
       await startOf('other', tenants.users.staff.id);
       const { account, partner } = tenants;
@@ -104,18 +104,18 @@ describe('sessions in the database', () => {
       }
     });
 
-    it('have no tenancy once their user is no longer staff', async () => {
+    it("don't have a tenancy once their user is no longer staff", async () => {
       await startOf('s', tenants.users.partner.id);
       await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name }, event());
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
 
-    it('that have ended select no tenancy, and record no event when trying', async () => {
+    it("that have ended can't select a tenancy, and don't record an event when they try", async () => {
       expect(await sessions.selectTenancy('s', null, event())).to.equal(false);
       expect(await events()).to.deep.equal([]);
     });
 
-    it('end once, with an event', async () => {
+    it('end only once, and record an event', async () => {
       await start('s');
       await start('other');
       const leaving = event();
@@ -126,7 +126,7 @@ describe('sessions in the database', () => {
       ]);
     });
 
-    it("of one user can all be ended without ending anyone else's", async () => {
+    it("of a user can all be ended without ending other users' sessions", async () => {
       await start('s');
       await start('t');
       await startOf('other', tenants.users.sibling.id);
@@ -134,7 +134,7 @@ describe('sessions in the database', () => {
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 
-    it('are swept if they started or were last seen too early or too late', async () => {
+    it('are swept if they started, or were last seen, too long ago or in the future', async () => {
       const [early, now, late] = ['2026-11-21T08:59:59.999Z', '2026-11-21T09:00:00.000Z', '2026-11-21T09:00:00.001Z'];
       for (const [id, startedAt, seenAt] of [
         ['kept', now, now],

@@ -68,7 +68,7 @@ describe('the writer of a SQLite file', () => {
     return () => new Promise((resolve) => statement.finalize(() => resolve()));
   }
 
-  it("acknowledges no call that other connections don't see, and continues on a new connection", async () => {
+  it("doesn't acknowledge a call that other connections can't see, and continues on a new connection", async () => {
     const end = await holdCommitsBack();
     // The statement that holds it back will commit it when it ends.
     expect(await place('held-back')).to.equal('ResultUnknown');
@@ -77,7 +77,7 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.include('after');
   });
 
-  it("reports that a call certainly wasn't placed if it was lost with its connection", async () => {
+  it("reports that a call wasn't placed if it was lost with its connection", async () => {
     const { client } = direct.storage.database.write;
     const connection: Connection = await client.acquireConnection();
     await new Promise<void>((resolve, reject) => connection.exec('BEGIN', (error) => (error ? reject(error) : resolve())));
@@ -93,7 +93,7 @@ describe('the writer of a SQLite file', () => {
     await end();
   });
 
-  it('is ready again after a failed commit, and keeps what it has acknowledged', async () => {
+  it('is ready again after a failed commit, and keeps the acknowledged calls', async () => {
     const end = await holdCommitsBack();
     await direct.storage.isReady();
     await end();
@@ -113,7 +113,7 @@ describe('the writer of a SQLite file', () => {
     for (const wait of [acquireConnectionTimeout, longestTurn]) expect(wait + deadlines.statement).to.be.at.most(deadlines.answer);
   });
 
-  it("places nothing in a file that was moved away, and continues when it's back", async () => {
+  it("doesn't place calls in a file that was moved away, and continues when the file is back", async () => {
     expect(await place('before')).to.equal('placed');
     renameSync(filename(), `${filename()}.moved`);
     expect(await place('while-away')).to.equal('unavailable');
@@ -135,14 +135,14 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['before']);
   });
 
-  it('places nothing in a deleted file', async () => {
+  it("doesn't place calls in a deleted file", async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(filename());
     expect(await place('after')).to.equal('unavailable');
     expect(await direct.storage.isReady()).to.equal(false);
   });
 
-  it('places nothing in a deleted WAL, and saves its content to the database on closing', async () => {
+  it("doesn't place calls in a deleted WAL, and saves the WAL's content to the database on closing", async () => {
     expect(await place('before')).to.equal('placed');
     rmSync(`${filename()}-wal`);
     rmSync(`${filename()}-shm`);
@@ -160,7 +160,7 @@ describe('the writer of a SQLite file', () => {
     ['file was truncated', (file: string) => ['truncate', '-s', '8192', file]],
     ['file was emptied', (file: string) => ['truncate', '-s', '0', file]],
   ] as const)
-    it(`places nothing if the ${attack}, and says so`, async () => {
+    it(`doesn't place calls if the ${attack}, and says so`, async () => {
       await direct.storage.database.read.raw('VACUUM INTO ?', [`${filename()}.backup`]);
       expect(await place('before')).to.equal('placed');
       const [name = '', ...args] = command(filename());
@@ -169,7 +169,7 @@ describe('the writer of a SQLite file', () => {
       expect(await direct.storage.isReady()).to.equal(false);
     });
 
-  it("isn't opened again after it was overwritten until a backup is restored", async () => {
+  it("doesn't open an overwritten file again until a backup is restored", async () => {
     expect(await place('before')).to.equal('placed');
     execFileSync('truncate', ['-s', '8192', filename()]);
     await place('after');
@@ -180,7 +180,7 @@ describe('the writer of a SQLite file', () => {
     direct = await openDirect(await freshDatabase('sqlite'));
   });
 
-  it("isn't opened with a second hard link, or if the file itself is a mount (needs root)", async function () {
+  it("doesn't open a file that has a second hard link or is itself a mount (needs root)", async function () {
     await direct.close();
     const refusal = () =>
       openDirect(database).then(
@@ -202,7 +202,7 @@ describe('the writer of a SQLite file', () => {
     expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(/is mounted by itself.+ Mount its folder instead\./);
   });
 
-  it('leaves no trace of an erased contact in its files', async () => {
+  it('leaves no trace of an erased contact in the database files', async () => {
     expect(await place('erased')).to.equal('placed');
     const { write, read } = direct.storage.database;
     const variables = JSON.stringify([['note', 'a secret note '.repeat(1_000)]]);
@@ -216,7 +216,7 @@ describe('the writer of a SQLite file', () => {
     expect(has('a secret note')).to.equal(false);
   });
 
-  it('accepts no more calls once another core has noticed that it was overwritten', async () => {
+  it("doesn't accept more calls once another core has noticed that the file was overwritten", async () => {
     expect(await place('before')).to.equal('placed');
     writeFileSync(`${filename()}-overwritten`, '');
     expect(await place('after')).to.equal('unavailable');
@@ -226,7 +226,7 @@ describe('the writer of a SQLite file', () => {
     direct = await openDirect(await freshDatabase('sqlite'));
   });
 
-  it("isn't mistaken for overwritten during checkpoints by this or another process", async () => {
+  it("doesn't mistake a checkpoint by this or another process for overwriting", async () => {
     const other = await openDirect(database);
     for (let round = 0; round < 20; round++) {
       expect(await place(`call-${round}`)).to.equal('placed');
@@ -238,7 +238,7 @@ describe('the writer of a SQLite file', () => {
     expect(await place('last')).to.equal('placed');
   });
 
-  it('places nothing if another file has replaced the database', async () => {
+  it("doesn't place calls if another file has replaced the database", async () => {
     const other = await freshDatabase('sqlite');
     await (await openDirect(other)).close();
     renameSync(other.slice('sqlite:'.length), filename());

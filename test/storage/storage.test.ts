@@ -80,7 +80,7 @@ describe('storage', () => {
       await direct.close();
     });
 
-    it("doesn't restore a revoked key when its last use is written", async () => {
+    it("doesn't restore a revoked key when the key's last use is written", async () => {
       const clock = fakeClock();
       const database = await freshDatabase(kind);
       const direct = await openDirect(database, clock);
@@ -163,14 +163,14 @@ describe('storage', () => {
       return { placed: requestId === 'one', states };
     }
 
-    itOnPostgres('also cancels that call if its queued calls are cancelled', async () => {
+    itOnPostgres('also has that call cancelled if its queued calls are cancelled', async () => {
       const revoked = await placeWhile((viewer, id) =>
         revokeApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, id, true),
       );
       expect(revoked).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres('also cancels that call if its creator is deleted and queued calls are cancelled', async () => {
+    itOnPostgres('also has that call cancelled if its creator is deleted and queued calls are cancelled', async () => {
       const { ports } = direct;
       const deleted = await placeWhile((viewer) => deleteUser(ports, operator, viewer, true));
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
@@ -227,7 +227,7 @@ describe('storage', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  itOnPostgres('writes the use of keys from two cores in the same order, so that neither is lost', async () => {
+  itOnPostgres("writes the use of keys from two cores in the same order, so that neither core's is lost", async () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];
@@ -281,7 +281,7 @@ describe('storage', () => {
     },
   );
 
-  it('runs prepared SQLite statements with all instead of get, and no other statement that returns rows', () => {
+  it('runs a prepared SQLite statement that returns rows only with all(), never with get()', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const using = sources.filter((name) =>

@@ -44,7 +44,7 @@ describe('the counters of attempts', () => {
       ]).to.deep.equal([null, null]);
     });
 
-    it('allow attempts again when the last full one does', async () => {
+    it('allow attempts again when the last full counter does', async () => {
       await counters().insert([
         { key: 'one', points: 2, expire: instant(now + window) },
         { key: 'other', points: 3, expire: instant(now + 2 * window) },
@@ -67,7 +67,7 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ one: 1, other: 1 });
     });
 
-    it('refuse without counting an attempt that exceeded a limit together with concurrent ones', async () => {
+    it("refuse an attempt that exceeds a limit together with concurrent attempts, and don't count it", async () => {
       // As on PostgreSQL, where each statement sees the counters as they were before the others.
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
@@ -94,7 +94,7 @@ describe('the counters of attempts', () => {
       expect(ran).to.deep.equal(['write WITH asked', 'read SELECT asked.n,']);
     });
 
-    it("take back an attempt, but never one that wasn't counted", async () => {
+    it("take back an attempt, but never an attempt that wasn't counted", async () => {
       await take();
       await throttle.giveBack('one');
       await throttle.giveBack('one');
@@ -108,7 +108,7 @@ describe('the counters of attempts', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it("are swept when they're over, or if they end later than any window starting now", async () => {
+    it('are swept when their window is over, or if it ends later than any window that starts now', async () => {
       const expires = { over: now, live: plus(now, 1), longest: plus(now, longestWindow), ahead: plus(now, longestWindow + 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);
@@ -126,7 +126,7 @@ describe('the counters of attempts', () => {
       });
     }
 
-    it('are bounded during a flood: every thousandth attempt keeps those with the highest counts, and among equals those that end last', async () => {
+    it('are bounded during a flood: every thousandth attempt keeps only the highest counts and, among equal counts, those that end last', async () => {
       const expire = plus(now, window);
       const series =
         kind === 'sqlite'

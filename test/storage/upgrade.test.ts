@@ -86,7 +86,7 @@ describe('a database from an earlier release', () => {
       ]);
     });
 
-    it('lets partners see the keys that staff created for them, active or revoked, and counts them', async () => {
+    it('lets partners see the keys that staff created for them, active or revoked, and counts those keys', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'stan@example.com', user_type: 'staff', partner_id: null });
@@ -127,7 +127,7 @@ describe('a database from an earlier release', () => {
       expect(await isMigrated(database)).to.equal(true);
     });
 
-    it('erases what a provider wrote about calls whose contact data was already erased', async () => {
+    it("no longer contains a provider's texts about calls whose contact data was already erased", async () => {
       const ended = { state: 'failed', due_at: null, ended_at: instant(1), detail: 'Ada has moved.' } as const;
       await database.write('calls').insert([call(300, { ...ended, phone: null }), call(301, ended)]);
       await migrate(database);
@@ -157,14 +157,14 @@ describe('a database from an earlier release', () => {
       expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
     });
 
-    it('finds and cancels the queued calls of a key', async () => {
+    it('still finds and cancels the queued calls of a key', async () => {
       await migrate(database);
       const before = await countQueued(database, ['key', 'another']);
       const cancelled = await cancelQueued(database, { ids: ['key'] }, instant(1_795_000_100_000));
       expect([[...before], cancelled, [...(await countQueued(database, ['key']))]]).to.deep.equal([[['key', 100]], 100, []]);
     });
 
-    it('still has one call per request ID, and one per hand-off', async () => {
+    it('still rejects a second call with the same request ID or the same hand-off', async () => {
       await migrate(database);
       const refusals: string[] = [];
       for (const again of [

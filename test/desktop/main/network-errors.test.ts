@@ -32,7 +32,7 @@ describe('describing a network error', () => {
   });
 
   for (const thrown of [new Error('no code'), 'a string', null]) {
-    it(`is generic for ${String(thrown)}`, () => {
+    it(`gives general advice for ${String(thrown)}`, () => {
       expect(describeNetworkError(thrown)).to.equal('Connection failed. Check the address and your network connection.');
     });
   }

@@ -54,7 +54,7 @@ describe('a date and time in a table', () => {
     expect([0, 4_400, 59_600, 136_000, 3_600_000].map(formatDuration)).to.deep.equal(['0:00', '0:04', '1:00', '2:16', '60:00']);
   });
 
-  it('shows an age in minutes, hours or days', () => {
+  it('shows an age in steps of five seconds, then in minutes', () => {
     expect([-1, 4_999, 5_000, 14_999, 60_000, 119_999].map(formatAge)).to.deep.equal([
       'just now',
       'just now',

@@ -157,7 +157,7 @@ describe('a page of a list', () => {
     expect(paginate([], 0, 10)).to.deep.equal({ items: [], index: 0, count: 1, first: 0, last: 0 });
   });
 
-  it('is the only page if the rows fill it exactly', () => {
+  it('is full if the rows fill it exactly, without an empty page after it', () => {
     expect(paginate(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
   });
 });
