@@ -1,4 +1,4 @@
-// electron-builder runs this on the folder that it has packed. Chromium's licenses must be part of every copy, but uncompressed they take
+// electron-builder runs this on the folder that it has packed. Every copy must include Chromium's licenses, but uncompressed, they take
 // 20 MB.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

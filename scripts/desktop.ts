@@ -16,7 +16,7 @@ function fail(sentence: string): never {
   process.exit(1);
 }
 
-/** The file of Electron's runtime, which is downloaded at the first start. */
+/** Returns the path of Electron's runtime, and downloads it at the first start. */
 function runtime(): string {
   const installed = dirname(resolve('electron/package.json'));
   const pathFile = join(installed, 'path.txt');

@@ -4,7 +4,7 @@ import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
 
-/** Native packages, and those that load parts of themselves by name. */
+/** Packages that can't be bundled: they're native, or load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];
 const oldestNode = 24;
 const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
@@ -23,7 +23,7 @@ if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
 mkdirSync(join(out, 'bin'));
 for (const [command, entry] of Object.entries(commands))
   writeFileSync(join(out, 'bin', `${command}.js`), startOf(command, entry), { mode: 0o755 });
-// The core looks for them here, relative to lib as to core.
+// The core looks for these files here, relative to `lib` instead of `core`.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });

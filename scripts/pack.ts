@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
-/** npm accepts a provenance only from this repository. */
+/** npm accepts provenance only from this repository. */
 const repository = 'https://github.com/callkey/callkey';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -50,7 +50,7 @@ export function dependenciesOf(names: readonly string[]): Record<string, string>
 }
 
 /**
- * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone may publish a name
+ * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone can publish a name
  * without one.
  *
  * @param directory of its source in the repository

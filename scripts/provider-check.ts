@@ -79,7 +79,7 @@ function handoffOf(more: { contact?: object; variables?: Record<string, string> 
   return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
 }
 
-/** The reports for a hand-off: how many, and with which states. */
+/** The number and the states of the reports for each hand-off. */
 const outcomes = new Map<string, { reports: number; states: Set<string> }>();
 
 /** Accepts outcomes as the core does, but refuses the first report of each hand-off once. */

@@ -16,7 +16,7 @@ async function report(handoffId: string): Promise<void> {
   headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
   const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
   process.stdout.write(`reported ${handoffId}: ${answer?.status ?? 'no response'}\n`);
-  // This repeats until the core has it. A 404 won't change.
+  // Repeats the outcome until the core has it. A 404 won't change.
   if (answer?.status !== 204 && answer?.status !== 404) setTimeout(report, 1_000, handoffId);
 }
 
@@ -27,7 +27,7 @@ createServer(async (request, response) => {
   if (!checks.some(({ status }) => status === 'fulfilled')) return response.writeHead(401).end();
   const { handoffId, contact } = JSON.parse(body);
   if (!taken.has(handoffId)) {
-    taken.add(handoffId); // The same hand-off may come again: one ID is one call.
+    taken.add(handoffId); // The same hand-off may come again, but each ID stands for one call.
     process.stdout.write(`calling ${contact.phone} (${handoffId})\n`);
     setTimeout(report, 3_000, handoffId);
   }

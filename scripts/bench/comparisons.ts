@@ -9,16 +9,16 @@ import { load } from './wrk.ts';
 
 export const operations = ['place', 'refuse', 'cancel'] as const;
 
-/** What a core does in a second with so many keys and as many calls in its tables. */
+/** How many requests per second a core handles if its tables contain this many keys and calls. */
 export type Grown = { database: DatabaseKind; size: number } & Record<(typeof operations)[number], Spread>;
 
-/** How long the list of the newest 500 keys takes, in ms, of 500 and of a million. */
+/** How long listing the newest 500 keys takes, in ms, if there are 500 or a million. */
 export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
 
 /** In seconds: refused and cancelled calls vary less than placed ones. */
 const shortLoad = 1;
 
-/** A database of each size. */
+/** Opens a database of each size. */
 export function openFilled(kind: DatabaseKind, { sizes, rounds }: Scale, say: Say): Promise<Stage[]> {
   return repeat(sizes.length, async (n) => {
     const start = performance.now();
@@ -29,7 +29,7 @@ export function openFilled(kind: DatabaseKind, { sizes, rounds }: Scale, say: Sa
   });
 }
 
-/** Measures the sizes in turn, and closes them. */
+/** Measures the sizes in turn, and closes their databases. */
 export async function grow(
   stages: readonly Stage[],
   { sizes, seconds, rounds }: Scale,
@@ -46,13 +46,13 @@ export async function grow(
   for (const stage of stages) await stage.close();
   const grown = all.map(({ item, found }, n) => ({
     ...{ database: item.kind, size: sizes[n] ?? 0 },
-    // In the first round, code and caches get warm.
+    // The first round only warms up code and caches.
     ...spreadsOf(found.slice(1), operations),
   }));
   return { grown, lists: listed ? [listed] : [] };
 }
 
-/** Lists the keys of the partner with so many of them, and of another one, who is given 500, on the same core. */
+/** Lists the keys of the partner who has them all, and of another partner, who gets 500, on the same core. */
 async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
   await insertKeys(storage.database, 500, tenants.users.oda, tenants.otherAccount);
   const cookies = { of500: await signIn(core, 'otto'), ofMillion: await signIn(core, 'pat') };
@@ -65,10 +65,10 @@ async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number)
   return { database: kind, ...spreadsOf(taken.slice(rounds), ['of500', 'ofMillion']) };
 }
 
-/** What so many cores on one PostgreSQL do together, and how busy they keep the processors, from 0 to 1. */
+/** How many requests per second several cores on one PostgreSQL handle together, and how busy the processors are, from 0 to 1. */
 export type Cores = { cores: number; perSecond: Spread; busy: Spread };
 
-/** One, two and four cores on one PostgreSQL, with 64 connections to each. */
+/** Measures one, two and four cores on one PostgreSQL, with 64 connections to each. */
 export async function severalCores(stage: Stage, { rounds, seconds }: Scale): Promise<Cores[]> {
   const cores = [stage.core, ...(await Promise.all([1, 2, 3].map(() => startCore(stage.database))))];
   const together = async (count: number) => {
@@ -84,10 +84,10 @@ export async function severalCores(stage: Stage, { rounds, seconds }: Scale): Pr
   return all.map(({ item, found }) => ({ cores: item, ...spreadsOf(found, ['perSecond', 'busy']) }));
 }
 
-/** What a request costs a server that does so much of the core's work. Each scope has all of the one before it. */
+/** The CPU time per request of a server that does part of the core's work. Each scope includes the one before it. */
 export type Scope = { name: string; cpu: Cpu<Spread> };
 
-/** The values of SCOPE that `servers/scope.ts` knows, each with what it adds. */
+/** The values of SCOPE that `servers/scope.ts` accepts, and the work that each one adds. */
 const scopes = {
   http: 'HTTP: node:http answers at once',
   koa: 'Koa',
@@ -97,7 +97,7 @@ const scopes = {
   core: 'answer: routes, request id, metrics, the answer itself',
 };
 
-/** The scopes, measured in turn, and last the whole core. Empty if the system doesn't tell of CPU times. */
+/** Measures the scopes in turn, and finally the whole core. Returns nothing if the system doesn't report CPU times. */
 export async function measureBudget(stage: Stage, { rounds, seconds, warmUp }: Scale): Promise<Scope[]> {
   if (!hasProc) return [];
   const partial = await Promise.all(

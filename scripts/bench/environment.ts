@@ -21,12 +21,12 @@ import { wrkVersion } from './wrk.ts';
 export const databaseKinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
-/** A core on a database of its own, with keys to use and some that are revoked. */
+/** A core with its own database, valid keys and revoked keys. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /**
- * The server's defaults are for a small machine that does other things. Its manual recommends a quarter of the memory for its buffers, and
- * log files that are used again needn't be made in the middle of a round.
+ * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the memory for its buffers.
+ * Larger log files are reused, so they don't have to be created in the middle of a round.
  */
 export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
 let postgres: Promise<PostgresServer> | undefined;
@@ -37,18 +37,18 @@ async function freshDatabase(kind: DatabaseKind): Promise<string> {
   return (await postgres).createDatabase();
 }
 
-/** Ends all processes that were started here. */
+/** Stops all processes that were started here. */
 export async function leave(): Promise<void> {
   killAll();
   await (await postgres)?.stop();
 }
 
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
-/** More calls than a core cancels in a second. */
+/** More calls than a core can cancel in a second. */
 export const cancelsPerSecond = 80_000;
 const password = 'correct horse battery staple';
 
-/** @param size how many keys, and as many calls, are in its tables already */
+/** @param size the number of keys, and of calls, already in its tables */
 export async function openStage(kind: DatabaseKind, size = 0) {
   const database = await freshDatabase(kind);
   const { ports, storage } = await openDirect(database);
@@ -65,18 +65,18 @@ export async function openStage(kind: DatabaseKind, size = 0) {
     key: thousandKeys[0] ?? '',
     unknown: manyKeys(1_000),
     revoked: [] as string[],
-    /** The process ID of the PostgreSQL server, if the system tells of its processes. */
+    /** The process ID of the PostgreSQL server, if the system has /proc. */
     postgres: kind === 'postgres' && hasProc ? await postgresOf(storage) : undefined,
-    /** Of the place endpoint; the others begin with it. */
+    /** The path of the place endpoint; the other paths start with it. */
     path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
-    /** Makes queued calls for the row that cancels. @returns the number before the first */
+    /** Creates queued calls for the row that cancels them. @returns the number before the first one */
     async queue(seconds: number): Promise<number> {
       const from = queued;
       queued += seconds * cancelsPerSecond;
       await makeQueuedCalls(storage.database, database, { ...owner, keyId: `${users.ada.id}-0` }, from, seconds * cancelsPerSecond);
       return from;
     },
-    /** Starts another core on the same database, instead of the one there was. */
+    /** Replaces the core with a new one on the same database. */
     async restart(environment: Record<string, string> = {}): Promise<void> {
       await stage.core.stop();
       stage.core = await startCore(database, environment);
@@ -88,7 +88,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
       if (kind === 'sqlite') await rm(dirname(database.slice('sqlite:'.length)), { recursive: true });
     },
   };
-  // Not Ada: she already has more keys than a user may create.
+  // Signs in as Tom, because Ada already has more keys than a user may create.
   const cookie = await signIn(stage.core, 'tom');
   const created = await Promise.all(Array.from({ length: 20 }, () => createKey(stage.core, cookie)));
   for (const { id } of created) await ask(stage.core, 'DELETE', `/console/api-keys/${id}`, cookie);
@@ -117,7 +117,7 @@ async function createTenants(ports: Ports) {
   return { partner, account, otherAccount, campaign, users };
 }
 
-/** Puts keys of a user straight into the table. */
+/** Inserts a user's keys directly into the table. */
 export async function insertKeys(database: Database, count: number, creator: { id: string }, account: { id: string; partnerId: string }) {
   const keys = manyKeys(count);
   const scope = { creator_id: creator.id, creator_partner_id: account.partnerId, account_id: account.id, partner_id: account.partnerId };
@@ -132,7 +132,7 @@ export async function insertKeys(database: Database, count: number, creator: { i
   return keys;
 }
 
-/** Asks the console for something that it grants. */
+/** Sends a request to the console that must succeed. */
 export async function ask(core: Server, method: string, path: string, cookie = '', body?: object): Promise<Response> {
   const headers = { ...(body && { 'Content-Type': 'application/json' }), Cookie: cookie };
   const response = await fetch(core.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
@@ -158,13 +158,13 @@ export async function createKey(core: Server, cookie: string): Promise<{ id: str
   return { id: created.apiKey.id, keyValue: created.keyValue };
 }
 
-/** The parent of the process behind a connection. */
+/** Finds the parent of the process that serves a connection. */
 async function postgresOf({ database }: Storage): Promise<number> {
   const [row] = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   return parseStat(readFileSync(`/proc/${row?.pid}/stat`, 'utf8')).parent;
 }
 
-/** What figures come from, without which they mean little: when, the commit with a word on other changes of the working tree, and the machine. */
+/** Where figures come from: when they were measured, on which machine, and at which commit, with a note if the working tree had changes. */
 export type Origin = { at: string; commit: string; machine: Record<string, string> };
 
 export async function originOf(): Promise<Origin> {

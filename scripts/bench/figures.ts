@@ -10,7 +10,7 @@ import { ratiosOf, repeat, type Spread, spreadOf, spreadsOf } from './spread.ts'
 import { type Row, type Scale, thousandKeys } from './workloads.ts';
 import { load } from './wrk.ts';
 
-/** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null, that this machine can't tell. */
+/** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null if this machine can't tell. */
 export type Figure = { name: string; database: string; goal: string; value: string; holds: boolean | null; spread: Spread };
 
 const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
@@ -23,7 +23,7 @@ function figure(name: string, database: string, goal: string, spread: Spread, va
   return { name, database, goal, value, holds, spread };
 }
 
-/** What the rows of one database say besides. */
+/** Derives more figures from the rows of one database. */
 export function figuresOfRows(rows: readonly Row[], database: string): Figure[] {
   const of = (name: string) => rows.find((row) => row.name === name && row.database === database);
   const [bare, ten, thousand] = [of('bare Koa'), of('place'), of(thousandKeys)];
@@ -41,14 +41,14 @@ export function figuresOfRows(rows: readonly Row[], database: string): Figure[] 
   ];
 }
 
-/** What a core has taken of the machine's memory by the time that it was loaded. */
+/** Returns how much memory a core uses after the loads. */
 export function memory({ kind, core }: Stage): Figure[] {
   if (!hasProc) return [];
   const megabytes = megabytesOf(core.pid);
   return [figure('memory after these loads', kind, '< 200 MB', spreadOf([megabytes]), `${Math.round(megabytes)} MB`)];
 }
 
-/** One client alone: what it waits for beyond bare Koa and one fsync of this disk. */
+/** Measures how much longer a single client waits than for bare Koa and one fsync of this disk. */
 export async function loneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
   const fsync = fsyncMedian();
   const spread = spreadOf(
@@ -61,7 +61,7 @@ export async function loneClient(stage: Stage, bare: Server, { rounds, seconds }
   return figure('place, one client alone: p50 beyond bare Koa and one fsync', stage.kind, '≤ 0.5 ms', spread, value);
 }
 
-/** How long this disk takes for a page at the end of a file, in ms. */
+/** Measures how long this disk takes to append a page to a file, in ms. */
 function fsyncMedian(): number {
   const file = openSync(join(freshFolder(), 'page'), 'w');
   const taken = Array.from({ length: 300 }, () => {
@@ -74,7 +74,7 @@ function fsyncMedian(): number {
   return spreadOf(taken).median;
 }
 
-/** Placed calls while 16 clients try passwords, each from a network of its own. */
+/** Measures placing calls while 16 clients try passwords, each from its own network. */
 export async function signInFlood(stage: Stage, { rounds, seconds }: Scale): Promise<Figure[]> {
   await stage.restart({ TRUSTED_PROXIES: '127.0.0.1' });
   const place = () => load(placing(stage.core.url, stage.path, stage.keys), seconds);
@@ -91,7 +91,7 @@ export async function signInFlood(stage: Stage, { rounds, seconds }: Scale): Pro
   ];
 }
 
-/** In ms, without the first time, which may have had to compile. @param work returns what is done afterwards, if anything */
+/** Measures in ms, without the first run, which may include compiling. @param work may return a function to call afterwards */
 async function timeOf(count: number, work: () => unknown): Promise<Spread> {
   const taken = await repeat(count + 1, async () => {
     const from = performance.now();
@@ -103,20 +103,20 @@ async function timeOf(count: number, work: () => unknown): Promise<Spread> {
   return spreadOf(taken.slice(1));
 }
 
-/** From the start of the process to the line that says that it listens, on an existing database. */
+/** Measures the time from the start of the process until it says that it's listening, on an existing database. */
 export async function start({ kind, database }: Stage, { starts }: Scale): Promise<Figure> {
   const spread = await timeOf(starts, async () => (await startCore(database)).stop);
   return figure('start to listening', kind, '< 400 ms', spread, ms(spread.median));
 }
 
-/** The command as it's published. */
+/** Measures the published command. */
 export async function help({ starts }: Scale): Promise<Figure> {
   const out = await packCommand();
   const spread = await timeOf(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));
   return figure('callkey --help', '', '< 120 ms', spread, ms(spread.median));
 }
 
-/** The largest tables against the smallest. */
+/** Compares the largest tables with the smallest. */
 export function growthShares(grown: readonly Grown[], database: string): Figure[] {
   const sizes = grown.filter((row) => row.database === database);
   const [smallest, largest] = [sizes[0], sizes.at(-1)];
@@ -138,7 +138,7 @@ export function listShare({ database, of500, ofMillion }: Lists): Figure {
   return figure('list of the newest 500 of a million keys, of 500', database, '≤ 2', spreadOf([share]), value);
 }
 
-/** Two cores can do more than one only if one leaves processors free. */
+/** Compares two cores with one. They can handle more only if one leaves processors free. */
 export function twoCores([one, two]: readonly Cores[]): Figure[] {
   if (!one || !two) return [];
   const share = figure('two cores on one PostgreSQL, of one', 'postgres', '≥ 1.7', ratiosOf(two.perSecond, one.perSecond));

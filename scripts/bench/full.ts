@@ -8,12 +8,12 @@ import { freshFolder, run, startServer } from './processes.ts';
 import { verifying } from './requests.ts';
 import { type Measured, measureRows, type Row, type Say, type Scale } from './workloads.ts';
 
-/** All of a full run. */
+/** The results of a full run. */
 export type Results = Origin & {
   rounds: number;
-  /** The most for half a minute. */
+  /** The highest other load during half a minute. */
   otherLoad: OtherLoad;
-  /** How long each part has taken. */
+  /** How long each part took. */
   minutes: Record<string, number>;
   rows: Row[];
   figures: Figure[];
@@ -25,7 +25,7 @@ export type Results = Origin & {
 
 type FullRun = { results: Omit<Results, 'otherLoad'>; plot: string };
 
-/** Everything, from start to end. Fails as a whole if any part fails. */
+/** Runs all parts. Fails as a whole if any part fails. */
 export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
   const { machine, ...origin } = await originOf();
   const minutes: Record<string, number> = {};
@@ -43,7 +43,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
   const rows: Row[] = [];
   const figures = [await help(scale)];
   let [budget, cores]: [Scope[], Cores[]] = [[], []];
-  // One after the other: what a database tidies up must not fall into the other's rounds.
+  // One after the other, so that one database's cleanup doesn't slow down the other's rounds.
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
     machine[kind] = await databaseVersion(stage);
@@ -77,12 +77,12 @@ async function betterAuth(): Promise<Measured> {
   return { name: 'better-auth, verify a key and note its use', server, target: verifying(server.url, String(server.said['key'])) };
 }
 
-/** In the versions of their own lock file. @returns what draws the plot */
+/** Installs the competitors in the versions of their own lock file. @returns a function that draws the plot */
 async function installPeers(): Promise<(grown: readonly Grown[]) => string> {
   const folder = fileURLToPath(new URL('competitors', import.meta.url));
   const { error } = await run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund']);
   if (error) throw error;
-  // From a folder with packages of its own, which the types of this one know nothing of.
+  // This folder has its own packages, so the type checker can't see their types.
   const { plot }: { plot: (grown: readonly Grown[]) => string } = await import(new URL('competitors/plot.ts', import.meta.url).href);
   return plot;
 }

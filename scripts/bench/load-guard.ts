@@ -3,21 +3,21 @@ import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuOf, hasProc, listProcesses, treeOf } from './proc.ts';
 
-/** CPU time in ms since the machine started: of everything, of the bench with all that it started, of the kernel's threads, and what the host took away. */
+/** CPU time in ms since the machine started: total, of the bench with its child processes, of the kernel's threads, and stolen by the host. */
 type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
 
-/** In processors: what other work uses, and what the host of a virtual machine gives to others. */
+/** How many processors other work uses, and how many a virtual machine's host gives to other machines. */
 export type OtherLoad = { others: number; stolen: number };
 
-/** In processors. */
+/** How many processors other work may use. */
 const allowed = 0.1;
-/** In ms: a program that runs for a moment is no reason to stop. */
+/** In ms. The windows are long, because a program that runs only briefly isn't a reason to stop. */
 const window = { beforeStart: 5_000, during: 15_000 };
 
 /** @param cpuLine the first line of /proc/stat, in hundredths of a second */
 export function readingOf(cpuLine: string, at: number, own: number, kernel: number): Reading {
   const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = (cpuLine.match(/\d+/g) ?? []).map((ticks) => Number(ticks) * 10);
-  // Interrupts are left out: most of them are of the bench's own network traffic, and some kernels count them within the processes.
+  // Interrupts are omitted: the bench's own network traffic causes most of them, and some kernels include them in the processes' times.
   return { at, busy: user + nice + system, own, kernel, stolen };
 }
 
@@ -29,11 +29,11 @@ export function otherLoadOf(before: Reading, after: Reading): OtherLoad {
 function read(): Reading {
   const all = listProcesses();
   const cpuLine = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
-  // The kernel's threads descend from number 2. What they do, such as writing to the disk, is mostly done for the bench.
+  // The kernel's threads descend from process 2. Most of their work, such as writing to the disk, is for the bench.
   return readingOf(cpuLine, performance.now(), cpuOf(treeOf(process.pid, all)), cpuOf(treeOf(2, all)));
 }
 
-/** How busy the processors are while something runs, from 0 to 1; NaN if the system doesn't tell. */
+/** Measures how busy the processors are while something runs, from 0 to 1; NaN if the system doesn't report it. */
 export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{ result: Result; busy: number }> {
   if (!hasProc) return { result: await work(), busy: Number.NaN };
   const before = read();
@@ -57,7 +57,7 @@ export async function requireQuiet(): Promise<void> {
   refuseOver(look().others);
 }
 
-/** Watches what other work uses. On other systems than Linux, where only the load average shows it, it sees nothing. */
+/** Watches how much other work uses the processors. Sees none on systems other than Linux, because only the load average would show it. */
 export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: Promise<never>; stop: () => void } {
   const most: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
@@ -75,7 +75,7 @@ export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: P
   return { most, broken, stop: () => clearInterval(timer) };
 }
 
-/** @returns what gives the load that both of the last two windows had */
+/** @returns a function that returns the load that lasted for both of the last two windows */
 function lookAtOthers(): () => OtherLoad {
   let before = read();
   let last: OtherLoad = { others: 0, stolen: 0 };
@@ -88,7 +88,7 @@ function lookAtOthers(): () => OtherLoad {
   };
 }
 
-/** A process that ends while it's looked at, and a thread of the kernel that ends at any time, make one window seem busier than it was. */
+/** Returns the lower of two loads: a process that ends while it's being measured, or a kernel thread that ends, makes one seem too high. */
 export function sustained(one: OtherLoad, other: OtherLoad): OtherLoad {
   return { others: Math.min(one.others, other.others), stolen: Math.min(one.stolen, other.stolen) };
 }

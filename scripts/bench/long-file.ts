@@ -9,7 +9,7 @@ import { megabytesOf, parseStat } from './proc.ts';
 import { freshFolder, packCommand, track } from './processes.ts';
 import type { Say } from './workloads.ts';
 
-/** What one run of the command took: memory in MB at its highest, and seconds of a processor. */
+/** The peak memory of one run of the command in MB, and its processor time in seconds. */
 type Taken = { what: string; memory: number; seconds: number };
 
 export type LongFile = Origin & {
@@ -20,7 +20,7 @@ export type LongFile = Origin & {
   firstCall: number;
 };
 
-/** Places a file of so many lines by the command as it's published: checked alone, stopped half way, resumed, and run once more. Needs Linux. */
+/** Places a file of this many lines with the published command: only checks it, stops halfway, resumes, and runs it again. Needs Linux. */
 export async function longFile(lines: number, say: Say): Promise<LongFile> {
   const origin = await originOf();
   const stage = await openStage('sqlite');
@@ -30,7 +30,7 @@ export async function longFile(lines: number, say: Say): Promise<LongFile> {
   const env = { PATH, HOME: home, CALLKEY_SERVER: stage.core.url, CALLKEY_API_KEY: stage.key };
   const file = join(home, 'calls.csv');
   const line = (_: unknown, n: number) => `+4930${10_000_000 + n},Ada Lovelace ${n},Europe/Berlin,order-${n},"An appointment, on Monday"`;
-  // With request IDs, which the check compares, too.
+  // The lines have request IDs, because the check compares those, too.
   const content = ['phone,name,timeZone,requestId,var.what', ...Array.from({ length: lines }, line)].join('\n');
   writeFileSync(file, content);
   const place = ['place', stage.tenants.campaign.id, '--from', file];
@@ -67,7 +67,7 @@ async function measured(args: readonly string[], env: Record<string, string>, st
   return { ...taken, stderr: await stderr, results };
 }
 
-/** As the kernel keeps it. @returns undefined for a process that has ended */
+/** Reads the kernel's own figures. @returns undefined for a process that has ended */
 function takenBy(pid: number): Omit<Taken, 'what'> | undefined {
   try {
     const memory = megabytesOf(pid, 'VmHWM');
@@ -77,7 +77,7 @@ function takenBy(pid: number): Omit<Taken, 'what'> | undefined {
   }
 }
 
-/** The journal says when the check was over, and when the core has placed the first call. */
+/** Reads from the journal how long after the check the core placed the first call. */
 function firstCallOf(home: string): number {
   const runs = join(home, '.local', 'state', 'callkey', 'runs');
   const journal = readFileSync(join(runs, readdirSync(runs)[0] ?? ''), 'utf8');

@@ -1,11 +1,11 @@
-// How fast the core is, next to bare Koa on the same machine:
+// Measures how fast the core is, compared with bare Koa on the same machine:
 //   npm run bench                    the main rows, in about five minutes
-//   npm run bench -- --full          everything, on a machine that does nothing else; stores the results, and fills in the pages that quote them
-//   npm run bench -- --full --try    a short version of everything, on any machine; stores nothing (--try shortens the others, too)
-//   npm run bench -- --soak 60       so many minutes of load, with --database sqlite or postgres
-//   npm run bench -- --file 1000000  the command line with a file of so many lines
-//   npm run bench -- --poolers       with PgBouncer, which must be installed, and without
-// It starts all that it needs itself, PostgreSQL included, and leaves nothing behind. It needs wrk.
+//   npm run bench -- --full          everything, on an otherwise idle machine; stores the results, and fills in the pages that quote them
+//   npm run bench -- --full --try    a short version of everything, on any machine; stores nothing (--try shortens the other runs, too)
+//   npm run bench -- --soak 60       this many minutes of load, with --database sqlite or postgres
+//   npm run bench -- --file 1000000  the command line with a file of this many lines
+//   npm run bench -- --poolers       with and without PgBouncer, which must be installed
+// It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-/** Prints what the pages say of a run, and stores both, unless it was only a try. */
+/** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
 function report(name: string, found: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
   process.stdout.write(Object.values(sections).join('\n'));
   if (!values.try) keep(name, found, sections, more);
@@ -51,7 +51,7 @@ async function mainRows(): Promise<void> {
 
 async function full(): Promise<void> {
   if (!values.try) {
-    // Found out now, not after half an hour.
+    // Checks now, so that the run doesn't fail after half an hour.
     const { bavail, bsize } = statfsSync(tmpdir());
     if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
     await requireQuiet();
@@ -96,6 +96,6 @@ try {
   process.exitCode = 1;
 } finally {
   await leave();
-  // Other parts may still run if one has failed.
+  // If one part has failed, others may still be running.
   process.exit();
 }

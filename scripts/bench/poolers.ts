@@ -6,10 +6,10 @@ import { type Measured, measure, type Row, type Say, type Scale } from './worklo
 
 export const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
 
-/** What PgBouncer between core and PostgreSQL costs. Each row is named by its operation and its way, such as `place, session mode`. */
+/** The cost of PgBouncer between core and PostgreSQL. Each row is named after its operation and mode, such as `place, session mode`. */
 export type Poolers = Origin & { database: string; pooler: string; rows: Row[] };
 
-/** Cores on one PostgreSQL, each with ten connections: its own, or those of a PgBouncer. */
+/** Measures cores on one PostgreSQL, each with ten connections: its own, or PgBouncer's. */
 export async function poolers(scale: Scale, say: Say): Promise<Poolers> {
   const [pooler] = (await run('pgbouncer', ['--version'])).stdout.split('\n');
   if (!pooler) throw new Error('This needs PgBouncer: apt-get install pgbouncer.');

@@ -5,15 +5,15 @@ import { type Load, load, type Target } from './wrk.ts';
 /** Whether the system describes its processes in files, as Linux does. */
 export const hasProc = existsSync('/proc/self/stat');
 
-/** CPU times are in milliseconds since the process began; `ofEnded` is that of its children that have ended. */
+/** CPU times are in milliseconds since the process started; `ofEnded` is the time of its children that have ended. */
 type Process = { pid: number; parent: number; cpu: number; ofEnded: number };
 
-/** In ms: the kernel counts in hundredths of a second (USER_HZ). */
+/** In ms. The kernel counts in hundredths of a second (USER_HZ). */
 const tick = 10;
 
 /** Reads the format of `/proc/PID/stat`. */
 export function parseStat(text: string): Process {
-  // The second field, the program's name in parentheses, may itself have spaces and parentheses.
+  // The second field, the program's name in parentheses, may itself contain spaces and parentheses.
   const [, parent = 0, ...fields] = text
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')
@@ -22,7 +22,7 @@ export function parseStat(text: string): Process {
   return { pid: Number.parseInt(text, 10), parent, cpu: (user + system) * tick, ofEnded: (userOfEnded + systemOfEnded) * tick };
 }
 
-/** Nothing if it has ended by now. */
+/** Returns nothing if the process has ended by now. */
 function statOf(file: string): Process[] {
   try {
     return [parseStat(readFileSync(file, 'utf8'))];
@@ -35,7 +35,7 @@ export function listProcesses(): Process[] {
   return readdirSync('/proc').flatMap((pid) => (/^\d+$/.test(pid) ? statOf(`/proc/${pid}/stat`) : []));
 }
 
-/** A process and all its descendants. */
+/** Returns a process and all its descendants. */
 export function treeOf(root: number, all: readonly Process[]): Process[] {
   const children = all.filter(({ parent }) => parent === root);
   return [...all.filter(({ pid }) => pid === root), ...children.flatMap(({ pid }) => treeOf(pid, all))];
@@ -46,20 +46,20 @@ export function cpuOf(all: readonly Process[]): number {
   return all.reduce((sum, { cpu, ofEnded }) => sum + cpu + ofEnded, 0);
 }
 
-/** A number of kilobytes in `/proc/PID/status`, such as VmRSS, in MB; summed over the process and its descendants. */
+/** Reads a size such as VmRSS from `/proc/PID/status`, in MB, and adds it up over the process and its descendants. */
 export function megabytesOf(root: number, name = 'VmRSS'): number {
   const texts = treeOf(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
   return texts.reduce((sum, text) => sum + Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1.024e-3, 0);
 }
 
-/** CPU time per request, in µs: of the server's main thread, of its other threads (pool, garbage collection), and of all of PostgreSQL. */
+/** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), and all of PostgreSQL. */
 export type Cpu<Value = number> = { main: Value; rest: Value; postgres: Value };
 export type CostedLoad = Load & { cpu: Cpu | null };
 
-/** Whose CPU time: the server's, and that of the PostgreSQL behind it. */
+/** The processes to measure: the server, and the PostgreSQL behind it. */
 type Watched = { pid: number; postgres: number | undefined };
 
-/** Loads a server, and measures what a request costs. Only Linux tells that: elsewhere `cpu` is null. */
+/** Loads a server, and measures the CPU time per request. Only Linux reports that; elsewhere, `cpu` is null. */
 export async function loadWithCpu(target: Target, seconds: number, watched: Watched, from = 0): Promise<CostedLoad> {
   if (!hasProc) return { ...(await load(target, seconds, from)), cpu: null };
   const before = timesOf(watched);
@@ -69,7 +69,7 @@ export async function loadWithCpu(target: Target, seconds: number, watched: Watc
   return { ...found, cpu: { main: each('main'), rest: each('rest'), postgres: each('postgres') } };
 }
 
-/** In ms, so far. */
+/** Returns the CPU times so far, in ms. */
 function timesOf({ pid, postgres }: Watched): Cpu {
   const all = listProcesses();
   const tree = treeOf(pid, all);

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** `said` is what it wrote when it listened. */
+/** `said` is the line that the server wrote when it started listening. */
 export type Server = { url: string; managementUrl: string; pid: number; said: Readonly<Record<string, unknown>>; stop(): Promise<void> };
 
 const running = new Set<ChildProcess>();
 
-/** Starts a script of this folder that writes where it listens, as a process of its own. */
+/** Starts a script from this folder as a separate process. The script writes its address. */
 export async function startServer(script: string, environment: Record<string, string> = {}): Promise<Server> {
   const { PATH = '', HOME = '' } = process.env;
   const file = fileURLToPath(new URL(script, import.meta.url));
@@ -37,14 +37,14 @@ export function startCore(databaseUrl: string, environment: Record<string, strin
   return startServer('../../core/main.ts', { ...settings, PORT: '0', MANAGEMENT_PORT: '0', ...environment });
 }
 
-/** Runs a program to its end. @returns its standard output, and how it failed */
+/** Runs a program until it exits. @returns its standard output, and how it failed */
 export async function run(program: string, args: readonly string[]): Promise<{ stdout: string; error: Error | null }> {
   return new Promise((resolve) => {
     track(execFile(program, args, (error, stdout) => resolve({ stdout, error })));
   });
 }
 
-/** @returns the folder of the command `callkey` as it's published */
+/** @returns the folder of the published command `callkey` */
 export async function packCommand(): Promise<string> {
   const folder = freshFolder();
   const { error } = await run(process.execPath, [fileURLToPath(new URL('../pack-cli.ts', import.meta.url)), folder]);
@@ -52,7 +52,7 @@ export async function packCommand(): Promise<string> {
   return join(folder, 'callkey');
 }
 
-/** Has a process ended with this one. @returns what resolves when it has ended */
+/** Stops a process when this one ends. @returns a promise that resolves when it has ended */
 export function track(child: ChildProcess): Promise<unknown> {
   running.add(child);
   return new Promise((resolve) => {
@@ -60,10 +60,10 @@ export function track(child: ChildProcess): Promise<unknown> {
   }).finally(() => running.delete(child));
 }
 
-/** A folder for databases and the like, which is gone when this process ends. */
+/** Creates a folder for temporary files such as databases. It's deleted when this process ends. */
 export const freshFolder = () => mkdtempSync(join(tmpdir(), 'callkey-bench-'));
 
-/** Has everything temporary in one such folder. */
+/** Puts all temporary files in one such folder. */
 export function useFolder(): void {
   const folder = freshFolder();
   // PostgreSQL doesn't run as root, and needs access to its files.
@@ -72,7 +72,7 @@ export function useFolder(): void {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
 }
 
-/** Ends all processes that were started here. */
+/** Stops all processes that were started here. */
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }

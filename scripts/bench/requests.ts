@@ -1,6 +1,6 @@
 import type { Target } from './wrk.ts';
 
-/** A thousand contacts to call, so that no request is quite like the one before. */
+/** A thousand contacts to call, so that consecutive requests differ. */
 const contacts = `
 local bodies = {}
 for n = 1, 1000 do
@@ -11,7 +11,7 @@ export function getting(url: string): Target {
   return { url, script: 'wrk.method = "GET"', successes: 1 };
 }
 
-/** Places calls, with the keys in turn. */
+/** Places calls, and uses the keys in turn. */
 export function placing(url: string, path: string, keys: readonly string[], successes = 1): Target {
   const script = `${contacts}
 local keys = { ${keys.map((key) => `"${key}"`).join(', ')} }
@@ -30,12 +30,12 @@ end`;
   return { url, script, successes };
 }
 
-/** Comes with a key, and asks for nothing but an answer. */
+/** Sends a key, and only expects a response. */
 export function verifying(url: string, key: string): Target {
   return { url, script: `wrk.method = "GET"\nwrk.headers["X-API-Key"] = "${key}"`, successes: 1 };
 }
 
-/** Cancels the calls with the request ids \`c1\`, \`c2\` and so on, each once. */
+/** Cancels the calls with the request IDs \`c1\`, \`c2\` and so on, each once. */
 export function cancelling(url: string, path: string, key: string): Target {
   const script = `
 local n
@@ -48,7 +48,7 @@ end`;
   return { url, script, successes: 1 };
 }
 
-/** Half of the requests place a call, a quarter cancels one of them, and a quarter has a key that does not exist. */
+/** Half of the requests place a call, a quarter cancel one of those calls, and a quarter use a key that doesn't exist. */
 export function mixing(url: string, path: string, key: string, unknown: string, pauseMs: number): Target {
   const script = `${contacts}
 local n, turn = 0, 0
@@ -69,7 +69,7 @@ end`;
   return { url, script, successes: 0.75 };
 }
 
-/** Tries passwords for always other users, each time from another network, as a trusted proxy would forward it. */
+/** Tries passwords, each time for a different user and from a different network, as a trusted proxy would forward it. */
 export function flooding(url: string): Target {
   const script = `
 wrk.method = "POST"

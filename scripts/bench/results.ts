@@ -4,7 +4,7 @@ const root = new URL('../../', import.meta.url);
 const folder = new URL('results/', import.meta.url);
 export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'core/docs/operations.md', 'cli/README.md'];
 
-/** Replaces the results of the last run of its name, and the sections of the pages that quote them. @param files further ones, by name */
+/** Replaces the stored results of the same name, and the sections of the pages that quote them. @param files more files, by name */
 export function keep(
   name: string,
   found: object,
@@ -15,15 +15,15 @@ export function keep(
   for (const page of pages) writeFileSync(new URL(page, root), fillIn(readFileSync(new URL(page, root), 'utf8'), sections));
 }
 
-/** JSON with a line for each member, but one for a list of numbers; numbers have eight digits. */
+/** Formats JSON with a line for each member, but a single line for a list of numbers. Numbers have eight digits. */
 function readable(value: object): string {
   const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(8)) : one), 1);
   return `${text.replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
 }
 
 /**
- * Writes sections into a page of Markdown, between the comments `<!-- bench NAME -->` and `<!-- /bench -->`. Marks of other names keep
- * what is between them.
+ * Writes sections into a page of Markdown, between the comments `<!-- bench NAME -->` and `<!-- /bench -->`. Sections with
+ * other names stay unchanged.
  */
 export function fillIn(page: string, sections: Readonly<Record<string, string>>): string {
   return page.replace(/(<!-- bench (\S+) -->\n)(.*?)(<!-- \/bench -->)/gs, (all, begin: string, name: string, _old, end: string) => {

@@ -5,12 +5,12 @@ import type { Database } from '../../core/storage/engine/database.ts';
 type Kind = Database['kind'];
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 type Query = (sql: string) => PromiseLike<unknown>;
-/** The statement that inserts the rows with the numbers `from` to `to`, as `n(i)` of a table expression. */
+/** Builds the statement that inserts the rows whose numbers come from `numbers`, a table expression named `n(i)`. */
 type InsertOf = (numbers: string, hex: (number: string, width: number) => string) => string;
 
 const rowsAtOnce = 200_000;
 
-/** Statements that insert the rows after `from`, so many at once. */
+/** Builds the statements that insert the rows after `from`, many at a time. */
 function inserts(kind: Kind, from: number, count: number, insertOf: InsertOf): string[] {
   const hex = (number: string, width: number) =>
     kind === 'postgres' ? `lpad(to_hex(${number}), ${width}, '0')` : `printf('%0${width}x', ${number})`;
@@ -25,7 +25,7 @@ async function runEach(query: Query, statements: readonly string[]): Promise<voi
   for (const statement of statements) await query(statement);
 }
 
-/** With a connection of its own: a core's limits the time of a statement. */
+/** Uses its own connection, because a core's connections limit how long a statement can take. */
 async function patiently(url: string, work: (query: pg.Client['query']) => Promise<void>): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
@@ -33,7 +33,7 @@ async function patiently(url: string, work: (query: pg.Client['query']) => Promi
   await client.end();
 }
 
-/** Makes calls that wait to be dialed, with the request IDs `c1`, `c2` and so on after the number `from`. */
+/** Creates calls that wait to be dialed. Their request IDs are `c1`, `c2` and so on, and start after the number `from`. */
 export async function makeQueuedCalls(
   { kind, write }: Database,
   url: string,
@@ -51,14 +51,14 @@ export async function makeQueuedCalls(
          'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${Date.now()}, ${Date.now()}
        FROM ${numbers}`,
   );
-  // VACUUM is what autovacuum would do in the middle of a round.
+  // Otherwise, autovacuum would do this in the middle of a round.
   if (kind === 'postgres') await patiently(url, (query) => runEach(query, [...statements, 'VACUUM ANALYZE calls', 'CHECKPOINT']));
   else await runEach(write.raw.bind(write), statements);
 }
 
 /**
- * Fills the tables with keys of a thousand users and with calls that are over, as they would be after years: with digests that are spread
- * over their whole range, and with what the database's triggers keep.
+ * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
+ * over their whole range, and the counts that the database's triggers maintain are correct.
  */
 export async function fill(
   { kind, write }: Database,
@@ -94,14 +94,14 @@ export async function fill(
   );
   if (kind === 'postgres') await Promise.all([fillTable(url, 'api_keys', keys), fillTable(url, 'calls', calls)]);
   else {
-    // Without waiting for the disk, and without the look-ups of foreign keys, until it's full.
+    // Until the database is filled, SQLite doesn't wait for the disk or check foreign keys.
     const quickly = ['PRAGMA synchronous = OFF', 'PRAGMA foreign_keys = OFF'];
     const asUsual = ['PRAGMA foreign_keys = ON', 'PRAGMA synchronous = FULL', 'PRAGMA wal_checkpoint(TRUNCATE)'];
     await runEach(write.raw.bind(write), [...quickly, ...keys, ...calls, ...asUsual]);
   }
 }
 
-/** Without the look-ups of foreign keys, and with the indexes made afterwards. */
+/** Fills a table without checking foreign keys, and creates its indexes afterwards. */
 function fillTable(url: string, table: string, statements: readonly string[]): Promise<void> {
   return patiently(url, async (query) => {
     const { rows: indexes } = await query(

@@ -7,9 +7,9 @@ import { repeat, slopeWithRange } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { type Load, load } from './wrk.ts';
 
-/** Memory in MB, at so many seconds. */
+/** The memory in MB after this many seconds. */
 type Sample = { seconds: number; rss: number };
-/** What a minute of load took, and what it left: sizes in MB. */
+/** The measurements of one minute of load. Sizes are in MB. */
 type Minute = Load & { minute: number; heap: number; files: number; wal: number; file: number };
 /** The slope, with its range, in MB per hour. */
 type Memory = { warmUpMinutes: number; slope: number; min: number; max: number; most: number; isFlat: boolean };
@@ -26,17 +26,17 @@ export type Soak = Origin & {
 const connections = 64;
 /** In ms. */
 const sampleEvery = 10_000;
-/** In MB per hour: less than that is flat. */
+/** In MB per hour. Smaller slopes count as flat. */
 const flat = 5;
 
-/** Loads a core with half of what it can take, and follows its memory, files and times. Needs Linux. */
+/** Loads a core with half of the requests that it can handle, and records its memory, files and response times. Needs Linux. */
 export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promise<Soak> {
   const { machine, ...origin } = await originOf();
   const stage = await openStage(kind);
   const about = { ...origin, machine: { ...machine, [kind]: await databaseVersion(stage) }, database: kind };
   const target = (pauseMs: number) => mixing(stage.core.url, stage.path, stage.key, stage.unknown[0] ?? '', pauseMs);
   const { perSecond: peakPerSecond } = await load(target(0), 20, 0, connections);
-  // With so long a pause, a connection's turn takes twice as long as at the peak.
+  // With this pause, each connection sends half as many requests as at the peak.
   const pauseMs = Math.round((connections / peakPerSecond) * 1_000);
   const watch = watchOtherLoad(true);
   const samples: Sample[] = [];
@@ -54,7 +54,7 @@ export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promi
   return { ...about, peakPerSecond, otherLoad: watch.most, memory: memoryOver(samples), minutes: found, samples };
 }
 
-/** Whether memory is flat: whether its slope, after a sixth of the time, is small in all of its range. */
+/** Whether memory is flat: ignoring the first sixth of the run, even the highest estimate of its slope is small. */
 export function memoryOver(samples: readonly Sample[]): Memory {
   const warmUp = (samples.at(-1)?.seconds ?? 0) / 6;
   const points = samples.filter(({ seconds }) => seconds > warmUp).map(({ seconds, rss }) => ({ x: seconds / 3_600, y: rss }));

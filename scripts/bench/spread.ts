@@ -1,4 +1,4 @@
-/** The median and the range of some values, which are kept in the order in which they were measured. */
+/** The median and the range of some values. `values` keeps the order of the measurements. */
 export type Spread = { median: number; min: number; max: number; values: number[] };
 
 export function spreadOf(values: readonly number[]): Spread {
@@ -8,12 +8,12 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2, min: at(0), max: at(sorted.length - 1), values: [...values] };
 }
 
-/** The spread of each of some members. */
+/** Computes the spread of each of the named members. */
 export function spreadsOf<Name extends string>(all: readonly Record<Name, number>[], names: readonly Name[]): Record<Name, Spread> {
   return Object.fromEntries(names.map((name) => [name, spreadOf(all.map((one) => one[name]))])) as Record<Name, Spread>;
 }
 
-/** The quotients of values that were measured in the same rounds. */
+/** Divides values by those that were measured in the same rounds. */
 export function ratiosOf(values: Spread, references: Spread): Spread {
   return spreadOf(values.values.map((value, round) => value / (references.values[round] ?? Number.NaN)));
 }
@@ -24,7 +24,7 @@ export async function repeat<Found>(rounds: number, measure: (round: number) => 
   return found;
 }
 
-/** Measures everything in turn, over and over, so that what the machine does in the meantime affects all alike. @returns the rounds of each */
+/** Measures the items in turn, again and again, so that other work of the machine affects all of them equally. @returns each item's rounds */
 export async function inTurn<Item, Found>(items: readonly Item[], rounds: number, measure: (item: Item, round: number) => Promise<Found>) {
   const all = items.map((item) => ({ item, found: [] as Found[] }));
   await repeat(rounds, async (round) => {
@@ -35,7 +35,7 @@ export async function inTurn<Item, Found>(items: readonly Item[], rounds: number
 
 export type Point = { x: number; y: number };
 
-/** The slope of the straight line that fits best (least squares). */
+/** Computes the slope of the straight line that fits best (least squares). */
 export function slopeOf(points: readonly Point[]): number {
   const mean = (of: (point: Point) => number) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
   const [x, y] = [mean((point) => point.x), mean((point) => point.y)];
@@ -44,7 +44,7 @@ export function slopeOf(points: readonly Point[]): number {
 
 const blocks = 10;
 
-/** The slope of all points, with the range of the slopes that are left without any tenth of the points, in their order. */
+/** Computes the slope of all points, and the range of the slopes if each consecutive tenth of the points is omitted in turn. */
 export function slopeWithRange(points: readonly Point[]): { slope: number; min: number; max: number } {
   const size = Math.ceil(points.length / blocks);
   const without = Array.from({ length: blocks }, (_, block) => slopeOf(points.filter((_point, n) => Math.floor(n / size) !== block)));

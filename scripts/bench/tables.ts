@@ -20,7 +20,7 @@ function table(head: readonly string[], lines: readonly (readonly string[])[]): 
   return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 }
 
-/** What the pages quote of a full run, by the names of their marks. */
+/** Builds the sections of the pages that quote a full run, by section name. */
 export function sectionsOf(results: Results): Record<string, string> {
   const { at, rows, figures, budget, cores, grown, minutes } = results;
   const of = (name: string, database: string, cell: (row: Row) => string) =>
@@ -89,7 +89,7 @@ function cpuTable(rows: readonly Row[]): string {
   );
 }
 
-/** Each line is what its scope costs more than the one before. */
+/** Builds a table whose lines show how much more each scope costs than the one before. */
 function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
   const onPostgres = rows.find(({ name, database }) => name === 'place' && database === 'postgres')?.cpu;
   const all = [...budget, ...(onPostgres && budget.length > 0 ? [{ name: 'on PostgreSQL instead', cpu: onPostgres }] : [])];

@@ -1,6 +1,6 @@
-// Can the time of a refusal tell why a key was refused? Asks with keys of every kind in a random order, one at a time, and compares:
+// Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the times:
 //   node_modules/.bin/node scripts/bench/timing.ts --requests 5000
-// A malformed key is refused without a look-up, and so faster; its form is no secret. The other kinds must not differ.
+// A malformed key is refused faster, because it isn't looked up; its form isn't secret. The other kinds must take the same time.
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit/audit.ts';
@@ -26,7 +26,7 @@ try {
   await leave();
 }
 
-/** Keys that are refused, by the reason. */
+/** Creates keys that are refused, by reason. */
 async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
   const expired = await createKey(core, await signIn(core, 'oda'));
   await storage.database
@@ -49,7 +49,7 @@ async function compare({ core, path }: Stage, keys: readonly [string, string][])
   for (let n = 0; n < requests * keys.length; n++) {
     const [reason = '', key = ''] = keys[Math.floor(Math.random() * keys.length)] ?? [];
     const taken = await timeOf(core.url + path, key);
-    // The first ones warm things up.
+    // The first requests are only a warm-up.
     if (n > requests) times.get(reason)?.push(taken);
   }
   const reference = times.get('unknown') ?? [];
@@ -70,7 +70,7 @@ function timeOf(url: string, key: string): Promise<number> {
   });
 }
 
-/** Mann and Whitney's test: how many standard deviations apart the ranks are. Beyond 3 or so, they differ. */
+/** Returns how many standard deviations the ranks are apart (Mann–Whitney U test). Above about 3, the times differ. */
 function rankTest(one: readonly number[], other: readonly number[]): number {
   const all = [...one.map((value) => ({ value, mine: true })), ...other.map((value) => ({ value, mine: false }))];
   all.sort((first, second) => first.value - second.value);

@@ -9,12 +9,12 @@ import { load, type Target } from './wrk.ts';
 /** How much is measured. Times are in seconds. */
 export type Scale = {
   rounds: number;
-  /** Of one load. */
+  /** The duration of one load. */
   seconds: number;
   warmUp: number;
-  /** Keys, and as many calls, in the tables: the smallest, the one whose lists are measured, and the largest. */
+  /** The numbers of keys, and of calls, in the tables: the smallest, the one whose lists are measured, and the largest. */
   sizes: readonly [number, number, number];
-  /** Starts of a program. */
+  /** How often a program is started. */
   starts: number;
 };
 
@@ -25,7 +25,7 @@ export const scales = {
   rehearsal: { rounds: 2, seconds: 1, warmUp: 1, sizes: [1_000, 5_000, 20_000], starts: 2 },
 } as const satisfies Record<string, Scale>;
 
-/** One row of the table: its share of bare Koa's requests in the same round, and what was measured of it. Times are in milliseconds. */
+/** One row of the table: its share of bare Koa's requests in the same round, and its measurements. Times are in milliseconds. */
 export type Row = {
   name: string;
   database: string;
@@ -34,18 +34,18 @@ export type Row = {
   perSecond: Spread;
   p50: Spread;
   p99: Spread;
-  /** Null if the system doesn't tell. */
+  /** Null if the system doesn't report it. */
   cpu: Cpu<Spread> | null;
 };
 
 export type Measured = { name: string; goal?: number | null; server: Server; target: Target; isCancel?: boolean };
 
-/** In ms: what a database tidies up after a load must not slow bare Koa down. */
+/** In ms. A database's cleanup after a load must not slow bare Koa down. */
 const settling = 1_000;
 
 export const thousandKeys = 'place, a thousand keys in turn';
 
-/** The rows of one database, with the server that does the same work straightforwardly. */
+/** Measures the rows of one database, including the server that does the same work in a straightforward way. */
 export async function measureRows(stage: Stage, bare: Server, scale: Scale, say: Say, more: readonly Measured[] = []): Promise<Row[]> {
   const { kind, core, path, keys, key, unknown, revoked } = stage;
   const goals = kind === 'sqlite' ? { place: 0.5, malformed: 0.8, refuse: 0.75, cancel: 0.55 } : { place: 0.45, refuse: 0.62, cancel: 0.4 };
@@ -72,9 +72,9 @@ export async function measure(stage: Stage, rows: readonly Measured[], bare: Ser
   const { rounds, seconds, warmUp } = scale;
   const { kind: database, postgres } = stage;
   const first = new Map<Measured, number>();
-  // All calls to cancel are made ahead, so that the database has nothing to tidy up in the meantime.
+  // All calls to cancel are created in advance, so that the database doesn't have to clean up in the meantime.
   for (const row of rows) first.set(row, row.isCancel ? await stage.queue(warmUp + rounds * seconds) : 0);
-  // Code that isn't warm yet isn't what is to be measured.
+  // Code that isn't warm yet must not be measured.
   await load(getting(bare.url), warmUp);
   for (const row of rows) await load(row.target, warmUp, first.get(row));
   const bareLoads: CostedLoad[] = [];

@@ -2,32 +2,32 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshFolder, run } from './processes.ts';
 
-/** What one run of wrk has measured. Times are in milliseconds. */
+/** The measurements of one run of wrk. Times are in milliseconds. */
 export type Load = { requests: number; perSecond: number; p50: number; p99: number };
 
 /**
- * Where to, the Lua script that makes the requests, and the share of the responses that must be 2xx: all of them, none, or about so many;
+ * Where to send requests, the Lua script that creates them, and the share of responses that must be 2xx: all, none, or about this many;
  * null for a load that isn't measured itself.
  */
 export type Target = { url: string; script: string; successes: number | null };
 
-/** The version of wrk, the load generator that takes least of the processors for itself. */
+/** Returns the version of wrk, the load generator that uses the least processor time itself. */
 export async function wrkVersion(): Promise<string> {
-  // It writes its version, and then ends with an error.
+  // wrk prints its version, and then exits with an error.
   const version = /^wrk \S+/.exec((await run('wrk', ['--version'])).stdout)?.[0];
   if (!version) throw new Error('The bench needs wrk: apt-get install wrk, or brew install wrk.');
   return version;
 }
 
 /**
- * Loads a server for some seconds. Each connection sends its next request when it has its response.
+ * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
  *
  * @param from for scripts that number their requests: the number before the first
  */
 export async function load({ url, script, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
   const file = join(freshFolder(), 'requests.lua');
   writeFileSync(file, script);
-  // The straightforward servers take seconds for some responses, which count all the same.
+  // The straightforward servers take seconds for some responses, which count as well.
   const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '30s', '-s', file];
   const { stdout, error } = await run('wrk', [...settings, url, '--', String(from)]);
   if (error) throw error;

@@ -1,4 +1,4 @@
-// Creates a collection for Bruno (usebruno.com), with which you can send requests by hand, from core/openapi.json.
+// Creates a Bruno collection (usebruno.com) from core/openapi.json, for sending requests by hand.
 
 type Parameter = { name: string; in: string; required?: boolean };
 type Operation = {

@@ -122,7 +122,7 @@ function jsonContent(name: string): Json {
   return { 'application/json': { schema: reference('schemas', name), ...(example ? { example } : {}) } };
 }
 
-/** References to the problem responses of a route, which are added to `responses`. */
+/** Builds a route's references to problem responses, and adds those responses to `responses`. */
 function problemResponses(route: Route, responses: Json): Json {
   const references: Json = {};
   for (const [status, codes] of Map.groupBy(problemsOf(route), (code) => problemTable[code].status)) {
@@ -140,7 +140,7 @@ function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
     [isInConsole, 'cross-site'],
     [by === 'session', 'method-not-allowed', 'too-many-requests'],
-    // For a user with a one-time password, and for a tenancy that the viewer can't use or that doesn't exist.
+    // These are for users with a one-time password, and for tenancies that don't exist or that the viewer can't use.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
     // Without a valid signature, and so without a complete body, a report gets the 401.

@@ -9,7 +9,7 @@ const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europ
 const placedAt = '2026-11-21T08:30:00.000Z';
 const handoffId = '01a1c7d5-3b5f-7c21-b1d2-0a9b8c7d6e5f';
 
-/** By schema name. */
+/** Examples of bodies, by schema name. */
 export const bodyExamples: Readonly<Record<string, object>> = {
   PlaceCall: {
     requestId: call.requestId,

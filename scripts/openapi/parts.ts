@@ -13,7 +13,7 @@ export function reference(kind: Kind, name: string) {
 const text = { type: 'string' };
 export const requestId = { type: 'string', pattern: '^[A-Za-z0-9._~:-]{1,128}$' };
 
-/** Response headers. */
+/** The response headers. */
 export const headers = {
   [requestIdHeader]: {
     description: "This request's ID in the operator's log: the client's own, or a generated one.",
@@ -39,7 +39,7 @@ export const headers = {
 };
 export type HeaderName = keyof typeof headers;
 
-/** Request headers. */
+/** The request headers. */
 export const parameters = {
   [requestIdHeader]: { in: 'header', description: 'Your ID for this request. Ignored if it has another format.', schema: text },
   [tenancyHeader]: {

@@ -25,7 +25,7 @@ const parts = {
 const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...parts };
 const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
-/** A body or response is named after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */
+/** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */
 export function schemaName(schema: z.ZodType): string {
   const name = names.get(schema);
   if (!name?.endsWith('Schema')) throw new Error('Export the body and answer of a route under a name that ends in Schema.');

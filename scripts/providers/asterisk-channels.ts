@@ -8,7 +8,7 @@ export const eventSchema = z.object({
   type: z.string(),
   timestamp: z.string(),
   channel: channelSchema.optional(),
-  /** In the event Dial, the called channel. */
+  /** The called channel, in a `Dial` event. */
   peer: channelSchema.optional(),
   dialstatus: z.string().optional(),
   cause: z.number().optional(),
@@ -51,20 +51,20 @@ export function followedChannels() {
   }
 
   return {
-    /** This happens before the request to Asterisk, because its events can arrive before its response. */
+    /** Call this before the request to Asterisk, because its events can arrive before its response. */
     expect(id: string): void {
       if (!channels.has(id)) channels.set(id, { answeredAt: null, dialStatus: '', isThere: false });
     },
     forget: (id: string) => channels.delete(id),
     follows: (id: string) => channels.has(id),
 
-    /** A channel that existed before this program or its connection. */
+    /** Follows a channel that existed before this program started or connected. */
     found({ id, state }: z.infer<typeof channelSchema>): void {
       const channel = channels.get(id) ?? { answeredAt: null, dialStatus: '', isThere: true };
       channels.set(id, { ...channel, isThere: true, answeredAt: channel.answeredAt ?? (state === 'Up' ? 'before' : null) });
     },
 
-    /** The outcomes of answered calls that ended while this program wasn't connected. No one knows how the others ended. */
+    /** Returns the outcomes of answered calls that ended while this program wasn't connected. No one knows how the others ended. */
     missing(there: ReadonlySet<string>): Outcome[] {
       const gone = [...channels].filter(([id, { isThere }]) => isThere && !there.has(id));
       for (const [id] of gone) channels.delete(id);

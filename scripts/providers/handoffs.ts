@@ -128,7 +128,7 @@ export async function ask(
   }
 }
 
-/** The provider's description of an error; if it's JSON, only the message. */
+/** Shortens the provider's description of an error; if it's JSON, to the message. */
 export function shortened(words: string): string {
   let message = words;
   try {
@@ -144,9 +144,9 @@ const messageSchema = z
   .transform(({ message, error, error_message }) => message ?? error_message ?? error ?? '');
 
 function usualMeaning(status: number, words: string): Asked {
-  // A 502 may come from a proxy that has forwarded the request, and so may the other statuses here.
+  // A 502 or another 5xx may come from a proxy that has already forwarded the request.
   if (status >= 500) return 'unknown';
   if (status >= 200 && status < 300) return 'taken';
-  // The others are about this account, not this call: a wrong password, no credit, too many calls at once.
+  // Other statuses are about this account, not this call: a wrong password, no credit, too many calls at once.
   return [400, 422].includes(status) ? { refused: words } : { later: words };
 }

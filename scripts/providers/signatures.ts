@@ -1,7 +1,7 @@
 // Verifies providers' signatures. The tests check this against the examples that providers publish: test/dialer/signatures.test.ts
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** https://www.twilio.com/docs/usage/security: the address, followed by each field and its value, sorted by field name. */
+/** Twilio signs the address, followed by each field and its value, sorted by field name: https://www.twilio.com/docs/usage/security */
 export function isSignedByTwilio(token: string, signature: unknown, url: string, fields: URLSearchParams): boolean {
   const signed =
     url +
@@ -15,7 +15,7 @@ export function isSignedByTwilio(token: string, signature: unknown, url: string,
 /** In ms. */
 const window = 300_000;
 
-/** `v=`, milliseconds, `,d=`, and the HMAC-SHA256 of the body and the milliseconds, in hexadecimal. */
+/** The signature is `v=`, milliseconds, `,d=`, and the HMAC-SHA256 of the body and the milliseconds, in hexadecimal. */
 export function isSignedByRetell(key: string, signature: unknown, body: string, now: number): boolean {
   const [, time = '', digest = ''] = /^v=(\d+),d=([0-9a-f]{64})$/.exec(String(signature)) ?? [];
   const expected = createHmac('sha256', key)

@@ -8,7 +8,7 @@ const account = setting('TWILIO_ACCOUNT_SID');
 const token = setting('TWILIO_AUTH_TOKEN');
 const from = setting('TWILIO_FROM');
 const stream = setting('TWILIO_STREAM_URL');
-/** The address at which Twilio reaches this program. */
+/** The address that Twilio uses to reach this program. */
 const publicUrl = setting('PUBLIC_URL');
 const calls = `${setting('TWILIO_API', 'https://api.twilio.com')}/2010-04-01/Accounts/${account}/Calls.json`;
 
@@ -53,7 +53,7 @@ serve({
       To: contact.phone,
       From: from,
       Twiml: instructions({ ...variables, handoffId }),
-      // Twilio sends "completed" however a call ends.
+      // Twilio sends "completed" as an event, however the call ended.
       StatusCallback: `${publicUrl}/outcomes?handoffId=${handoffId}`,
       StatusCallbackEvent: 'completed',
     });

@@ -9,7 +9,7 @@ import { freePort } from './postgres.ts';
 export type Pooler = { url: string; stop(): Promise<void> };
 
 /**
- * A PgBouncer with few shared connections, except in session mode, where each client needs its own.
+ * Starts a PgBouncer with a few shared connections, or in session mode with one for each client.
  *
  * @returns null if it isn't installed
  */

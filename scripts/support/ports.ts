@@ -15,7 +15,7 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
   return { ports, storage };
 }
 
-/** The same, by its DATABASE_URL. */
+/** Opens a database by its DATABASE_URL. */
 export function openDirect(databaseUrl: string): Promise<{ ports: Ports; storage: Storage }> {
   const location = parseDatabaseUrl(databaseUrl);
   if (!location) throw new Error(`${databaseUrl} isn't a valid database.`);

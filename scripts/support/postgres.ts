@@ -20,10 +20,10 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
-/** The server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or one for this process. */
+/** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
 export async function sharedPostgres(): Promise<PostgresServer> {
   const given = process.env['TEST_POSTGRES_URL'];
-  // It would visit each of several hundred databases every minute, all of them new.
+  // Otherwise, autovacuum would visit each of several hundred new databases every minute.
   const settings = ['autovacuum=off'];
   return given === undefined ? startPostgres(settings) : databasesOn(given, async () => undefined);
 }
@@ -35,7 +35,7 @@ export async function sharedPostgres(): Promise<PostgresServer> {
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
-  // PostgreSQL refuses to run as root. There it runs as the user `postgres`, who needs access to its files.
+  // PostgreSQL refuses to run as root. In that case, it runs as the user `postgres`, who needs access to its files.
   chmodSync(directory, 0o755);
   const port = await freePort();
   const password = randomBytes(16).toString('hex');
@@ -64,7 +64,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
   }
   return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
-    // Immediate, because a clean shutdown would first write hundreds of databases to disk for ten seconds, and no one reads them again.
+    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them again.
     process.kill(Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -72,8 +72,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
 }
 
 /**
- * A server with the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server, and the
- * npm package doesn't include them.
+ * Starts a server of the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server, and
+ * the npm package doesn't include them.
  *
  * @returns undefined if none is installed
  */
@@ -127,11 +127,11 @@ function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
   };
 }
 
-/** Refuses every connection on 127.0.0.1: no one has served "tcpmux" for decades, and the system assigns no port below 1,024. */
+/** A port on 127.0.0.1 where nothing listens: no one has served "tcpmux" for decades, and the system doesn't assign ports below 1,024. */
 export const refusedPort = 1;
 
 /**
- * A port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that ask
+ * Finds a port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that ask
  * for any port, so one of them would often be taken before that server has started.
  */
 export async function freePort(): Promise<number> {

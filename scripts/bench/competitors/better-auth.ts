@@ -1,5 +1,5 @@
-// better-auth's API-key plugin on SQLite, behind Koa: it says of the key in the header whether it is valid, and does nothing more.
-// Its own limit of requests for each key is off.
+// Runs better-auth's API-key plugin on SQLite, behind Koa. It only checks whether the key in the header is valid.
+// The plugin's own rate limit is off.
 import { DatabaseSync } from 'node:sqlite';
 import { apiKey } from '@better-auth/api-key';
 import { betterAuth } from 'better-auth';

@@ -7,7 +7,7 @@ const operations = [
   ['place', 'place'],
 ] as const;
 
-/** How much a core does in a second by the size of its tables, as SVG. */
+/** Draws the requests per second by the size of the tables, as SVG. */
 export function plot(grown: readonly Grown[]): string {
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 800, height: 420 });
   const series = [...new Set(grown.map(({ database }) => database))].flatMap((database) =>
@@ -30,7 +30,7 @@ export function plot(grown: readonly Grown[]): string {
     series,
   });
   const svg = chart.renderToSVGString();
-  // It would otherwise wait for the next frame, for ever, and with it the process.
+  // Otherwise, the chart would wait forever for the next frame, and the process wouldn't exit.
   chart.dispose();
   return svg;
 }

@@ -1,4 +1,4 @@
-// What everything is compared with: Koa, and nothing else.
+// Runs bare Koa, the server that everything is compared with.
 import Koa from 'koa';
 import { listen } from './listen.ts';
 

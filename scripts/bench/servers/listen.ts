@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 
-/** Listens on a free port, and says where in the way of a core, with whatever else there is to say. */
+/** Listens on a free port, and logs the address in a core's format, along with the fields in `more`. */
 export function listen(listener: RequestListener, more: object = {}): void {
   const server = createServer(listener).listen(0, '127.0.0.1', () => {
     const address = server.address();

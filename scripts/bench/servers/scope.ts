@@ -1,5 +1,5 @@
-// A server that does part of what the core does with a placed call, named by SCOPE: each scope does what the one before it does, and more.
-// The differences of their times are what each part costs.
+// Runs a server that does part of the core's work for a placed call. SCOPE says which part, and each scope includes the one before it.
+// The differences between their times show what each part costs.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa from 'koa';
 import { validatePlaceCall } from '#contract/calls/calls.ts';
@@ -17,13 +17,13 @@ const id = '01a2013d-2a7a-73a7-8258-39adb105461e';
 const text = `${JSON.stringify({ requestId: id, contactId: id, campaignId: id, state: 'queued', placedAt: '2026-01-01T00:00:00.000Z' })}\n`;
 const headers = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(text.length)];
 
-/** As the core writes its answers to calls, but always the same. */
+/** Writes the same response each time, as the core writes its responses to calls. */
 function answer(res: ServerResponse): void {
   res.writeHead(202, headers);
   res.end(text);
 }
 
-/** Reads and checks so much of a request. */
+/** Reads and checks part of a request. */
 const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
   koa: async () => undefined,
   body: async ({ req }) => JSON.parse((await readBytes(req, limits.bodyBytes)).toString()),
@@ -42,7 +42,7 @@ function checkKey({ headers }: IncomingMessage): void {
   if (!isKeyValue(key) || digestOf(key) === '') throw new Error('The bench sent no key.');
 }
 
-/** All of the core but its database, which says yes to everything at once. */
+/** Builds the whole core, but with a fake database that immediately accepts everything. */
 async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const { ports } = await openDirect(process.env['DATABASE_URL'] ?? '');
   const calls: typeof ports.stores.calls = {

@@ -1,5 +1,5 @@
-// The place endpoint as one writes it at first: one query after another, through knex. It checks as much as the core does of the key, its
-// creator, the campaign and the request id, and less of the body.
+// Implements the place endpoint as a first version would: one query after another, with knex. It checks as much as the core about the key, its
+// creator, the campaign and the request ID, but less of the body.
 import { hash, randomUUID } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import knex from 'knex';
