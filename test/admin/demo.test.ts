@@ -25,6 +25,6 @@ describe('the demo', () => {
     await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
     const again = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database } });
     expect([again.code, again.stdout]).to.deep.equal([1, '']);
-    expect(again.stderr).to.contain('has users already');
+    expect(again.stderr).to.contain('already has users');
   });
 });

@@ -78,7 +78,7 @@ describeBrowser('an idle page', () => {
     while (!(await isThere())) await page.keyboard.press('Tab');
     // The scroll event comes with the next frame.
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
-    expect(await panel.evaluate((element) => element.scrollTop)).to.be.above(0);
+    expect(await page.locator('.page').evaluate((element) => element.scrollTop)).to.be.above(0);
     expect(await page.getByRole('tooltip').isVisible()).to.equal(true);
   });
 });

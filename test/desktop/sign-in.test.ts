@@ -51,7 +51,7 @@ describeDesktop('signing in to the console', () => {
     it(`shows the right screens to ${description}`, async () => {
       await signInAs(harness, user);
       const labels = screensFor(harness.tenants.users[user]).map(({ label }) => label);
-      const shown = await harness.page.getByRole('navigation').getByRole('button').allInnerTexts();
+      const shown = await harness.page.getByRole('navigation').getByRole('link').allInnerTexts();
       expect(shown.map((text) => text.split('\n')[0])).to.deep.equal(labels);
       await harness.page.getByText(description, { exact: true }).waitFor();
       await signOut();
