@@ -23,23 +23,23 @@ if (argument !== undefined) {
  * - The first two and {@link arenas} keep the process below 200 MB.
  * - The third turns off the threads that help to collect young objects. They cost as much as they save, and on a busy machine the main
  * thread waits for them (measured: the slowest 5 % of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
- * - The fourth keeps V8 from allocating short-lived objects as old ones because a few survived a burst. Each such object keeps its whole
- * request alive until the next full collection (measured: some starts, and all that began with a sign-in, served less than half as many
- * requests, with pauses of 5 to 11 ms instead of 0.4).
+ * - The fourth keeps V8 from allocating short-lived objects as old ones just because a few survived a burst. Each of these objects keeps
+ * its whole request alive until the next full collection (measured: some starts, and all that began with a sign-in, served less than half
+ * as many requests, with pauses of 5 to 11 ms instead of 0.4).
  */
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** By default, glibc would give each thread its own arena. */
 const arenas = '2';
 /**
- * libuv has four threads by default, which SQLite's statements, argon2, the log and lookups of host names share. Two slow lists in the
- * console and a sign-in would leave none for keys. Each connection in storage/engine/sqlite/sqlite.ts occupies one thread, and host names
- * can occupy half of all threads.
+ * libuv has four threads by default. SQLite's statements, argon2, the log and lookups of host names share them, so two slow lists in the
+ * console and a sign-in would leave no thread for keys. Each connection in storage/engine/sqlite/sqlite.ts occupies one thread, and host
+ * name lookups can occupy half of all threads.
  */
 const threads = '20';
-/** The compile cache is in the project's own folder, because in a shared temporary folder another user could plant code. */
+/** The compile cache is in the project's own folder, because another user could plant code in a shared temporary folder. */
 const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url));
 
-// Node restarts in the same process, which keeps its process ID, standard streams and signals. Windows can't do this, and runs without the
+// Restart Node in the same process, to keep its process ID, standard streams and signals. Windows can't do this, and runs without the
 // flags.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
@@ -47,8 +47,8 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
   process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], given);
 }
 
-// If the process wasn't restarted, only modules imported after this line come from the cache, hence `await import`. With the variable
-// above, this module comes from the cache, too, and Node doesn't have to load its type stripper.
+// If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
+// variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
 const { ConfigError, readConfig } = await import('./server/start/config.ts');
@@ -92,7 +92,7 @@ async function main(): Promise<void> {
 
   async function stop(): Promise<void> {
     stopping.abort();
-    // If the core was still starting, it has given up and there's nothing to close.
+    // If the core was still starting, it has stopped by itself and there's nothing to close.
     const core = await starting.catch(() => undefined);
     await core?.close();
     log.info('stopped');
@@ -128,7 +128,7 @@ async function main(): Promise<void> {
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-/** Browsers can't open an address that means all addresses of the machine. */
+/** Returns an address that a browser can open. It can't open one that means all addresses of the machine. */
 function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }
@@ -147,7 +147,7 @@ Lost it? Run ${adminCommand} user password ${email}
 `;
 }
 
-/** Writes to the user at the terminal, because standard output carries the log as JSON lines. */
+/** Writes to the user at the terminal. Standard output carries the log as JSON lines. */
 function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }

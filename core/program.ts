@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** This file is next to the folder in a checkout, and next to the bundle in the package that `npm run pack:core` builds. */
+/** package.json is next to this folder in a checkout, and next to the bundle in the package that `npm run pack:core` builds. */
 const packageJson = new URL('../package.json', import.meta.url);
 const { name, version }: { name: string; version: string } = JSON.parse(readFileSync(packageJson, 'utf8'));
 
-/** Only the package puts its commands on the PATH. */
+/** Only the package adds its commands to the PATH. */
 const isPackage = name === '@callkey/core';
 
 export { version };

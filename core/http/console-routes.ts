@@ -22,7 +22,7 @@ import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { isSignedIn, sessionOf, takeTenancy } from './middleware/session.ts';
 
-/** Handlers have the names of their routes. The compiler reports a route without a handler. */
+/** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...sessions,
   ...tenancies,
@@ -36,16 +36,16 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
 /** The only routes that a user with a one-time password can use until they've chosen a new password. */
 const allowedWithOneTimePassword: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
-/** These don't wait for a turn: signing out is quick, and passwords have their own queue. */
+/** These routes don't wait for a turn: signing out is quick, and passwords have their own queue. */
 const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
-/** Serves everything that a signed-in user can do. The key header isn't read here. */
+/** Serves everything that a signed-in user can do. Doesn't read the key header. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
   const lists = new ConsoleTurns();
-  // A user's changes wait only for each other. Otherwise, hundreds at once would fill the database's queue, and other users and sign-ins
-  // would get 503.
+  // A user's changes wait only for each other. Without turns, hundreds at once would fill the database's queue, and other users and
+  // sign-ins would get 503.
   const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
 
   function register<Name extends SessionRoute>(name: Name): void {
@@ -54,7 +54,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await takeTenancy(ctx, deps.ports);
-      // Each part of an export takes a turn, rather than the whole export, because a client may read slowly.
+      // Each part of an export takes its own turn, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, null, work);
       const view = await handlers[name](await readRequest(ctx, deps, name));
       if (view !== undefined) ctx.body = view;
@@ -85,7 +85,7 @@ function searchOf(ctx: Context): string | null {
   return ctx.query['search'] ? ctx.path : null;
 }
 
-/** Gives metrics and logs the name of the route, even if the request is refused. */
+/** Sets the route's name for metrics and logs, even if the request is refused. */
 function matched(path: string): Middleware {
   return (ctx, next) => {
     ctx.state.route = path;
@@ -104,7 +104,7 @@ const requireDecodablePath: Middleware = (ctx, next) => {
   return next();
 };
 
-/** In bytes: less fits into one packet as it is. */
+/** In bytes. A shorter response fits into one packet without compression. */
 const worthCompressing = 1_024;
 
 const consoleAnswer: Middleware = async (ctx, next) => {
@@ -117,12 +117,16 @@ const consoleAnswer: Middleware = async (ctx, next) => {
   if (typeof view !== 'object' || view === null || view instanceof Readable) return;
   ctx.type = 'application/json';
   const json = jsonLine(view);
-  // Key values and passwords come only from other methods: compressed, their length would tell something about them.
+  // Compress only responses to GET. Key values and passwords are in responses to other methods, and their compressed length would reveal
+  // something about them.
   if (ctx.method === 'GET') await answerCompressed(ctx, Buffer.from(json));
   else ctx.body = json;
 };
 
-/** With an ETag: the console asks again and again for what has not changed. Not `ctx.fresh`: browsers add `no-cache` to such a request. */
+/**
+ * Responds with an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, because browsers add
+ * `no-cache` to those requests.
+ */
 async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
   const etag = etagOf(bytes);
   ctx.set('ETag', etag);

@@ -8,19 +8,22 @@ import { isLoopback } from '#contract/server-address.ts';
 import { jsonLine } from './middleware/problems.ts';
 import { serveReference } from './reference.ts';
 
-/** For the operator's machines only: tells whether the process is running, whether it can serve requests, and how it's doing. */
+/**
+ * Creates the application of the management listener, for the operator's machines only. It tells whether the process is running, whether it
+ * can serve requests, and how it's doing.
+ */
 export function createManagementApp(deps: {
   version: string;
   registry: Registry;
   isReady: () => Promise<boolean>;
-  /** If the clock is ahead, calls aren't dialed and don't end. They can still be placed and cancelled, so the core stays ready. */
+  /** While the clock is ahead, calls aren't dialed and don't end. They can still be placed and cancelled, so the core stays ready. */
   isClockAhead: () => boolean;
   log: Logger;
   host: string;
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   let reading: Promise<string> | undefined;
-  /** Shared by all who ask while it's under way: a reading asks the database, and 50 of them at once slowed requests down. */
+  /** Concurrent requests share one reading, because each reading queries the database, and 50 at once slowed other requests down. */
   const readMetrics = () => {
     reading ??= deps.registry.metrics().finally(() => {
       reading = undefined;
@@ -77,12 +80,12 @@ const misdirected = {
 };
 
 /**
- * Whether a request may use this name for the listener. Another site's page could point its own host name at this machine, and read the
- * responses as if they came from its own site (DNS rebinding). It can't use an IP address, or a name that no one can register. On a local
- * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
+ * Whether a request may use this name for the listener. Another site could point its own host name at this machine, and read the responses
+ * as if they came from that site (DNS rebinding). It can't do this with an IP address, or with a name that no one can register. On a local
+ * network, anyone can claim an unregistrable name, so these names are accepted only if that network can reach the listener anyway.
  */
 export function isOwnName(header: string, bound: string): boolean {
-  // Only old programs don't send the header.
+  // Only old programs omit the header.
   if (header === '') return true;
   const name = URL.parse(`http://${header}`)?.hostname ?? '';
   if (name === bound.toLowerCase() || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;

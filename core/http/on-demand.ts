@@ -21,7 +21,7 @@ import { cancelledCallView, placedCallView } from './views.ts';
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: Caller, parameters: Parameters) => Promise<void>;
 
-/** A key works for these three routes and nothing else. */
+/** A key works only for these three routes. */
 const routes = [
   matching(onDemandRoutes.placeCall, place),
   matching(onDemandRoutes.cancelCallByContact, cancelByContact),
@@ -32,14 +32,14 @@ function matching({ method, path }: Route, handler: Handler) {
   return { method, path, handler, pattern: new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) };
 }
 
-/** The methods that a path supports with a key. */
+/** Returns the methods that a path supports with a key. */
 export function onDemandMethods(path: string): string[] {
   return routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }
 
 /**
- * The three key-authenticated endpoints. A session cookie doesn't count here. This runs before the session and the router, and writes its
- * own responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10 % of a placed call.
+ * Serves the three key-authenticated endpoints. Ignores session cookies. Runs before the session and the router, and writes its own
+ * responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10 % of a placed call.
  */
 export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
@@ -60,8 +60,8 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     }
     const caller = { digest: digestOf(keyValue), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
-    // A key that wasn't accepted recently is looked up first, so that a flood of bad keys costs one lookup each, and no body is read. For
-    // the others, the statement that does the work decides: a remembered key isn't accepted without it.
+    // Look up a key that wasn't accepted recently first, so that each request in a flood of bad keys costs only one lookup, and its body
+    // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.
     const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, { ...caller, address: addressOf(ctx) }));
     if (!key) return refuseKey(ctx);
     if (endsSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
@@ -80,13 +80,14 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
 async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
-  // The deadline doesn't include the time in which the client sends its body.
+  // The time it takes the client to send its body doesn't count toward the deadline.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let input: PlaceCall;
   try {
     input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall, limits.bodyBytes));
   } catch (problem) {
-    // Only a key with access to the campaign learns what's wrong with the body. All others get the same refusal as with a valid body.
+    // Check access before reporting errors in the body: only a key with access to the campaign learns what's wrong with it. All others get
+    // the same refusal as with a valid body.
     await authorize(ports, afterBody(), campaign);
     throw problem;
   }
@@ -95,7 +96,7 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
 }
 
 /**
- * The header is an alternative to `requestId`, with or without quotes (draft-ietf-httpapi-idempotency-key-header).
+ * Uses the `Idempotency-Key` header as an alternative to `requestId`, with or without quotes (draft-ietf-httpapi-idempotency-key-header).
  *
  * @throws Problem `invalid`
  */
@@ -126,7 +127,7 @@ async function cancelByRequest(ctx: Context, ports: Ports, caller: Caller, { cam
   answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }
 
-/** Replaces an impossible ID with one that doesn't exist, so that the response is the same. */
+/** Replaces an impossible ID with an ID that doesn't exist, so that both get the same response. */
 function validOrEmpty(text: string | undefined, isValid: (text: string) => boolean): string {
   return text !== undefined && isValid(text) ? text : '';
 }
@@ -140,7 +141,7 @@ function findRoute(ctx: Context) {
   return undefined;
 }
 
-/** The path without the query. Proxies may send complete addresses (RFC 9112 §3.2.2). */
+/** Returns the path without the query. Proxies may send complete addresses (RFC 9112 §3.2.2). */
 function pathOf(target: string): string {
   const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? '');
   const end = path.indexOf('?');
@@ -150,13 +151,15 @@ function pathOf(target: string): string {
 const keyHeader = apiKeyHeader.toLowerCase();
 const idempotencyKeyHeader = 'idempotency-key';
 
-/** Reads the key header; nothing else does. If the header was sent twice, Node joins the values, which isn't a valid key value. */
+/**
+ * Reads the key header; no other code does. If the header was sent twice, Node joins the values, and the result isn't a valid key value.
+ */
 function keyValueOf({ req }: Context): string | null {
   const value = req.headers[keyHeader];
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** The keys whose last request was accepted, with their expiry. They only decide which query runs first. */
+/** Remembers keys whose last request was accepted, with their expiry. This decides only which query runs first. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
   const most = 10_000;

@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
 
-// Serves Swagger UI from this machine, as a page on which to read openapi.json. All its addresses are relative, so that it works under a
-// proxy's path.
+// Serves Swagger UI from this machine, to show openapi.json. All of its addresses are relative, so that it works under a proxy's path.
 
 const page = `<!doctype html>
 <html lang="en">
@@ -17,14 +16,14 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** Requests can't be sent from the page: the routes are on another listener, and no one should enter a key or password here. */
+/** The page can't send requests: the routes are on another listener, and no one should enter a key or password here. */
 const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], defaultModelsExpandDepth: 0 });
 `;
 
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
-  // React sets style attributes.
+  // Necessary because React sets style attributes.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "connect-src 'self'",
@@ -33,7 +32,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Read on request, because most processes never need these 1.5 MB. */
+/** Read only when requested, because most processes never need these 1.5 MB. */
 const files: Readonly<Record<string, { type: string; body: () => string | NodeJS.ReadableStream }>> = {
   '/reference': { type: 'html', body: () => page },
   '/reference/start.js': { type: 'js', body: () => start },
@@ -41,7 +40,9 @@ const files: Readonly<Record<string, { type: string; body: () => string | NodeJS
   '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-bundle.js') },
 };
 
-/** The files of the dependency in package.json: npm's package in a checkout, or a copy in the package that `npm run pack:core` builds. */
+/**
+ * Opens a file of the dependency in package.json: npm's package in a checkout, or a copy in the package that `npm run pack:core` builds.
+ */
 function streamOf(file: string): NodeJS.ReadableStream {
   return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }

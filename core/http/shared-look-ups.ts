@@ -1,6 +1,6 @@
 /**
- * Shares look-ups of one thing: requests that arrive while one is in progress wait for the next. So each sees everything that was committed
- * before it arrived, and hundreds of requests with one session can't fill the database's queue, where other users' requests wait.
+ * Shares lookups of the same ID: requests that arrive while a lookup is in progress wait for the next one. So each request sees everything
+ * that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue and delay other users.
  */
 export function sharedLookUps<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {
   const inProgress = new Map<Id, Promise<Found>>();

@@ -6,9 +6,9 @@ const startsInTurn = 4;
 const waiting: (() => void)[] = [];
 
 /**
- * Waits for a turn. A connection sends its next request only after a response, so hundreds of connections whose requests are quickly
- * refused can't fill the turns of the event loop. Every statement of other requests waits for a turn, and a sign-in has more than ten
- * statements.
+ * Waits for a turn. Otherwise, hundreds of connections with requests that are quickly refused could fill every turn of the event loop: each
+ * sends its next request right after the response. The statements of other requests also wait for the event loop, and a sign-in has more
+ * than ten of them.
  */
 export function turnOfStranger(): Promise<void> {
   return new Promise((resolve) => {
@@ -21,7 +21,7 @@ function startSome(): void {
   if (waiting.length > 0) setImmediate(startSome);
 }
 
-/** Makes all requests without a key take turns. */
+/** Makes requests without a key take turns. */
 export const strangerTurns: Middleware = async (_, next) => {
   await turnOfStranger();
   await next();

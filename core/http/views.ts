@@ -61,7 +61,7 @@ export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwor
   };
 }
 
-/** An account with its partner's name: two accounts may share a name. */
+/** Returns an account with its partner's name, because two accounts may have the same name. */
 export function tenancyView({ kind, id, name, partnerName }: Tenancy): TenanciesView['tenancies'][number] {
   return { kind, id, name, ...(kind === 'account' ? { partnerName } : {}) };
 }
@@ -117,7 +117,7 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview): Dele
   };
 }
 
-/** Only the service's own staff can see the names of the system's users. */
+/** Returns an event for the viewer. Only the service's own staff can see the names of the system's users. */
 export function eventView({ id, at, actor, action, subject, address }: ListedEvent, { userType }: Viewer): EventView {
   return { id, at: timestamp(at), actor, action, subject, address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local') };
 }

@@ -29,10 +29,10 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
   '.md': 'text/plain; charset=utf-8',
 };
-/** Fonts are already compressed. */
+/** Font files are already compressed. */
 const incompressible = new Set(['.woff2']);
 
-/** Vite names these files after their content, such as `main-D3ruV0xq.js`. */
+/** Vite adds a hash of the content to these names, such as `main-D3ruV0xq.js`. */
 const hashedName = /-[\w-]{8}\.\w+$/;
 
 const notBuilt = `The console isn't built. Run "npm run build:web" in the Callkey folder, then restart the core.\n`;
@@ -98,7 +98,7 @@ function fileOf(path: string): PageFile {
   };
 }
 
-/** The methods that the page's own paths support. */
+/** Returns the methods that the page's own paths support. */
 export function webConsoleMethods(files: WebConsole | undefined, path: string): string[] {
   return files !== undefined && (path === pagePath || files?.has(path) === true) ? ['GET', 'HEAD'] : [];
 }
@@ -113,7 +113,7 @@ export function webConsole(files: WebConsole | undefined): Middleware {
   return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
     ctx.state.route = ctx.path === pagePath ? pagePath : `/${assetsFolder}/:name`;
-    // A program that sends a key gets the common 401, as everywhere. The header's value isn't read.
+    // A program that sends a key gets the common 401, as it does for any other path. The header's value isn't read.
     if (ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined) return refuse(ctx);
     ctx.set(securityHeaders);
     setRequestId(ctx);

@@ -20,12 +20,12 @@ type AppDeps = {
   log: Logger;
   observeRequest: ObserveRequest;
   isDraining: () => boolean;
-  /** Newest first: the newest secret signs, and all of them verify. */
+  /** Newest first. The newest secret signs, and all of them are accepted. */
   sessionSecrets: readonly string[];
   trustedProxies: readonly string[];
   dialerSecrets: readonly string[];
   refusals: ObserveRefusals;
-  /** Which kind of dialer runs, for the console. */
+  /** The kind of dialer, for the console. */
   dialer: HttpDeps['dialer'];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
@@ -51,7 +51,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   ];
 
   app.silent = true;
-  // Problems are handled below. An error that gets here is a connection that broke while its response was being written.
+  // Problems are handled below. Any error here is from a connection that broke while its response was being written.
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app

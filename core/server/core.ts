@@ -34,7 +34,10 @@ export type Core = {
   servesConsole: boolean;
   /** The staff user that the first start creates; null on every later start. */
   firstUser: FirstUser | null;
-  /** Stops being ready, accepts requests for another `drainDelay`, and then finishes the accepted ones within `drainDeadline`. */
+  /**
+   * Reports that the core isn't ready, accepts requests for another `drainDelay`, and then finishes the accepted ones within
+   * `drainDeadline`.
+   */
   close(): Promise<void>;
 };
 
@@ -123,7 +126,7 @@ export async function startCore(
     const { host, port, tls } = config;
     const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
     if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
-    // The user is created only now, because otherwise a start that fails would lose the one-time password.
+    // Create the user last, because a start that fails after this would lose the one-time password.
     const firstUser = await createFirstUser(ports);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
@@ -148,7 +151,7 @@ export async function startCore(
       async close() {
         isDraining = true;
         endReloading?.();
-        // Until then, load balancers see that this core isn't ready, and each response closes its connection.
+        // Until this time is over, load balancers see that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await trouble.close();
@@ -164,7 +167,7 @@ export async function startCore(
   }
 }
 
-/** @throws ConfigError that says why the database can't be used */
+/** Runs a function that uses the database. @throws ConfigError that says why the database can't be used */
 async function usableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await use();
@@ -188,7 +191,7 @@ async function startConfiguredDialer(
   return startDialer({
     ...outside,
     store: stores.dialing,
-    // Imported only when it's used, because loading the webhook's HTTP client slows down the start.
+    // Import only if needed, because loading the webhook's HTTP client slows down the start.
     provider:
       config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
     concurrency: config.concurrency,

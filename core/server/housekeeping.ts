@@ -15,13 +15,13 @@ const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
 type Housekeeping = {
-  /** Ends after the current step. */
+  /** Stops after the current step. */
   close(): Promise<void>;
 };
 
 /**
- * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that a core that restarts every half hour sweeps,
- * too. Anything that ends or deletes something by the clock waits while the clock isn't trusted.
+ * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that they happen even on a core that restarts every
+ * half hour. Anything that ends or deletes something because of its age waits until the clock is trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, retention, users } = ports.stores;
@@ -38,7 +38,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     await auditChain.extend(signal);
   }
 
-  /** Runs separately, because a million keys would hold up other work for minutes. So does `finishMoves`. */
+  /** Runs separately, like `finishMoves`, because a million keys would hold up other work for minutes. */
   async function finishRevocations(): Promise<void> {
     try {
       const revoked = await users.finishDeletions(signal);
@@ -66,15 +66,15 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   /**
-   * Each step reads the clock again. A step may take hours, and sessions that began after it would look as if their clock had been ahead.
-   * During a step, the time stays the same, because the clock could change while the step runs.
+   * Runs a step with a trusted time. Each step reads the clock again, because a step may take hours, and sessions that began after it
+   * started would seem to have a clock that's ahead. During a step, the time stays the same, because the clock could change while it runs.
    */
   async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
     if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }
 
-  /** Erasing contact data comes first, so that another step that keeps failing can't prevent it. */
+  /** Contact data is erased first, so that a step that keeps failing can't prevent it. */
   const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
     async ({ clock }) => {
       const ended = await endOverdueCalls(dialing, clock, signal);
@@ -95,7 +95,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     },
   ];
 
-  /** The log is stored elsewhere, so someone who changes the database can't change the seal there. `admin audit verify` compares them. */
+  /**
+   * Logs the seal of the audit chain. The log is stored elsewhere, so someone who changes the database can't change the seal there. `admin
+   * audit verify` compares them.
+   */
   async function sealAudit(): Promise<void> {
     const { seq, hash } = await auditChain.state();
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
@@ -106,7 +109,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     repeat(sweepEachHour, everyHour),
   ];
 
-  /** Runs don't overlap, even if one takes longer than the interval. */
+  /** Repeats work at an interval. Runs don't overlap, even if one takes longer than that. */
   function repeat(work: () => Promise<void>, every: Duration) {
     const run = () =>
       work().catch((err) => {
@@ -142,7 +145,7 @@ export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
     const { password } = await createUser(ports, operator, input, null);
     return password === null ? null : { email: firstUserEmail, password };
   } catch (error) {
-    // Another core that started at the same moment was first.
+    // Another core started at the same moment and created the user first.
     if (error instanceof Problem && error.code === 'conflict') return null;
     throw error;
   }

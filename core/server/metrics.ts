@@ -11,20 +11,20 @@ import { watchedGauges } from './watched-gauges.ts';
 export type PoolUse = () => { used: number; free: number; waiting: number };
 
 export type Metrics = {
-  /** @param seconds from the request's arrival until its response was ready */
+  /** Observes a request. @param seconds from the request's arrival until its response was ready */
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
-  /** Each takes a function that reads the figures when Prometheus scrapes. */
+  /** Each function here takes another one that reads the figures when Prometheus scrapes. */
   watch: ReturnType<typeof gaugesOf>;
   registry: Registry;
 };
 
 /**
- * Metrics for Prometheus. Labels come from fixed lists: with a path, address or identifier as a label, the number of series would grow
- * without limit.
+ * Creates the metrics for Prometheus. Labels come from fixed lists: if a path, address or identifier were a label, the number of series
+ * would grow without limit.
  */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
@@ -122,8 +122,8 @@ export function createMetrics(version: string): Metrics {
 }
 
 /**
- * Gauges that are read when Prometheus scrapes. Those that don't need the database are read separately, so that they're available without
- * it.
+ * Creates gauges that are read when Prometheus scrapes. Gauges that don't need the database are read separately, so that they're available
+ * without it.
  */
 function gaugesOf(registry: Registry) {
   return {
@@ -173,12 +173,12 @@ function gaugesOf(registry: Registry) {
   };
 }
 
-// Prometheus sees the first increase of a counter only if it was there, at 0, before.
+// Every result has a counter from the start, at 0, because otherwise Prometheus wouldn't see its first increase.
 const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
 const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
 const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
 
-/** Says what a request's status means for its credentials. */
+/** Says what a response's status means for the request's credentials. */
 function resultOf(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';

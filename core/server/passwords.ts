@@ -11,16 +11,16 @@ import { networksOf, providerOf } from '../domain/sign-in/networks.ts';
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/** How many attempts may wait in each of the two queues, and for about how long, in ms. On a busy machine, fewer wait. */
+/** How many attempts may wait in each of the two queues, and about how long, in ms. On a busy machine, fewer may wait. */
 const queue = { longest: 32, shortest: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
-/** In ms. On a busy machine, a check takes long, and the pause must not take as long again. */
+/** In ms. The maximum pause: on a busy machine, a check takes long, and the pause must not take as long again. */
 const longestRest = 100;
-/** In ms. No one waits for longer than this, even if the database hangs. */
+/** In ms. The maximum wait, even if the database hangs. */
 const longestWait = 10_000;
 
-/** New passwords come from users who are signed in. */
+/** Setting a new password requires a signed-in user, so it counts as vouched for. */
 const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
 
 /**
@@ -59,16 +59,19 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
 }
 
 type Turn<Prepared, Result> = {
-  /** This may wait for the database, so it overlaps with the pause. */
+  /** Runs during the previous turn's pause, because it may wait for the database. */
   prepare: () => Promise<Prepared>;
   work: (prepared: Prepared) => Promise<Result>;
-  /** Whether a pause follows. */
+  /** Whether the turn is followed by a pause. */
   rests: boolean;
 };
 
 type Waiting = { run: () => Promise<void>; refuse: () => void };
 
-/** Sessions and known devices have their own queue, and the two queues take turns, so a flood of strangers doesn't hold them up. */
+/**
+ * A queue of password checks. Sessions and known devices have their own queue, and the two queues take turns, so that a flood of strangers
+ * doesn't delay them.
+ */
 class PasswordQueue {
   readonly #most = () => Math.min(queue.longest, Math.max(queue.shortest, Math.floor(queue.wait / this.#turn)));
   readonly #vouched = new FairQueue<Waiting>(this.#most);

@@ -7,23 +7,27 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
-/** In ms. In this interval, a burst of refusals becomes one line per address, and an outage one line per route. */
+/**
+ * In ms. How often lines are written: in each interval, a burst of refusals becomes one line per address, and an outage one line per route.
+ */
 const writeEvery = 10_000;
-/** In ms. A proxy that isn't trusted forwards all the time. */
+/** In ms. How often to warn, because an untrusted proxy forwards all the time. */
 const warnEvery = 3_600_000;
-/** The maximum number of addresses in that line. */
+/** The maximum number of addresses in that warning. */
 const mostPeers = 5;
 const ignoredForwarding =
   "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
-/** The maximum number of lines of one kind at a time, because a flood from many addresses must not fill the log. */
+/** The maximum number of lines of one kind per interval, because a flood from many addresses must not fill the log. */
 const mostLines = 100;
-/** The maximum number of addresses of one kind, and of attempts, kept until they're written, because a flood must not fill the memory. */
+/**
+ * The maximum number of addresses of one kind, and of attempts, to keep until they're written, because a flood must not fill the memory.
+ */
 const mostKept = 10_000;
 const mostAttempts = 1_000;
 
 /**
- * Within the interval, this many failures of one kind get their own lines, because their responses refer to the log. Other requests get one
- * line.
+ * The number of failures of one kind that get their own lines in an interval, because their responses refer to the log. Other requests
+ * share one line.
  */
 const mostFaults = 20;
 
@@ -35,9 +39,9 @@ type Refusals = ObserveRefusals & {
 };
 
 /**
- * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by client address, which fail2ban can read, and
- * an audit event for each user and address. Log lines contain neither keys nor email addresses. If a request can't be served, the first
- * failure is logged immediately, and the following ones are counted.
+ * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by client address, in a form that fail2ban can
+ * read, and an audit event for each user and address. Log lines contain neither keys nor email addresses. If requests can't be served, logs
+ * the first failure immediately, and counts the others.
  */
 export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const { users, activity } = ports.stores;
@@ -54,7 +58,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     const taken = [...attempts.values()];
     attempts = new Map();
     for (const { email, address } of taken) {
-      // The event is recorded here and not when the password is checked, because the check must take as long for an unknown email address.
+      // Record the event here and not during the password check, because the check must take as long for an unknown email address.
       const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
       if (!user) continue;
       const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
@@ -62,7 +66,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     }
   }
 
-  /** There's one line per hour: either the operator reads it, or has told others to send the header. */
+  /** Logs a warning at most once per hour. More isn't needed, because the operator has either read it or told others to send the header. */
   function warnOfForwarding(): void {
     const now = performance.now();
     if (now - warnedAt < warnEvery) return;
@@ -107,7 +111,10 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   };
 }
 
-/** Logs the first requests of a kind immediately, and later the number of the others, because an outage fails thousands per second. */
+/**
+ * Logs the first failures of a kind immediately, and later the number of the others, because an outage fails thousands of requests per
+ * second.
+ */
 export function countNotServed(log: Logger) {
   type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
   let kinds = new Map<string, Kind>();
@@ -140,7 +147,7 @@ type Counted = { byAddress: ReadonlyMap<string, number>; others: number };
 
 function countByAddress() {
   let byAddress = new Map<string, number>();
-  /** Counts refusals from addresses that there was no room for. */
+  /** The number of refusals from addresses that didn't fit. */
   let others = 0;
   return {
     add(address: string): void {
@@ -157,10 +164,10 @@ function countByAddress() {
   };
 }
 
-/** Writes a line for each of the addresses with the most refusals, and one for all others. */
+/** Writes one line for each of the addresses with the most refusals, and one for all others. */
 function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
   const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
-  // A trusted proxy may forward anything instead of an address.
+  // Escape the address, because a trusted proxy may forward any text as one.
   for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
   const rest = counts.slice(mostLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);

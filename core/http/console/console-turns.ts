@@ -1,19 +1,19 @@
 import type { Turn } from '../../domain/calls/call-list.ts';
 import { Problem } from '../../domain/problem.ts';
 
-/** Both times are in ms. A search that has taken `search` returns what it has found, and a list waits at most `wait` for its turn. */
+/** Both times are in ms. After `search`, a search returns what it has found so far. A list waits at most `wait` for its turn. */
 type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
 export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
 
 type Waiting = { start: () => void };
 
 /**
- * Shares the database among the lists and searches of the console's users. A user has one turn at a time, across all sessions, and users
- * take turns. So a screen that polls, or a script that repeats a slow list in many requests, makes others wait for one statement at most. A
- * user's changes have separate turns. Signing in doesn't need one.
+ * Shares the database among the lists and searches of the console's users. Users take turns, and each has one turn at a time, across all
+ * sessions. So if one user's screen polls, or a script repeats a slow list in many requests, other users wait for at most one of those
+ * statements. A user's changes have separate turns. Signing in doesn't need a turn.
  */
 export class ConsoleTurns {
-  /** The waiting requests by user. The order of the users is the order of their turns. */
+  /** The waiting requests by user, in the order of the users' turns. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #active = new Set<string>();
   /** The latest search of each kind in each session. */
@@ -27,7 +27,7 @@ export class ConsoleTurns {
   /**
    * Runs the work when its turn comes.
    *
-   * @param request.search the kind of search: the session's next one of that kind ends this one, whose result is no longer needed
+   * @param request.search the kind of search. The session's next search of that kind ends this one, because its result is no longer needed
    * @param request.isGone whether the client no longer waits for the response
    * @throws Problem `too-many-requests` or `unavailable`
    */
@@ -103,7 +103,7 @@ export class ConsoleTurns {
     else this.#waiting.delete(user);
   }
 
-  /** Now the other users come first. */
+  /** Moves a user behind all others. */
   #putLast(user: string): void {
     const queue = this.#waiting.get(user);
     if (!queue) return;

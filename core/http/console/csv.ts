@@ -31,7 +31,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Pro
     ctx.body = '';
     return;
   }
-  // This comes before the status is sent, so that a refusal isn't a file.
+  // Read the first part before sending the status, so that a refusal doesn't become a file.
   const first = await readPart(ctx, wanted, null);
   const caller = { viewer: viewerOf(ctx), actor: actorOf(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
@@ -39,7 +39,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Pro
   ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
 }
 
-/** The search text is omitted, because it may be a phone number. */
+/** Returns the name of an export, without the search text, because that may be a phone number. */
 function nameOf({ list, days: { from, to } }: Export): string {
   const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
   return range === '' ? list : `${list} (${range})`;
@@ -68,7 +68,7 @@ function reasonOf(error: unknown): string {
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 
-/** How often a part is tried if the server is busy, and the pause between tries in ms. */
+/** How often to try a part if the server is busy, and the pause between tries in ms. */
 const tries = 10;
 const pause = 1_000;
 
@@ -94,7 +94,7 @@ async function readPart(ctx: Context, wanted: Export, cursor: string | null): Pr
   return part ?? closed();
 }
 
-/** If the client is gone, a turn does nothing. */
+/** Throws if a turn did nothing because the client is gone. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }

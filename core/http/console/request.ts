@@ -17,7 +17,7 @@ export type Request<Name extends SessionRoute> = {
   deps: HttpDeps;
   ports: Ports;
   viewer: Viewer;
-  /** The viewer, with what is recorded of their changes. */
+  /** The viewer, and how their changes are recorded. */
   caller: SignedInCaller;
   params: PathParameters<ConsoleRoutes[Name]>;
   query: QueryOf<ConsoleRoutes[Name]>;
@@ -30,7 +30,10 @@ export type Handler<Name extends SessionRoute> = (
   request: Request<Name>,
 ) => Promise<Answer<Name>> | (Answer<Name> extends undefined ? Promise<void> : never);
 
-/** @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or `not-found` */
+/**
+ * Reads and validates a request. @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or
+ * `not-found`
+ */
 export async function readRequest<Name extends SessionRoute>(ctx: Context, deps: HttpDeps, name: Name): Promise<Request<Name>> {
   const { path, query, body }: Route = consoleRoutes[name];
   const read = {

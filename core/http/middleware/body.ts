@@ -8,9 +8,9 @@ import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
-/** The raw bytes. */
+/** The number of chunks to keep before joining them. */
 const keptChunks = 32;
-/** A body can be invalid in thousands of places, so the response lists only the first ones. */
+/** A body can have thousands of errors, so the response lists only the first ones. */
 const reportedErrors = 50;
 
 /**
@@ -22,7 +22,7 @@ export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema,
   return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
 }
 
-/** Does the same as {@link readBody}, with a custom check instead of a schema. */
+/** Reads a body like {@link readBody}, but with a custom check instead of a schema. */
 export async function readValidBody<Data>(
   { req }: Context,
   validateInput: (input: unknown) => Validated<Data>,
@@ -43,15 +43,15 @@ export async function readValidBody<Data>(
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
- * Large bodies are parsed one per turn of the event loop, because thousands of unknown fields take up to 10 ms. Small ones can pass a flood
- * of them.
+ * Waits for a turn to parse a large body. Each turn of the event loop parses one, because a body with thousands of unknown fields takes up
+ * to 10 ms. Small bodies don't wait, so they can pass a flood of large ones.
  */
 function turnOfLarge(): Promise<unknown> {
   lastTurn = lastTurn.then(() => setImmediate());
   return lastTurn;
 }
 
-/** Validates bytes that should be JSON. @throws Problem `malformed-request` or `invalid` */
+/** Parses and validates JSON. @throws Problem `malformed-request` or `invalid` */
 export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
   return dataOf(validate(schema, parse(bytes)));
 }
@@ -70,16 +70,16 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 export function readBytes(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
-    // If the client has already hung up, no more events follow.
+    // If the client has already hung up, no more events will come.
     if (req.destroyed) return end();
     let chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      // The rest is read and dropped, because a client that's still sending wouldn't read the response.
+      // Read and drop the rest, because a client that's still sending wouldn't read the response.
       if (size <= mostBytes) {
         chunks.push(chunk);
-        // Many small chunks take many times their bytes in memory.
+        // Join the chunks: many small ones take many times their size in memory.
         if (chunks.length === keptChunks) chunks = [Buffer.concat(chunks)];
         return;
       }

@@ -4,8 +4,8 @@ import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
 /**
- * Finds out where a request comes from. Forwarding headers count only if they come from a trusted proxy. `X-Forwarded-For` is read from the
- * right, up to the first address that isn't a trusted proxy. Without proxies, only the connection counts.
+ * Finds out where a request comes from. Forwarding headers count only if they come from a trusted proxy. Reads `X-Forwarded-For` from the
+ * right, up to the first address that isn't a trusted proxy. Without proxies, uses the connection's address.
  *
  * @param onIgnored called if forwarding headers come from a connection that isn't a trusted proxy
  */
@@ -29,7 +29,8 @@ export function clientAddress(
         if (!isTrusted(address)) break;
         if (hop.trim() === '') continue;
         const named = canonicalAddress(hop.trim());
-        // A proxy may write something other than an address, such as `unknown`. Anyone could have written what comes before it.
+        // A proxy may write something other than an address, such as `unknown`. Don't trust anything before it, because anyone could have
+        // written that.
         if (named === null) break;
         address = named;
       }
@@ -38,8 +39,8 @@ export function clientAddress(
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
       if (!isProxy(ctx.req, peerOf(ctx.req))) return false;
-      // Proxies that append put the scheme of the client's connection first. The outermost proxy must replace what a client sends, because
-      // otherwise the client chooses the scheme: see docs/operations.md.
+      // Proxies that append to the header keep the scheme of the client's connection first. The outermost proxy must replace the client's
+      // header, because otherwise the client chooses the scheme: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };
@@ -51,7 +52,7 @@ export function peerOf({ socket }: { socket: Socket }): string {
   return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
 }
 
-/** Whether an address belongs to a trusted proxy. */
+/** Returns a function that tells whether an address belongs to a trusted proxy. */
 export function proxyTrust(proxies: readonly string[]): (address: string) => boolean {
   const isTrusted = proxyAddress.compile([...proxies]);
   return (address) => isTrusted(address, 0);
@@ -61,8 +62,8 @@ export function proxyTrust(proxies: readonly string[]): (address: string) => boo
 const withPort = /^(?:([\d.]+):\d+|\[([^\]]*)\](?::\d+)?)$/;
 
 /**
- * Normalizes an address, so that throttles, activity and logs recognize the same client: without a port or zone, IPv6 as in RFC 5952, and
- * IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) as IPv4.
+ * Normalizes an address, so that throttles, activity and logs recognize the same client. Removes a port or zone, writes IPv6 as in RFC
+ * 5952, and writes IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) as IPv4.
  *
  * @returns null if it isn't an IP address
  */

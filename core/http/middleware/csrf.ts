@@ -2,8 +2,9 @@ import { Problem } from '../../domain/problem.ts';
 import type { HttpDeps, Middleware } from './context.ts';
 
 /**
- * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet). It checks Fetch
- * Metadata if the browser sends it, and otherwise Origin. Programs send neither, but other sites can't control them.
+ * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet). Checks Fetch Metadata
+ * if the browser sends it, and otherwise Origin. Accepts requests with neither: they come from programs other than browsers, and other
+ * sites can't control those.
  */
 export function csrf(deps: HttpDeps): Middleware {
   return async (ctx, next) => {

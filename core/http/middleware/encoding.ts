@@ -5,21 +5,21 @@ import type { Context } from './context.ts';
 
 const inGzip = promisify(gzip);
 const inBrotli = promisify(brotliCompress);
-/** As fast as gzip, and a tenth smaller. Brotli's default of 11 takes 50 times as long. */
+/** As fast as gzip, with responses a tenth smaller. Brotli's default of 11 takes 50 times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 
 const encoders = { br: (bytes: Buffer) => inBrotli(bytes, brotliOptions), gzip: (bytes: Buffer) => inGzip(bytes) };
 
 type Encoding = keyof typeof encoders;
-/** A body in the encodings that were asked for so far. */
+/** A body in each encoding that was requested so far. */
 export type Encoded = { [encoding in Encoding]?: Promise<Buffer> };
 
-/** Weak: the same for the compressed bytes (RFC 9110 §8.8.1). */
+/** Returns an ETag. It's weak, because it's the same for the compressed bytes (RFC 9110 §8.8.1). */
 export function etagOf(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Sets the body, compressed if the client accepts that. */
+/** Sets the body, and compresses it if the client accepts that. */
 export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encoded = {}): Promise<void> {
   ctx.vary('Accept-Encoding');
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name));

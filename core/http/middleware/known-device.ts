@@ -3,16 +3,16 @@ import { type Company, deviceLife, deviceToken } from '../../domain/sign-in/devi
 import type { Context } from './context.ts';
 import { isSignedIn, sessionOf } from './session.ts';
 
-/** Signed with the session secrets, and over https with the same prefix: see `session.ts`. */
+/** The cookie is signed with the session secrets. Over https, its name has the same prefix as the session's: see `session.ts`. */
 const cookieName = 'callkey_device';
 
-/** From now on, wrong passwords from elsewhere don't lock the user out of this browser. */
+/** Marks the browser as a known device. From now on, wrong passwords from elsewhere don't lock the user out of it. */
 export function rememberDevice(ctx: Context, ports: Ports, passwordHash: string): void {
   const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict', httpOnly: true, signed: true } as const;
   ctx.cookies.set(cookieName, deviceToken(ports, passwordHash), options);
 }
 
-/** @returns no device if the cookie's signature isn't valid */
+/** Reads the device and session that a request comes with. @returns no device if the cookie's signature isn't valid */
 export function companyOf(ctx: Context): Company {
   return { session: isSignedIn(ctx) ? sessionOf(ctx) : null, device: ctx.cookies.get(cookieName, { signed: true }) };
 }

@@ -5,8 +5,8 @@ import { badEncoding, isDecodable } from './request-path.ts';
 import { isSignedIn } from './session.ts';
 
 /**
- * Handles requests that match no route. Without a session, the response is the common 401, so that strangers don't learn which paths exist.
- * A signed-in user gets the reason.
+ * Handles requests that don't match a route. Without a session, the response is the common 401, so that strangers don't learn which paths
+ * exist. A signed-in user gets the reason.
  *
  * @param methodsOf returns the methods that a path supports
  */

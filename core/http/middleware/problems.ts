@@ -9,15 +9,15 @@ const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-s
 const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
 
 /**
- * The common 401. Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that no
- * one learns which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
+ * Sends the common 401. Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that
+ * no one learns which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
  */
 export function refuse(ctx: Context): void {
-  // An ID would make the bytes of two refusals differ.
+  // Omit the request ID, because it would make the bytes of two refusals differ.
   writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
 }
 
-/** Serializes a JSON body. It ends with a newline, so that a terminal's prompt comes after it. */
+/** Serializes a JSON body, with a newline at the end, so that a terminal's prompt starts on its own line. */
 export function jsonLine(body: object): string {
   return `${JSON.stringify(body)}\n`;
 }
@@ -38,7 +38,7 @@ function writePlain(ctx: Context, status: number, headers: readonly string[], bo
   res.end(body);
 }
 
-/** Turns everything that a request throws into a response. Nothing else does this. */
+/** Turns everything that a request throws into a response. No other code does this. */
 export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
   return async (ctx, next) => {
     try {
@@ -49,7 +49,7 @@ export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middle
   };
 }
 
-/** Metrics count this status if there's no response. No client sees it. */
+/** The status that metrics count if there's no response. Clients never see it. */
 export const notAnswered = 0;
 
 function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'onNotServed'>): void {
@@ -65,7 +65,7 @@ function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'o
   else answerFault(ctx);
 }
 
-/** Acts as if the core had been killed, because a client must not take any response for a promise. */
+/** Closes the connection as if the core had been killed, because any response could mislead the client about what happened. */
 function hangUp(ctx: Context): void {
   ctx.respond = false;
   ctx.res.statusCode = notAnswered;
@@ -97,7 +97,7 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
 
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A URI reference (RFC 9457 §3.1.5). The client's own ID stays as it is. */
+/** Returns the request ID as a URI reference (RFC 9457 §3.1.5). Keeps the client's own ID as it is. */
 function instanceOf(requestId: string): string {
   return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
 }

@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 import type { Middleware } from './context.ts';
 import { requestNames } from './request-id.ts';
 
-/** @param seconds from the request's arrival until its response was ready */
+/** Observes a request. @param seconds from the request's arrival until its response was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
 /**
- * Counts each request, and logs it at `debug` with an allow-list of fields. Only the ID and the trace come from the client, in a limited
- * set of characters.
+ * Counts each request, and logs an allow-list of fields at `debug`. Only the ID and the trace come from the client, in a limited set of
+ * characters.
  */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');
@@ -16,7 +16,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
     await next();
     const { route = 'none' } = ctx.state;
     const method = knownMethods.has(ctx.method) ? ctx.method : 'other';
-    // Koa sets the status of the responses that it writes only afterwards.
+    // Koa sets the status of its own responses only afterwards.
     const status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
     const milliseconds = performance.now() - started;
     observe(route, method, status, milliseconds / 1_000);
@@ -27,7 +27,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
 
-/** While the process drains, makes clients open their next connection elsewhere. */
+/** Makes clients open their next connection elsewhere while the process drains. */
 export function closeWhileDraining(isDraining: () => boolean): Middleware {
   return (ctx, next) => {
     if (isDraining()) ctx.res.setHeader('Connection', 'close');

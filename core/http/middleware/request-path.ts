@@ -18,8 +18,7 @@ export function badEncoding(): Problem {
 }
 
 /**
- * Treats an address that Node can't parse, such as `http://[::1`, like every unknown path. Otherwise, Koa would throw when it reads the
- * path.
+ * Treats an address that Node can't parse, such as `http://[::1`, like an unknown path. Otherwise, Koa would throw when it reads the path.
  */
 export const requireReadablePath: Middleware = (ctx, next) => {
   try {

@@ -16,14 +16,14 @@ import type { Context, HttpDeps, Middleware, State } from './context.ts';
 const cookieName = 'callkey_session';
 const idBytes = 32;
 
-/** A session that the request's cookie identified. */
+/** The open session that the request's cookie identifies. */
 type SignedIn = { id: Digest; data: Session };
 
-/** The value of `ctx.session`: the open session, or the credentials with which one is about to start. */
+/** The value of `ctx.session`: the open session, or the credentials for one that's about to start. */
 type SessionData = { signedIn?: SignedIn; credentials?: Credentials };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
-/** Opens the session that a request's cookie names, if any. Sessions are stored in the database, under the digest of their ID. */
+/** Opens the session that a request's cookie identifies, if any. Sessions are stored in the database by the digest of their ID. */
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];
@@ -34,7 +34,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
       key: cookieName,
       maxAge: sessionLimits.absolute.toMillis(),
       sameSite: 'strict',
-      // Only signing in and out write, because a slow request must not restore a session that was ended in the meantime.
+      // Save only at sign-in and sign-out, because a slow request must not restore a session that has ended since then.
       autoCommit: false,
       genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
       store: {
@@ -83,7 +83,7 @@ export function actorOf(deps: HttpDeps, ctx: Context): Actor {
   return { who: { id, name }, address: deps.addressOf(ctx) };
 }
 
-/** Starts a session with a new ID, and ends the one that the request came with. */
+/** Starts a session with a new ID, and ends the request's previous session. */
 export async function startNewSession(ctx: Context, credentials: Credentials): Promise<void> {
   ctx['session'] = { credentials } satisfies SessionData;
   await koaSession(ctx).regenerate();
@@ -97,8 +97,8 @@ export async function signOut(ctx: Context): Promise<void> {
 }
 
 /**
- * Reads a body, and then checks the session again. A body can take time to arrive, and by then the session may have ended or its user may
- * have been moved.
+ * Reads a body, and then checks the session again. A body can take a while to arrive, and by then the session may have ended or its user
+ * may have been moved.
  */
 export async function readBodyInSession<Schema extends z.ZodType>(
   ctx: Context,
@@ -110,7 +110,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   return body;
 }
 
-/** Checks the session again in a request that takes long. @throws Problem `unauthorized` if it has ended */
+/** Checks the session again during a long request. @throws Problem `unauthorized` if it has ended */
 export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const { id } = sessionOf(ctx);
   const data = await resumeSession(ports, id);
@@ -120,7 +120,7 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
 }
 
 /**
- * The tenancy in a request's header replaces the session's, because another tab may have selected a different one.
+ * Uses the tenancy in a request's header instead of the session's, because another tab may have selected a different one.
  *
  * @throws Problem `malformed-request`, `forbidden` or `not-found`
  */
@@ -134,14 +134,15 @@ export async function takeTenancy(ctx: Context, ports: Ports): Promise<void> {
   koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 
-/** koa-session doesn't define the type of a session's content. */
+/** Returns koa-session's object. Its types don't define a session's content. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
 }
 
 /**
- * Over https, cookie names get the `__Host-` prefix, with which browsers send them only to this host and over https (RFC 6265bis §4.1.3.2).
- * This is a class, because an object with its own prototype for each request would survive until a full collection.
+ * Adds the `__Host-` prefix to cookie names over https. With it, browsers send them only to this host and over https (RFC 6265bis
+ * §4.1.3.2). This is a class, because if each request had an object with its own prototype, those objects would survive until a full
+ * collection.
  */
 class HostCookies extends Cookies {
   readonly #prefix: string;
@@ -159,7 +160,7 @@ class HostCookies extends Cookies {
     return super.set(this.#prefixed(name), value, options);
   }
 
-  /** `Cookies` calls this method again with the prefixed name of a signature. */
+  /** Adds the prefix, unless the name already has it: `Cookies` calls this again with the prefixed name of a signature. */
   #prefixed(name: string): string {
     return name.startsWith(this.#prefix) ? name : this.#prefix + name;
   }

@@ -3,7 +3,7 @@ import { unwatchFile, watchFile } from 'node:fs';
 import type { Logger } from 'pino';
 import { readTls, type Tls } from '../start/config.ts';
 
-/** In ms. The files are polled instead of watched, because a watcher would stay with the old file if a renewal replaces a symbolic link. */
+/** In ms. Polls the files, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
 const interval = 5_000;
 
 /**
@@ -21,7 +21,7 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
       current = found;
       log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'certificate reloaded');
     } catch (err) {
-      // One of certificate and key may arrive before the other.
+      // The certificate may arrive before its key, or the key before its certificate.
       log.warn({ err }, 'certificate not reloaded: still using the previous one');
     }
   };

@@ -13,7 +13,7 @@ import { type TurnObserver, takeTurns } from './turns.ts';
 export const cutReasons = ['refused', 'idle', 'unread', 'waiting'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
-/** @param address of the client, or of the proxy in front of it */
+/** Observes that a connection was cut off. @param address of the client, or of the proxy in front of it */
 export type ObserveCut = (reason: CutReason, address: string) => void;
 
 export const connectionLimits = {
@@ -24,20 +24,28 @@ export const connectionLimits = {
    */
   ofNetwork: 1_000,
   /**
-   * The same for the range of addresses that one customer may have (a /24 of IPv4, or a /48 of IPv6). Otherwise, it could fill all the room
-   * there is. With a body of 8 KiB on each, so many take about 100 MB.
+   * The same limit for the range of addresses that one customer may have (a /24 of IPv4, or a /48 of IPv6). Without it, one customer could
+   * use up the total. This many connections take about 100 MB if each has a body of 8 KiB.
    */
   ofRange: 3_000,
   inAll: 10_000,
-  /** TLS handshakes of a network in progress. The others wait, and one that has taken `stuckHandshake` ms makes room for them. */
+  /**
+   * The maximum number of TLS handshakes in progress from one network. Others wait. A handshake that takes longer than `stuckHandshake` ms
+   * is cut off to make room for them.
+   */
   handshakes: 32,
   stuckHandshake: 2_000,
-  /** In bytes: how much may wait behind requests in progress. */
+  /** In bytes: the maximum amount of data that waits behind requests in progress. */
   waiting: 32 * 1024 * 1024,
-  /** In ms. If no byte of a response could be sent for this long, its client isn't reading: lost packets are sent again within seconds. */
+  /**
+   * In ms. A client isn't reading if no byte of a response could be sent for this long, because lost packets are sent again within seconds.
+   */
   unread: 10_000,
   lookEvery: 2_000,
-  /** In ms. Applies to a connection without a request when its listener drains, because a client that has just connected is about to send one. */
+  /**
+   * In ms. How long a draining listener keeps a connection without a request, because a client that has just connected is about to send
+   * one.
+   */
   firstRequest: 1_000,
 };
 
@@ -47,12 +55,12 @@ type Connection = {
   inner: Socket;
   state: 'silent' | 'busy' | 'idle';
   crowds: readonly Crowd[];
-  /** The unsent bytes of responses at the last check, and since when that number hasn't changed. */
+  /** The number of unsent response bytes at the last check, and when that number last changed. */
   unsent: number;
   unsentSince: number;
 };
 
-/** The connections of one network, or all. The silent ones haven't sent a request yet. Sets are ordered from oldest to newest. */
+/** The connections of one network, or of all. Those in `silent` haven't sent a request yet. Sets are ordered from oldest to newest. */
 type Crowd = { name: string; most: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
@@ -63,10 +71,10 @@ export type Connections = {
 };
 
 /**
- * Limits what connections can use, so that no client can block the others: how many there are, how much each may request at the same time
- * (`turns.ts`), and how long a response may wait for its client.
+ * Limits what connections can use, so that no client can block the others: the number of connections, the requests that each has in
+ * progress (`turns.ts`), and how long a response may wait for its client.
  *
- * @param isProxy whether an address belongs to a trusted proxy, whose connections come from many clients
+ * @param isProxy whether an address belongs to a trusted proxy. A proxy's connections come from many clients
  */
 export function boundConnections(
   server: Server,
@@ -158,7 +166,7 @@ export function boundConnections(
     }
   }
 
-  // This comes before the code that handles turns, which expects a known connection.
+  // Runs before the code that handles turns, because that expects a known connection.
   server.on('connection', admit).on('secureConnection', secure);
   const observerOf = (socket: Socket): TurnObserver => {
     const connection = connections.get(socket);
@@ -216,8 +224,8 @@ function portOf(socket: Socket): string {
 }
 
 /**
- * Includes Node's own queue and what the system hasn't accepted from it: a long response is one entry in the queue until its last byte is
- * sent.
+ * Returns the number of unsent bytes, in Node's own queue and in what the system hasn't accepted from it: a long response is one entry in
+ * the queue until its last byte is sent.
  */
 function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
-/** In ms. A listener closes after this time in any case. */
+/** In ms. A listener always closes after this time. */
 const patience = 1_000;
 
 /** Node's internal handle of a listening socket and of a connection. Node doesn't document either. */
@@ -11,8 +11,8 @@ type Handle = { listen?(backlog: number): number; getpeername?(address: object):
  * Closes a server's listening socket without resetting open connections. Otherwise, the system would reset connections that wait to be
  * accepted, and their clients couldn't know whether their requests were executed.
  *
- * On Linux, a queue of length 0 has room for one connection. If one of our own connections waits in it, no other connection can: the system
- * drops the packets that would open one, and clients send them again a second later, to a closed port.
+ * On Linux, a queue of length 0 has room for one connection. If one of our own connections is waiting in it, there's no room for others:
+ * the system drops the packets that would open them. Clients send those packets again a second later, when the port is closed.
  */
 export async function closeListeningSocket(server: Server): Promise<void> {
   const until = performance.now() + patience;
@@ -22,11 +22,12 @@ export async function closeListeningSocket(server: Server): Promise<void> {
   server.close();
 }
 
-/** Opens a connection. The code that awaits this continues before the event loop accepts anything. */
+/** Opens one of our own connections. The code that awaits this continues before the event loop accepts anything. */
 function ownConnectionWaits(server: Server): Promise<boolean> {
   const own = connect(ownAddress(server)).on('error', () => undefined);
   return new Promise((resolve) => {
-    // By then, the socket has asked the system, which immediately opens a connection within the machine if there's room for it.
+    // By the next tick, the socket has asked the system to connect. Within one machine, the system does so immediately if there's room in
+    // the queue.
     process.nextTick(() => {
       resolve(handleOf(own)?.getpeername?.({}) === 0);
       setImmediate(() => own.destroy());
@@ -34,7 +35,7 @@ function ownConnectionWaits(server: Server): Promise<boolean> {
   });
 }
 
-/** Waits until the queue has lost a connection, so that its place is free. */
+/** Waits until a connection has left the queue and made room. */
 function anotherTurn(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {

@@ -2,25 +2,25 @@ import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 
 export type Handshakes = {
-  /** Starts the handshake of a new connection, or lets it wait until one of its network has finished. */
+  /** Starts the handshake of a new connection, or makes it wait until another handshake of its network has finished. */
   begin(socket: Socket, network: string | null): void;
   finish(socket: Socket): void;
-  /** Gives up those that have taken too long while others wait. */
+  /** Cuts off handshakes that take too long while others wait. */
   cutStuck(cut: (socket: Socket) => void): void;
 };
 
 type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 
 /**
- * Limits how many TLS handshakes of one network are in progress. Each takes the core a millisecond, and the client nothing, so hundreds at once
- * would stop everyone else's requests for a second.
+ * Limits how many TLS handshakes of one network are in progress. Each takes the core a millisecond and costs the client nothing, so
+ * hundreds at once would stop all other requests for a second.
  *
  * @param limits.stuck in ms
  */
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
   const networks = new Map<string, Network>();
   const networkOf = new WeakMap<Socket, Network>();
-  // This is what starts a handshake. Until then, what a client sends waits, unread but for its first bytes.
+  // These listeners start a handshake. Until then, the client's data waits, unread except for its first bytes.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');
 

@@ -9,14 +9,14 @@ import { boundConnections, type connectionLimits, type ObserveCut } from './conn
 import { closeListeningSocket } from './draining.ts';
 import { SecureResponse } from './secure-response.ts';
 
-/** How long accepted requests may take once a listener drains. */
+/** How long accepted requests may take after a listener starts draining. */
 export const drainDeadline = Duration.fromObject({ seconds: 10 });
 
 export type Listener = {
   url: string;
   /** Stops accepting connections, and closes the open ones once every accepted request has its response, or at the deadline. */
   drain(): Promise<void>;
-  /** Applies to new connections. */
+  /** Uses a certificate for new connections. */
   useCertificate(tls: Tls): void;
   /** Closes every connection immediately. */
   abort(): void;
@@ -64,7 +64,7 @@ export async function listen(handler: RequestListener, address: Address, { tls, 
 }
 
 function createServer(handler: RequestListener, tls: Tls | null): Server {
-  // Slow clients are cut off. Idle connections last longer than those of most proxies, so that a proxy never sends a request on a
+  // Slow clients are cut off. Idle connections stay open longer than most proxies keep them, so that a proxy never sends a request on a
   // connection that was just closed.
   const options = {
     headersTimeout: 10_000,

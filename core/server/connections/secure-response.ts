@@ -2,10 +2,10 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } fro
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** After seeing this once, browsers use only https for a year (RFC 6797), even if their user types http or follows such a link. */
+/** Once browsers have seen this, they use only https for a year (RFC 6797), even if someone types http or follows an http link. */
 const header = ['Strict-Transport-Security', 'max-age=31536000'] as const;
 
-/** A response over TLS. All responses have the header, so that it doesn't distinguish them. */
+/** A response over TLS. All of them have the header, so that it doesn't tell responses apart. */
 export class SecureResponse extends ServerResponse {
   override writeHead(status: number, headers?: Headers): this;
   override writeHead(status: number, message?: string, headers?: Headers): this;

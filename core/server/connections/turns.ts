@@ -4,14 +4,14 @@ import { Server as TlsServer } from 'node:tls';
 import { SecureResponse } from './secure-response.ts';
 
 /**
- * The part of Node's parser that a server uses. Node doesn't document it, and offers no setting for this. If a later Node.js changes it,
- * tests in `test/http/connections.test.ts` fail.
+ * The part of Node's parser that a server uses. Node doesn't document it, and has no setting for this. If a later Node.js changes it, tests
+ * in `test/http/connections.test.ts` will fail.
  */
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
   /**
-   * The index of `kOnBody`. It's set once, because parsers are reused for other connections. Without it, the parser drops the chunks of a
-   * body.
+   * The index of `kOnBody`. It's set only once per parser, because parsers are reused for other connections. Without it, the parser drops
+   * the chunks of a body.
    */
   3: OnBody | null;
   socket: Socket;
@@ -23,27 +23,30 @@ type OnBody = (this: Parser, piece: Buffer) => void;
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
-/** Tells the parser to stop after the headers that it just read (`HPE_PAUSED`), or to treat what follows as another protocol. */
+/** Makes the parser stop after the headers that it just read (`HPE_PAUSED`), or treat the rest as another protocol. */
 const pauses = 21;
 const upgrades = 2;
 
 /**
- * The limit for all connections together. Clients that don't pipeline come first, and whatever else the turn brings waits for no more than
- * these.
+ * The number of waiting requests that start in one turn, across all connections. Clients that don't pipeline come first, and other work in
+ * the turn waits for at most this many requests.
  */
 const startsInTurn = 4;
 
 /**
- * A body may come in this many chunks, and one more for each of so many bytes. Each chunk costs a callback, read or not: one-byte chunks
- * would keep the core busy for ten times as long as it takes to send them.
+ * A body may arrive in this many chunks, plus one for each `bytesOfPiece` bytes. Each chunk costs a callback, even if it isn't read:
+ * one-byte chunks would keep the core busy for ten times as long as it takes to send them.
  */
 const mostPieces = 1_000;
 const bytesOfPiece = 64;
 
-/** The parser gets this much of a chunked body before other connections have their turns: one read may return ten thousand chunks. */
+/**
+ * The number of bytes of a chunked body that the parser gets before other connections have their turns. More would cost too much, because
+ * one read may return ten thousand chunks.
+ */
 const bytesInTurn = 512;
 
-/** Without an address, the parser would treat no bytes as the end of the connection. */
+/** Must have an address: otherwise, the parser would treat zero bytes as the end of the connection. */
 const nothing = Buffer.alloc(1).subarray(1);
 
 type Turns = {
@@ -52,11 +55,14 @@ type Turns = {
   /** The turn of the event loop in which the last request was started. */
   startedIn: number;
   response: ServerResponse | null;
-  /** How many more chunks the current body may come in. */
+  /** The number of chunks that are left for the current body. */
   piecesLeft: number;
-  /** The next request, whose headers have been read, or null for more of the current body; and what the client has sent after that. */
+  /**
+   * What waits: `start` starts the next request, whose headers have been read, or is null if more of the current body waits; `rest` is the
+   * data after that.
+   */
   held: { start: (() => void) | null; rest: Buffer[] } | null;
-  /** Set when the response has been passed to the system, or the connection broke. */
+  /** Called when the response has been passed to the system, or the connection broke. */
   end(): void;
   observer: TurnObserver;
 };
@@ -66,13 +72,13 @@ const turnsOf = new WeakMap<Socket, Turns>();
 export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting(): void };
 
 /**
- * Starts a request only when the previous one on the same connection has its response, and doesn't read anything more until then. Node's
- * server would read and start pipelined requests without limit, so one connection could do as much as thousands.
+ * Starts a request only when the previous one on the same connection has its response, and reads nothing more until then. Node's server
+ * would read and start pipelined requests without limit, so one connection could do as much as thousands.
  *
  * The parser stops at the headers of a request that has to wait. By then, the request in progress has its whole body, so pausing the socket
- * can't keep it from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
+ * can't keep that body from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
  *
- * @param mostHeldBytes of everything that waits. Without this limit, connections from many networks could fill the memory
+ * @param mostHeldBytes the limit for all waiting data. Without it, connections from many networks could fill the memory
  */
 export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver, mostHeldBytes: number): void {
   let heldBytes = 0;
@@ -107,16 +113,16 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
         markStart(turns);
         return onIncoming(request, keepAlive);
       }
-      // Node doesn't keep CONNECT in order; `answerConnect` does.
+      // Node handles CONNECT out of order; `answerConnect` handles it in order.
       if (request.method === 'CONNECT') return onIncoming(request, keepAlive);
-      // The parser can't be paused here. No client switches protocols behind a request that has no response yet.
+      // The parser can't be paused here. Clients don't switch protocols while a request is waiting for its response.
       if (request.upgrade) return upgrades;
       turns.held = { start: () => void onIncoming(request, keepAlive), rest: [] };
       if (!turns.isBusy) startSoon();
       stopReading(socket);
       return pauses;
     };
-    // Reading a body to its end makes the socket read on.
+    // When a body has been read to its end, the socket resumes reading.
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
     });
@@ -135,7 +141,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     if (heldBytes > mostHeldBytes) cutLargest();
   }
 
-  /** The newest connection may have only a small request. */
+  /** Cuts off the connection with the most waiting data, because the newest one may have only a small request. */
   function cutLargest(): void {
     const sizes = Array.from(holding, (socket) => ({ socket, size: sizeOf(turnsOf.get(socket)?.held?.rest ?? []) }));
     const { socket } = sizes.reduce((one, other) => (other.size > one.size ? other : one));
@@ -174,7 +180,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   function startSome(): void {
     isStarting = false;
-    // This is a copy, because a connection with more of its body comes in again, for the next turn.
+    // Iterate over a copy: a connection with more of its body is added again, for the next turn.
     for (const socket of [...ready.values().take(startsInTurn)]) {
       ready.delete(socket);
       startNext(socket);
@@ -195,8 +201,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     parser.resume();
     const bytes = rest.length === 1 ? (rest[0] ?? nothing) : Buffer.concat(rest);
     const end = isInChunkedBody(parser) ? bytesInTurn : bytes.length;
-    // This passes on what came from the connection, even if it's empty, because the parser has to reach the end of the request. The next
-    // request in it waits again.
+    // Emit the data even if it's empty, because the parser has to reach the end of the request. The next request in the data waits again.
     socket.emit('data', bytes.length === 0 ? nothing : bytes.subarray(0, end));
     const more = bytes.subarray(end);
     if (turns.held) hold(socket, turns, ...(more.length > 0 ? [more] : []));
@@ -211,11 +216,11 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     queueStart();
   }
 
-  /** The rest of a chunked body will be held as it arrives, and parsed in turns. */
+  /** Continues a held body. The rest of a chunked body is held as it arrives, and parsed in turns. */
   function goOn(socket: Socket, parser: Parser): void {
     if (!isInChunkedBody(parser)) return void socket.resume();
     parser.pause();
-    // If the request has as much as it takes before it's read, reading it makes the socket read on.
+    // If the request's buffer is full, the socket resumes reading when the request is read.
     if (parser.incoming && parser.incoming.readableLength < parser.incoming.readableHighWaterMark) socket.resume();
   }
 
@@ -239,14 +244,14 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     const earlier = turnsOf.get(socket)?.response;
     if (!earlier) return answerConnect(server, request, socket);
     earlier.once('close', () => answerConnect(server, request, socket));
-    // Node has stopped forwarding this event, so a long response would never be written completely.
+    // Forward this event, because Node no longer does, and a long response would never be written completely.
     socket.on('drain', () => earlier.emit('drain'));
   });
 }
 
 /**
- * Ends the connection if there's one chunk too many. The parser can't be stopped in the middle of what was read, but it can be kept from
- * copying the rest, chunk by chunk: for 300 connections, that took seconds and 100 MB.
+ * Ends the connection if a body has too many chunks. The parser can't be stopped in the middle of the data that was read, but it can be
+ * kept from copying the rest, chunk by chunk. For 300 connections, that copying took seconds and 100 MB.
  */
 function countPieces(parser: Parser): void {
   const onBody = parser[3];
@@ -257,7 +262,7 @@ function countPieces(parser: Parser): void {
       turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
       if (turns.piecesLeft < 0) {
         this[3] = null;
-        // This must happen before the parser is reused for another connection, which is when this one has closed.
+        // Must happen before the parser is reused for another connection, after this one has closed.
         setImmediate(() => {
           this[3] = count;
         });
@@ -280,12 +285,12 @@ function isInChunkedBody({ incoming }: Parser): boolean {
   return incoming !== null && !incoming.complete && isChunked(incoming);
 }
 
-/** Buffers can be parts of larger ones. */
+/** Returns the memory that buffers occupy, because they can be parts of larger ones. */
 function sizeOf(bytes: readonly Buffer[]): number {
   return bytes.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
 
-/** Even if the socket is already paused, a pending `resume` may start reading again. */
+/** Stops reading, even if the socket is already paused, because a pending `resume` may start reading again. */
 function stopReading(socket: Socket): void {
   if (socket.isPaused()) socket.emit('pause');
   else socket.pause();
@@ -299,7 +304,7 @@ const statusLines: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** Does what Node does if nothing listens for these errors. */
+/** Handles these errors as Node does without a listener. */
 function answerClientError(error: ClientError, socket: Socket, underWay: ServerResponse | null): void {
   if (socket.writable && !underWay?.headersSent) {
     socket.write(`HTTP/1.1 ${statusLines[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
@@ -308,9 +313,9 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 }
 
 /**
- * Handles CONNECT like every other method, so that callers can't tell it apart. Node would hand over a bare socket (RFC 9110 §9.3.6), or
- * close it if nothing listens. It doesn't keep CONNECT in order either, and throws if an earlier request on the connection still has the
- * socket, so one packet from a stranger would stop the core. Upgrades arrive as ordinary requests while nothing listens for them.
+ * Handles CONNECT like every other method, so that callers can't tell it apart. Node would pass on a bare socket (RFC 9110 §9.3.6), or
+ * close it if there's no listener. It doesn't keep CONNECT in order either, and throws if an earlier request on the connection still uses
+ * the socket, so one packet from a stranger would stop the core. Without a listener, upgrades arrive as ordinary requests.
  */
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
   // The earlier response may have ended the connection.

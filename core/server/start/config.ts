@@ -17,7 +17,7 @@ export type Config = Readonly<{
   management: Readonly<{ host: string; port: number }> | null;
   tls: Tls | null;
   database: DatabaseLocation;
-  /** Newest first. If null, a secret is generated and stored next to the SQLite file. */
+  /** Newest first. If null, the core generates a secret and stores it next to the SQLite file. */
   sessionSecrets: readonly string[] | null;
   trustedProxies: readonly string[];
   /** Whether the public listener serves the console. */
@@ -41,7 +41,7 @@ export type DialerConfig =
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Stops the start with one line that names the variable. */
+/** Stops the start. The message is one line that names the variable. */
 export class ConfigError extends Error {
   constructor(variable: string, message: string) {
     super(`${variable}: ${message}`);
@@ -181,14 +181,14 @@ function dialerOf(env: z.output<typeof schema>): DialerConfig {
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
-/** Contact data is sent to this address, so it must use https or stay on this machine. */
+/** Whether a URL uses https or stays on this machine. Contact data is sent to it, so it must. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** Reads the retention settings of `admin`'s own environment; undefined for those that aren't set. @throws ConfigError */
+/** Reads the retention settings from `admin`'s own environment; undefined if they aren't set. @throws ConfigError */
 export function readRetentionDays(environment: Readonly<Record<string, string | undefined>>): Partial<RetentionDays> {
   const env = parse(z.object({ RETENTION_DAYS: days.optional(), AUDIT_RETENTION_DAYS: days.optional() }), environment);
   const { RETENTION_DAYS: contacts, AUDIT_RETENTION_DAYS: auditEvents } = env;
@@ -207,7 +207,7 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  // Reads only the requested variables, because `admin` may run as a user who must not read the other files.
+  // Read only the requested variables, because the user who runs `admin` may not be allowed to read the other files.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;
     const file = set[variable];
@@ -221,7 +221,7 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
   throw new ConfigError(String(issue?.path[0] ?? 'environment'), issue?.message ?? 'is invalid');
 }
 
-/** These can be read from a file, as service managers and containers pass secrets. */
+/** Variables that can be read from a file, because service managers and containers pass secrets as files. */
 const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
 
 /** All variables of a core. */
@@ -255,7 +255,7 @@ export function readTls(certFile: string, keyFile: string): Tls {
   return { certFile, keyFile, cert, key };
 }
 
-/** The reason comes from OpenSSL, and doesn't contain any part of the key. */
+/** Parses a PEM file. The reason for an error comes from OpenSSL, and doesn't contain any part of the key. */
 function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed): Parsed {
   try {
     return parse();

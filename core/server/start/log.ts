@@ -2,7 +2,10 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import { keyValueLookalike } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
-/** Logs JSON lines. Callers log only fields on an allow-list. As a last defense, anything that looks like a key value is redacted. */
+/**
+ * Creates a log of JSON lines. Callers log only fields on an allow-list. As a last defense, anything that looks like a key value is
+ * redacted.
+ */
 export function createLog(level: LogLevel, destination?: DestinationStream): Logger {
   const options: pino.LoggerOptions = {
     level,
@@ -25,7 +28,7 @@ function standardOutput(): DestinationStream {
   output.on('write', () => {
     isFailing = false;
   });
-  // At exit, the library retries until it has written everything. On a full disk, that's forever.
+  // At exit, the library would retry until it has written everything, and on a full disk it would never stop.
   process.prependListener('exit', () => {
     if (isFailing) output.destroy();
   });
@@ -38,7 +41,10 @@ function scrub(text: string): string {
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
 
-/** Logs the name, message, code, stack and cause, but not properties that libraries attach to errors, such as a statement's parameters. */
+/**
+ * Returns an error's name, message, code, stack and cause. Omits properties that libraries attach to errors, such as a statement's
+ * parameters.
+ */
 function errorOf(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
   const logged: LoggedError = { type: error.name, message: error.message };

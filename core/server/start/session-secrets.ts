@@ -8,9 +8,10 @@ import { flushToDisk } from './flush.ts';
 import { asDatabaseError } from './start-errors.ts';
 
 /**
- * Returns the secrets that sign session cookies: those in the environment, or one that's generated once and stored next to the SQLite file.
+ * Returns the secrets that sign session cookies: the ones in the environment, or one that's generated once and stored next to the SQLite
+ * file.
  *
- * @throws ConfigError if it can't be stored, or the stored one can't be used
+ * @throws ConfigError if it can't be stored, or if the stored one can't be used
  */
 export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
   const { sessionSecrets, database } = config;
@@ -31,7 +32,7 @@ export function secretFileOf({ filename }: Extract<DatabaseLocation, { kind: 'sq
   return `${filename}.session-secret`;
 }
 
-/** A core that starts at the same time, or after a power cut, finds either the complete secret or no file. */
+/** Stores a new secret. A core that starts at the same time, or after a power cut, finds either the complete secret or no file. */
 function makeSecret(file: string, randomness: Randomness): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -45,7 +46,7 @@ function makeSecret(file: string, randomness: Randomness): void {
   }
 }
 
-/** Unlike a rename, a link never replaces another core's file. */
+/** Publishes the file with a link. Unlike a rename, this never replaces another core's file. */
 function publish(temporary: string, file: string): void {
   try {
     linkSync(temporary, file);
@@ -59,7 +60,7 @@ function publish(temporary: string, file: string): void {
 
 const remedy = 'Delete the file and start the core: it generates a new one, and everyone has to sign in again';
 
-/** @returns an error if the secret can't be used, in one line that says what to do */
+/** Reads the stored secret. @returns `fault`, in one line that says what to do, if the secret can't be used */
 export function readSecret(file: string): { secret: string; fault: string | null } {
   let secret: string;
   try {
@@ -71,7 +72,7 @@ export function readSecret(file: string): { secret: string; fault: string | null
   if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
   if (secret.length < secretLength || /\s/.test(secret))
     return { secret, fault: `${file} must contain a single secret of at least ${secretLength} characters. ${remedy}` };
-  // The group may be the volume's, as in Kubernetes. `admin check` reports this.
+  // The group may have access, because it may be the volume's, as in Kubernetes. `admin check` reports this.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
       secret,

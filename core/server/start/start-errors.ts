@@ -5,7 +5,7 @@ import { databaseErrorText, explainDatabaseError } from '../../storage/engine/er
 import { isOutage } from '../../storage/engine/errors.ts';
 import { ConfigError } from './config.ts';
 
-/** Says why a listener can't start, and which variable to change. Any other error stays as it is. */
+/** Explains in one line why a listener can't start, and which variable to change. Returns any other error unchanged. */
 export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
   const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
   switch (errorCode(error)) {
@@ -29,7 +29,9 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
   }
 }
 
-/** Says why the database can't be used, in one line without its password. An error that may be a bug stays as it is, with its stack. */
+/**
+ * Explains in one line, without the password, why the database can't be used. Returns an error that may be a bug unchanged, with its stack.
+ */
 export function asDatabaseError(error: unknown, location: DatabaseLocation): unknown {
   const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
   if (!isKnown) return error;

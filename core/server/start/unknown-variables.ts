@@ -1,12 +1,12 @@
 import { variableNames } from './config.ts';
 
-/** Shorter names, such as HOST, are too similar to many others. */
+/** The minimum length of a name to check, because shorter ones, such as HOST, are similar to many others. */
 const shortest = 6;
 
 export type UnknownVariable = { name: string; meant: string };
 
 /**
- * Finds variables that look like ours but have no effect. For example, someone who sets SESSION_SECRET believes that it counts.
+ * Finds variables that look like ours but have no effect. For example, someone who sets SESSION_SECRET expects it to work.
  *
  * @param environment such as process.env; a variable set to an empty string counts as unset
  */
@@ -33,7 +33,7 @@ function closest(name: string): string | undefined {
   return (near ?? longer)?.ours;
 }
 
-/** The number of characters to insert, delete or replace (Levenshtein). */
+/** Returns the number of characters to insert, delete or replace (Levenshtein distance). */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...one].entries()) {
