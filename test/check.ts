@@ -1,4 +1,4 @@
-// Everything that has to hold: lint, types and every test. Ends with one line that counts, and fails if anything failed or nothing ran.
+// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran.
 //   npm test -- test/cli test/http/console.test.ts      only the tests of these folders and files
 //   npm test -- --grep revoke                           all else is passed on to mocha
 import { spawn } from 'node:child_process';
@@ -101,7 +101,7 @@ const incremental = (project: string) => [
 /** At the same time as the tests, one check after the other. */
 async function checkSources(): Promise<boolean[]> {
   const results = [await check('lint', bin('biome'), ['check', '--error-on-warnings', '.'])];
-  // Only the page and the tests that run inside it know the DOM.
+  // Only the page and the tests that run inside it can use the DOM.
   for (const project of ['.', 'desktop/renderer', 'test/desktop'])
     results.push(await check(`types of ${project}`, bin('tsc'), ['-p', project, '--singleThreaded', ...incremental(project)]));
   return results;
@@ -132,12 +132,12 @@ async function run({ files: given, part }: Run): Promise<void> {
   say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
-// These end by themselves when they're interrupted, and then this process does as well.
+// The child processes end by themselves when they're interrupted, and then this process ends as well.
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
 const sources = checkSources();
-// Once for all files: two builds at the same time would overwrite each other, and what another test has started.
+// Built once for all files, because two builds at the same time would overwrite each other and the files of running tests.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
 const needsConsole = hasElectron && files.some((file) => file.includes(join('test', 'desktop')));
 const prepared = sharedPostgres().then(async (postgres) => {

@@ -94,7 +94,7 @@ describe('admin restore', () => {
       it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
         const direct = await openDirect(url);
         const tenants = await createTenants(direct.ports);
-        // So many that the deletion hasn't finished when the restore starts.
+        // There are so many that the deletion hasn't finished when the restore starts.
         const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
           ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
           ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
@@ -166,7 +166,7 @@ describe('admin restore', () => {
         expect(stdout).to.include(`missing ${last}`);
         expect(stdout).to.include('admin -- migrate');
         expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
-        // What the migration created is gone as well.
+        // The restore also removed everything that the migration created.
         expect((await json('migrate')).migrations).to.deep.equal([last]);
       });
 

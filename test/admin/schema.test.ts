@@ -166,7 +166,7 @@ describe("the error for a database that doesn't work", () => {
   });
 
   it("says that it didn't respond", async () => {
-    // It reads, so it notices when the other side hangs up.
+    // The socket reads, so that it notices when the other side hangs up.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();

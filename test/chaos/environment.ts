@@ -20,7 +20,7 @@ export type Trial = {
   scene: Scene | null;
 };
 
-/** Ends what would outlive this process, after the case or when the process is interrupted. */
+/** Ends everything that would outlive this process, after the case or when the process is interrupted. */
 export function endLater(trial: Trial, end: () => void): void {
   process.once('exit', end);
   trial.cleanup.defer(() => {

@@ -42,7 +42,7 @@ export async function failSyncs(trial: Trial, pids: readonly number[]): Promise<
   const args = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`];
   const child = spawn('strace', [...args, ...pids.flatMap((pid) => ['-p', String(pid)])], { stdio: 'ignore' });
   endLater(trial, () => void child.kill('SIGKILL'));
-  // It prints nothing once it's attached, and exits if it can't attach.
+  // strace prints nothing once it's attached, and exits if it can't attach.
   const ended = once(child, 'exit').catch(() => undefined);
   if ((await Promise.race([ended.then(() => 'ended'), pause(1_000)])) === 'ended') throw new Skipped('strace is missing or may not trace');
   return async () => {

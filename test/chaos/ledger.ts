@@ -6,7 +6,7 @@ import type { Provider } from './provider.ts';
 export type Counts = {
   sent: number;
   acknowledged: number;
-  /** Acknowledged as placed or cancelled, but not so in the database. */
+  /** Acknowledged as placed or cancelled, but not placed or cancelled in the database. */
   lost: number;
   /** Refused with 503 and without a request ID, but in the database. */
   'placed though 503': number;
@@ -27,7 +27,7 @@ export type Body = { requestId?: string; contact: { phone: string } };
 export type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
 
-/** In ms. Every request has its response by then, including some time for the load on the same machine. */
+/** In ms. Every request must get its response within this time, which includes some for the load on the same machine. */
 const deadline = 6_000 + 2_000;
 /** Longer than the deadline, so that a late response is noticed. */
 const patience = 20_000;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { callBody, eventually, type Scene, type Trial } from './environment.ts';
 
-/** Repeats `work` in this many lanes until it's stopped, or counted as often as `until`. `n` counts all of them. */
+/** Repeats `work` in this many lanes until it's stopped or has run `until` times. `n` counts the runs of all lanes. */
 export function startCrowd(trial: Trial, width: number, work: (n: number) => Promise<unknown>, until = Number.POSITIVE_INFINITY) {
   let [isOver, turn] = [false, 0];
   trial.cleanup.defer(() => {
@@ -67,7 +67,7 @@ export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Numbe
   return {
     acknowledged: () => acknowledged,
     stop: crowd.stop,
-    /** Waits until this many more are acknowledged, unless the load is stopped. @returns whether they were, in time */
+    /** Waits until this many more calls are acknowledged or the load is stopped. @returns whether they were acknowledged in time */
     async more(count: number, within = 20_000): Promise<boolean> {
       const goal = Math.min(acknowledged + count, stopAt);
       return eventually(() => acknowledged >= goal || crowd.isOver(), within);

@@ -1,4 +1,4 @@
-// Attacks real processes on both databases, and ends with a table of what was acknowledged and what became of it:
+// Attacks real processes on both databases, and ends with a table that compares what was acknowledged with the database:
 //   npm run chaos                                    everything, some twenty minutes
 //   npm run chaos -- --quick                         a short version of each that has one
 //   npm run chaos -- --only lock,races --database sqlite --calls 10000
@@ -27,7 +27,7 @@ if (unknown.length > 0) throw new Error(`Unknown cases: ${unknown.join(', ')}. C
 const kinds = databaseKinds.filter((kind) => values.database === undefined || values.database === kind);
 if (kinds.length === 0) throw new Error(`--database ${values.database} must be ${databaseKinds.join(' or ')}.`);
 
-// Also when it's interrupted.
+// This also runs if the process is interrupted.
 process.once('exit', killAll);
 
 const { log, table } = new Console(process.stdout);

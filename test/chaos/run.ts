@@ -8,7 +8,7 @@ export type Case = {
   /** Names the attack in the test report. */
   title: string;
   databases?: readonly DatabaseKind[];
-  /** The databases of the short version, if there are fewer or none: other tests cover the rule on the others, or it takes too long. */
+  /** The databases of the short version, if it doesn't run on all: other tests cover the rule there, or it would take too long. */
   quickDatabases?: readonly DatabaseKind[];
   attack(trial: Trial): Promise<void>;
 };
@@ -41,7 +41,7 @@ export function begin(attacks: readonly Attack[], options: Options) {
   return { rowOf, ended: () => Promise.allSettled(begun.values()) };
 }
 
-/** Runs a case to its end or to its time limit, and leaves nothing behind. */
+/** Runs a case until it ends or its time is up, and leaves nothing behind. */
 async function runCase({ name, attack }: Case, kind: DatabaseKind, { isQuick, calls }: Options): Promise<Row> {
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
@@ -63,13 +63,13 @@ async function runCase({ name, attack }: Case, kind: DatabaseKind, { isQuick, ca
   return { ...row(), counts: ledger.counts(trial.scene?.provider), notes: ledger.notes() };
 }
 
-/** The columns that must be 0, and aren't. */
+/** The columns that should be 0 but aren't. */
 export function faultsOf({ counts }: Row): string[] {
   const { sent: _, acknowledged: __, ...zeros } = counts ?? { sent: 0, acknowledged: 0 };
   return Object.entries(zeros).flatMap(([column, count]) => (count === 0 ? [] : [`${column} ${count}`]));
 }
 
-/** What became of one case. */
+/** The result of one case. */
 export function lineOf(row: Row): string {
   const { name, kind, counts, notes, seconds } = row;
   if (counts === null) return `${name} on ${kind}: skipped, ${notes.join()}`;

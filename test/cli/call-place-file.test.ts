@@ -70,7 +70,7 @@ describe('callkey call place --from', () => {
     it("says that it's reading from the terminal, and how to finish", async function () {
       const command = `"${process.execPath}" "${cliMain}" call place ${its.tenants.campaign.id} --from -`;
       const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
-      // Runs the command in a terminal of its own, where Ctrl-D is pressed.
+      // Runs the command in its own terminal, and presses Ctrl-D there.
       const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: 'pipe' });
       const isThere = await once(terminal, 'spawn').then(
         () => true,
@@ -167,7 +167,7 @@ describe('callkey call place --from', () => {
       const lines = Array.from({ length: 10_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${note},${note}`);
       const path = file(['phone,requestId,var.note,var.more', ...lines].join('\n'));
       const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run'];
-      // Less than the lines would take. The command itself needs about 20 MB.
+      // This is less memory than the lines would take. The command itself needs about 20 MB.
       const { code, stderr } = await its.home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=40' }, stdout: '/dev/null' })
         .ended;
       expect(code, stderr).to.equal(0);
@@ -177,7 +177,7 @@ describe('callkey call place --from', () => {
     it("exits with 2 if the file doesn't exist or the rate is invalid", async () => {
       expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
       for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
-      // Node.js wouldn't wait at all between two calls a month apart.
+      // With two calls a month apart, the delay would be too long for a Node.js timer, which would then fire immediately.
       expect((await place(file(csvOf(1)), '--rate', '0.0000003')).code).to.equal(2);
     });
   });

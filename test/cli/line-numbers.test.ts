@@ -17,7 +17,7 @@ describe('line number sets', () => {
     const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {
-      // Like real phone numbers from one exchange: many, close together, and a quarter of them duplicates.
+      // These resemble real phone numbers from one exchange: many, close together, and a quarter of them duplicates.
       const mark = { high: 493_000_000_000 + ((line * 7) % 15_000) * 1024, low: line % 3 === 0 ? 1 : 0 };
       const key = `${mark.high} ${mark.low}`;
       expect(firstLines.add(mark, line)).to.equal(map.get(key));

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
 
-/** The first text on the page between these two. */
+/** The first text on the page between two given texts. */
 function printed(form: RegExp): string {
   const [, text] = form.exec(readme) ?? [];
   if (text === undefined) throw new Error(`cli/README.md has no ${form}.`);
@@ -85,7 +85,7 @@ describe('the published package', () => {
     expect([repository.url, bugs.url].every((url) => url.includes('/callkey/callkey'))).to.equal(true);
     const command = printed(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
     const prefix = freshDirectory();
-    // Works without a network: the keychain library is left out, which is needed only for keeping a key in the keychain.
+    // Works without a network, because it omits the keychain library, which is needed only to store a key in the keychain.
     const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
     execFileSync('sh', ['-c', command], { cwd: out, env, stdio: 'pipe' });
     const installed = join(prefix, 'bin', 'callkey');

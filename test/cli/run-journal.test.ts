@@ -61,7 +61,7 @@ describe('a run journal', () => {
   it('derives request IDs from the file, campaign, repetition and line, but not from the server, path or time', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
-    // This ID must never change, because the core recognizes by it what an earlier version of the command placed.
+    // This ID must never change, because the core uses it to recognize calls that an earlier version of the command placed.
     expect(id()).to.equal('file-2106b594494171dabf83b8c77f2d994c-2');
     const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
     expect(new Set([id(), ...others]).size).to.equal(5);

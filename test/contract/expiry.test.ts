@@ -97,7 +97,7 @@ describe('expiry', () => {
   });
 
   it("is independent of the machine's time zone", () => {
-    // That day doesn't exist there, so it would be skipped.
+    // That day doesn't exist in that zone, so it would be skipped.
     Settings.defaultZone = 'Pacific/Apia';
     try {
       expect(isoOf(endOfDay('2011-12-29', 'Europe/Berlin'))).to.equal('2011-12-29T22:59:59.999Z');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isSigned, isSigningSecret, makeSigningSecret, type SignatureHeaders, sign } from '#contract/calls/signature.ts';
 
-// The example from Standard Webhooks 1.0.0.
+// This is the example from Standard Webhooks 1.0.0.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
 const body = Buffer.from('{"test": 2432232314}');

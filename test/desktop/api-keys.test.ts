@@ -12,7 +12,7 @@ let harness: ConsoleHarness;
 const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
-/** Without the first cell, which selects the row. */
+/** Omits the first cell, which selects the row. */
 const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTexts()).slice(1).map((text) => text.trim());
 
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');

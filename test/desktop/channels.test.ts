@@ -109,7 +109,7 @@ describeDesktop('the bridge to the page', () => {
   describe('a request to the core', () => {
     const secret = 'svc_sk_live_canary';
     const refusal = "Error invoking remote method 'request': Error: Invalid input for request.";
-    /** What each of these requests comes to in the page: an error's message, or the kind of its failure. */
+    /** What each of these requests results in on the page: an error's message, or the kind of its failure. */
     const outcomesOf = (requests: readonly (readonly [name: string, input: unknown])[]) =>
       running.page.evaluate(
         (given) =>
@@ -216,7 +216,7 @@ describeDesktop('the bridge to the page', () => {
     });
 
     for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
-      // A separate window for each: one that goes back to the app's page may still be loading it when the next test starts.
+      // Each uses a separate window, because a window that returns to the app's page may still be loading when the next test starts.
       it(`exclude ${address} in the app's window`, async () => {
         const own = await launchConsole();
         const outcome = await own.app.evaluate(

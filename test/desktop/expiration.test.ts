@@ -67,7 +67,7 @@ describeDesktop('choosing when a key expires', () => {
     await choose('1 Year');
     await harness.page.getByText('Your computer’s time zone.').waitFor();
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
-    // It's already the 22nd there.
+    // In that zone, it's already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
     expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)');
     await create();

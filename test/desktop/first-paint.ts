@@ -1,4 +1,4 @@
-// How long the console takes from its start to the sign-in form, on this machine: `npm run first-paint`, or `npm run first-paint -- 20` for
+// Measures how long the console takes from its start to the sign-in form on this machine: `npm run first-paint`, or with `-- 20` for
 // as many starts. Each is a process of its own, as `npm run desktop` starts it, on one profile: only the first start finds it empty.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

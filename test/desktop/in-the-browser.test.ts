@@ -16,7 +16,7 @@ import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { skip } from '../support/skip.ts';
 import { password, placeCall, signIn } from '../support/tenants.ts';
 
-/** What the browser complains about, and the errors thrown by the page. */
+/** The browser's warnings, and the errors thrown by the page. */
 function watch(page: Page): string[] {
   const complaints: string[] = [];
   page.on('console', (message: ConsoleMessage) => {
@@ -30,7 +30,7 @@ describeBrowser('the screens in a browser', () => {
   /** Widths in CSS pixels: a large window, a tablet, a phone or a narrow window at 200 %, one at 400 %, and a narrow window. */
   const widths = [1600, 800, 320, 240, 480];
 
-  /** How much wider any scrolling element is than its space. */
+  /** By how many pixels any element scrolls sideways. */
   const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth))`;
 
@@ -41,7 +41,7 @@ describeBrowser('the screens in a browser', () => {
     let stops = 0;
     const open = async (url: string) => {
       const home = await openInChromium('about:blank');
-      // Without transitions, since during one the colors belong to neither theme.
+      // Transitions are off, because the colors belong to neither theme during a transition.
       await home.page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
       refused = watch(home.page);
       await home.page.goto(url);
@@ -57,7 +57,7 @@ describeBrowser('the screens in a browser', () => {
       }
       // Only in the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
       complaints.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
-      // Changes made by axe aren't the page's.
+      // The page doesn't cause the changes that axe makes.
       refused.length = 0;
       await page.setViewportSize({ width: 1280, height: 800 });
     }
@@ -109,7 +109,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('navigation').waitFor();
   }
 
-  /** Otherwise, going back leads to another screen. */
+  /** Without this, going back would lead to another screen. */
   async function goHomeFromCalls(): Promise<void> {
     await link('Calls').click();
     await heading('Calls').waitFor();
@@ -117,7 +117,7 @@ describeBrowser('the console in a browser', () => {
     await heading('API keys').waitFor();
   }
 
-  /** The page itself can't read the clipboard, so another one does. */
+  /** The page itself can't read the clipboard, so another page does. */
   async function clipboardText(): Promise<string> {
     const other = await context.newPage();
     await other.route('**/*', (route) => route.fulfill({ body: '' }));
@@ -573,7 +573,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByRole('dialog').getByRole('combobox').fill('blue');
       await page.getByRole('option', { name: /Blue Clinic/ }).click();
       await page.getByRole('row', { name: 'Practice software' }).waitFor();
-      // As if done by another tab that this one hasn't heard from yet.
+      // This simulates another tab whose message hasn't arrived here yet.
       const { write } = harness.direct.storage.database;
       await write('sessions')
         .where({ user_id: harness.tenants.users.staff.id })

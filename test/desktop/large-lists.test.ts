@@ -102,7 +102,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('says how far back it has searched for calls, and continues the search on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
-    // The first response is one that ran out of time.
+    // In the first response, the time for the search has run out.
     await page.route('**/calls?search=*', async (route) => {
       asked += 1;
       const response = await route.fetch();
@@ -140,7 +140,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     requests[0]?.();
     await answered;
     await page.getByText(/^50 of .+ calls, newest first/).waitFor();
-    // It took ten seconds, so the next one is due after two hundred.
+    // The load took ten seconds, so the next one is due after two hundred.
     await page.clock.runFor(180_000);
     expect(requests).to.have.length(1);
     const second = asked();

@@ -158,7 +158,7 @@ describeDesktop('the console, for secrets', () => {
     const secret = 'a secret that was copied';
     const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
 
-    /** Replaces the main process's timers: they run when the test says so. */
+    /** Replaces the main process's timers with timers that the test runs. */
     const holdTimers = () =>
       running.app.evaluate(() => {
         const held: { run: () => unknown; afterMs: number }[] = [];
@@ -204,7 +204,7 @@ describeDesktop('the console, for secrets', () => {
       expect(await clipboardText()).to.equal('a shopping list');
     });
 
-    /** The clipboard just before the app exits: on Linux, it's cleared together with the app. */
+    /** The clipboard just before the app exits, because Linux clears it when the app ends. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {

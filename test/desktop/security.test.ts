@@ -78,7 +78,7 @@ describeDesktop("the page's sandbox", () => {
         }, url);
       expect(await load(site.url)).to.equal('ERR_BLOCKED_BY_CLIENT');
       expect(await load('file:///etc/hostname')).to.equal('ERR_BLOCKED_BY_CLIENT');
-      // Playwright learns of a destroyed window a moment later.
+      // Playwright notices a destroyed window a moment later.
       await until(() => running.app.windows().length === 1);
     });
 

@@ -27,7 +27,7 @@ describeDesktop("the console's session", () => {
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
     await listed();
   };
-  /** Waits for the first list, so that the next request is the test's. */
+  /** Waits for the first list, so that the next request comes from the test. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
   it('asks the user to sign in again when it has ended, and keeps what they typed', async () => {
@@ -106,7 +106,7 @@ describeDesktop("the console's session", () => {
     await link('Activity').click();
     await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
-    // Needs no click: the console retries every few seconds.
+    // The console retries every few seconds without a click.
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
@@ -216,7 +216,7 @@ describeDesktop("the console's session", () => {
     await button('Create API Key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
-    // A later request gets its response after it.
+    // A later request gets its response after this one.
     await harness.page.evaluate(`callkey.request('listActivityFacets', {})`);
     expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
   });

@@ -10,7 +10,7 @@ import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type R
 import { electronFile } from '../support/electron-runtime.ts';
 import { until } from '../support/until.ts';
 
-/** A message box, which the test answers with the number of a button. */
+/** A message box, in which the test chooses a button by its number. */
 type Question = { message: string; detail?: string; buttons?: string[] };
 
 async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {

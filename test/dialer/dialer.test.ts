@@ -125,7 +125,7 @@ describe('the dialer', () => {
         const ended = await untilState(contactId, 'unknown');
         expect(ended['detail']).to.contain('response was lost');
         expect(receiver.received).to.have.length(1);
-        // Until the provider reports a late outcome.
+        // The call stays unknown until the provider reports a late outcome.
         expect((await outcome({ handoffId: contactId, state: 'completed', detail: 'Talked.' })).status).to.equal(204);
         const { json } = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls/${contactId}`, { cookie });
         const details = callDetailsSchema.parse(json);
@@ -251,7 +251,7 @@ describe('the dialer', () => {
         const ids = await Promise.all(Array.from({ length: 100 }, async () => textAt(await place(), 'contactId')));
         await receiver.until(ids.length);
         isUp = true;
-        // Competes with the claims for the next try.
+        // The cancellation competes with the dialer's claims for the next try.
         const cancelled = new Set<string>();
         for (const contactId of ids) {
           const { status } = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
@@ -276,7 +276,7 @@ describe('the dialer', () => {
         expect(turn).to.be.within(0, 8);
       });
 
-      // What is sent doesn't depend on the database.
+      // The requests don't depend on the database.
       if (kind === 'sqlite') {
         it('refuses unsigned, stale, incorrectly signed and altered outcomes with the same response', async () => {
           await start({});
@@ -302,7 +302,7 @@ describe('the dialer', () => {
             }),
           ];
           for (const answer of refused) expect([answer.status, answer.text]).to.deep.equal([401, reference]);
-          // For a call that was never handed off.
+          // This outcome is for a call that was never handed off.
           expect((await outcome({ ...body, endedAt: '2026-11-21T10:00:00+00:00' })).status).to.equal(404);
           expect(await call(contactId)).to.include({ state: 'queued' });
         });
@@ -371,7 +371,7 @@ describe('the dialer', () => {
       expect(calls[0]).to.include({ state: 'dialing', simulated: true });
       expect(receiver.received).to.deep.equal([]);
       await until(async () => (await call(contactId))['handoff'] === 'taken');
-      // A minute from now, without waiting for it.
+      // Moves the clock to a minute from now, instead of waiting.
       await direct.storage.database
         .write('calls')
         .where({ contact_id: contactId })

@@ -112,7 +112,7 @@ describe("the dialer's schedule", () => {
   let clock: ReturnType<typeof fakeClock>;
   let dialer: Dialer;
   let due: ClaimedCall[];
-  /** What the dialer queried and reported, in order. */
+  /** Everything that the dialer queried and reported, in order. */
   let seen: unknown[];
   let store: DialingStore;
   let results: ((result: HandoffResult) => void)[];
@@ -146,7 +146,7 @@ describe("the dialer's schedule", () => {
         findTrouble: unexpected,
       },
     };
-    // The interval passes when a test says so.
+    // The interval passes when a test moves the timers.
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(async () => {
@@ -307,7 +307,7 @@ describe("the dialer's schedule", () => {
   });
 });
 
-/** Lets everything continue that isn't waiting for time or a provider. */
+/** Lets all code continue that isn't waiting for a timer or a provider. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -65,7 +65,7 @@ describe('a hand-off through a webhook', () => {
     });
   });
 
-  /** @param on what a server does with a connection */
+  /** @param on the server's handler for a connection */
   const through = async (on: (socket: Socket) => void, url = (port: number) => `http://127.0.0.1:${port}/`) => {
     const server = createTcpServer(on).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -233,7 +233,7 @@ describe('a webhook that closes idle connections', () => {
   it('gets each hand-off, and no call stays in doubt', async () => {
     const served = new WeakSet<Socket>();
     const server = createServer((request, response) => {
-      // Does what a provider does that has just closed an idle connection when the next request arrives on it.
+      // Behaves like a provider that has just closed an idle connection when the next request arrives on it.
       if (served.has(request.socket)) request.socket.destroy();
       else response.writeHead(202, { Connection: 'keep-alive' }).end();
       served.add(request.socket);

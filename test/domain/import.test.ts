@@ -62,7 +62,7 @@ const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userTy
 const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
 const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
-/** The error message from an import, with the problem code in front of it. */
+/** The error message of an import, starting with the problem code. */
 const refusalOf = (importing: Promise<unknown>) =>
   importing.then(
     () => 'nothing',

@@ -48,13 +48,13 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
 describe('a session', () => {
   for (const [what, ages, isOpen] of [
     ['that started seven days ago', { started: 7 * day }, true],
-    ['that started a millisecond earlier than that', { started: 7 * day + 1 }, false],
+    ['that started seven days and a millisecond ago', { started: 7 * day + 1 }, false],
     ['last seen a day ago', { started: 2 * day, seen: day }, true],
-    ['last seen a millisecond earlier than that', { started: 2 * day, seen: day + 1 }, false],
+    ['last seen a day and a millisecond ago', { started: 2 * day, seen: day + 1 }, false],
     ['that started five minutes in the future', { started: -5 * minute }, true],
-    ['that started later than that, because the clock was set back', { started: -5 * minute - 1 }, false],
+    ['that started later than five minutes in the future, because the clock was set back,', { started: -5 * minute - 1 }, false],
     ['last seen five minutes in the future', { seen: -5 * minute }, true],
-    ['last seen later than that', { seen: -5 * minute - 1 }, false],
+    ['last seen later than five minutes in the future', { seen: -5 * minute - 1 }, false],
   ] as const) {
     it(`${what} is ${isOpen ? 'open' : 'expired'}`, async () => {
       const { ports, session } = sessionOf(ages);
@@ -105,7 +105,7 @@ describe('a session', () => {
 });
 
 describe('signing in', () => {
-  /** The result of an attempt, and by how many counters it was counted. */
+  /** The result of an attempt, and the number of counters that counted it. */
   const attempt = async ({
     right = true,
     expiresIn = null as number | null,

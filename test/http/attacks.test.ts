@@ -12,7 +12,7 @@ import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
-/** Each of these attacks once let someone in or brought something down. */
+/** Each of these attacks once let an attacker in or brought the core down. */
 describe('attacks', () => {
   onEachDatabase((kind) => {
     let database: string;

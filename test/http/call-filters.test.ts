@@ -193,7 +193,7 @@ describe('filtered calls and activity in the console', () => {
       );
       const oda = await signIn(core.url, 'oda@example.com');
       expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
-      // A file this long fits into no buffer: the core waits for the reader, and then notices that the session has ended.
+      // A file this long doesn't fit into any buffer, so the core waits for the reader and then notices that the session has ended.
       const response = await fetch(`${core.url}/console/calls.csv`, { headers: { Cookie: oda } });
       await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
       const lines = (await response.text()).split('\r\n').slice(1);

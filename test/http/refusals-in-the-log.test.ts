@@ -25,7 +25,7 @@ describe('refused requests', () => {
 
       const place = (address: string, key?: string) =>
         ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
-      // With no key, a malformed one, an unknown one, and one revoked since the core last accepted it.
+      // Without a key, and with a malformed key, an unknown key, and a key revoked since the core last accepted it.
       for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
       await place('2001:db8::7', unknown);
       const tryIn = (email: string, address: string) =>
@@ -37,7 +37,7 @@ describe('refused requests', () => {
       await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
       await core.close();
 
-      // One line each, or two if the ten seconds ended in between.
+      // Each has one line, or two lines if the ten seconds ended in between.
       const counted: Record<string, number> = {};
       for (const { msg, address, count } of core.log) {
         if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);

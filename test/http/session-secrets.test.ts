@@ -5,7 +5,7 @@ import { databaseWithTenants, signIn } from '../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 
-/** Cookies as a browser keeps them: one with the same name replaces the other. */
+/** Cookies as a browser keeps them, where a new cookie replaces one with the same name. */
 function merged(kept: string, sent: string): string {
   const pairs = `${kept}; ${sent}`.split('; ').map((pair): [string, string] => [pair.slice(0, pair.indexOf('=')), pair]);
   return [...new Map(pairs).values()].join('; ');
@@ -54,7 +54,7 @@ describe('replacing session secrets on two cores', () => {
   it("loses no session if the new secret is second everywhere before it's first anywhere, and the old one is removed last", async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
-      // Back and forth: each core sees sessions signed by the other.
+      // Requests alternate, so that each core gets sessions signed by the other.
       const statuses = await visit([...secrets, ...secrets], browsers);
       expect(new Set(statuses), secrets.join(' | ')).to.deep.equal(new Set([200]));
     }

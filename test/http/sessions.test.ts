@@ -132,7 +132,7 @@ describe('sessions', () => {
       expect(setCookies(answer)).to.have.length(4);
     });
 
-    /** Sends a request whose body ends only after something else has happened. */
+    /** Sends a request whose body ends only after the given function has run. */
     async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>, ...more: string[]): Promise<string> {
       const { hostname, port } = new URL(core.url);
       const text = JSON.stringify(body);
@@ -152,7 +152,7 @@ describe('sessions', () => {
         `Content-Length: ${text.length}`,
       ];
       socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
-      // The response on another connection arrives after this one was written to, so the core has started with both.
+      // A response on another connection, sent after this request began, shows that the core has started with this request.
       await ask('GET', `${core.url}/console/session`, { cookie: as });
       await meanwhile();
       socket.write(text.slice(5));
@@ -301,7 +301,7 @@ describe('sessions', () => {
           const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
           const data = await direct.ports.stores.sessions.find(id);
           if (!data) throw new Error('There is no such session.');
-          // After the request has read its session.
+          // By now, the request has read its session.
           const { password: reset } = await resetPassword(direct.ports, operator, user, null);
           const changing = changePassword(direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword }, id);
           expect(await changing.catch(({ code }) => code)).to.equal('invalid');

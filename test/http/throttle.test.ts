@@ -45,12 +45,12 @@ describe('the sign-in throttle', () => {
         ...(cookie === undefined ? {} : { cookie }),
       });
     const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
-    /** As if this many wrong passwords had been tried, the first of them now. */
+    /** Sets the counters as if this many wrong passwords had been tried, starting now. */
     const fill = async (counter: string, points: number) => {
       await tryPassword('ada@example.com', 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points });
     };
-    /** As if this many had been tried for one account from many addresses. */
+    /** Sets the counters as if this many wrong passwords had been tried for one account from many addresses. */
     const fillFor = async (email: string, counter: string) => {
       await tryPassword(email, 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
@@ -271,7 +271,7 @@ describe('the sign-in throttle', () => {
         );
         expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
         expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
-        // Whether it was checked or rejected in the crowd: ten are checked in total.
+        // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
         if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
         expect((await attempt()).status).to.equal(429);
       });

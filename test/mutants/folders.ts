@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 
-/** What is mutated together, and the tests that must notice: the cheapest first, since the first that fails ends a mutant. */
+/** Files that are mutated together, and their tests. The fastest tests come first, since a mutant's run ends at the first failure. */
 export type Folder = { name: string; sources: readonly string[]; tests: readonly string[] };
 
-/** The files of these names, or patterns, in a folder. */
+/** The files in a folder with these names or patterns. */
 const named = (folder: string, names: string, ending = '.ts') =>
   names.split(/\s+/).flatMap((name) => globSync(`${folder}/${name}${ending}`).sort());
 const tests = (folder: string, names = '*') => named(`test/${folder}`, names, '.test.ts');
@@ -11,7 +11,7 @@ const tests = (folder: string, names = '*') => named(`test/${folder}`, names, '.
 export const folders: readonly Folder[] = [
   {
     name: 'core/contract',
-    // Not the routes: their text is compared with core/openapi.json as a whole.
+    // Routes are omitted, because their complete text is compared with core/openapi.json.
     sources: named('core/contract', '**/*').filter((file) => !file.startsWith('core/contract/routes/')),
     tests: tests(
       'contract',
@@ -19,12 +19,12 @@ export const folders: readonly Folder[] = [
     ),
   },
   { name: 'core/domain', sources: named('core/domain', '**/*'), tests: tests('domain') },
-  // Not dialer.test.ts: a core a test.
+  // dialer.test.ts is omitted, because it starts a core for each test.
   { name: 'core/dialer', sources: named('core/dialer', '*'), tests: tests('dialer', 'simulated webhook loop') },
   {
     name: 'core/storage',
-    // What may happen to a call, a key, a session and a counter, and what becomes of a batch and of an error. Not: rows that are read and
-    // written as they are, connections and files. What goes wrong with those needs processes, locks and disks (test/process, npm run chaos).
+    // The rules for calls, keys, sessions, counters, batches and errors. Omitted: rows that are read and
+    // written unchanged, connections and files. Their failures need processes, locks and disks (test/process, npm run chaos).
     sources: [
       ...named('core/storage/engine', 'batch chunks errors error-text postgres/postgres-hosts'),
       ...named('core/storage/calls', 'call-stages calls dialing overdue-calls queued-calls read-back retention'),
@@ -37,7 +37,7 @@ export const folders: readonly Folder[] = [
   },
   {
     name: 'core/http',
-    // What stands before the handlers. Not: handlers and views, which the contract's schemas and test/http hold, and what a browser loads.
+    // Everything that runs before the handlers. Omitted: handlers and views, which the schemas and test/http cover, and browser files.
     sources: [
       ...named('core/http/middleware', 'body client-address context csrf not-found problems request-id request-path session'),
       ...named('core/http', 'on-demand outcomes'),
@@ -46,7 +46,7 @@ export const folders: readonly Folder[] = [
   },
   {
     name: 'cli',
-    // What must hold through a crash. Not: the keychain, and the commands, which run as processes.
+    // Everything that must survive a crash. Omitted: the keychain, and the commands, which run as processes.
     sources: named('cli', 'client/retries batch/run-journal keys/key-store state/durable-file'),
     tests: tests('cli', 'retries key-store run-journal durable-file'),
   },

@@ -2,10 +2,10 @@ import { createRequire, registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type * as MochaRunner from '@stryker-mutator/mocha-runner';
 
-// Mocha 12.0.3 has .cjs files where @stryker-mutator/mocha-runner 10.0.0 expects .js, and asks for them without an ending.
+// Mocha 12.0.3 has .cjs files where @stryker-mutator/mocha-runner 10.0.0 expects .js, and requests them without an extension.
 const { extensions } = createRequire(import.meta.url);
 extensions['.cjs'] = extensions['.js'];
-// Mocha requires what it can, and what is required can't be loaded again.
+// Mocha uses require() where it can, but modules loaded by require() can't be loaded again.
 Object.defineProperty(process.features, 'require_module', { value: false });
 const { createMochaTestRunner: createRunner, strykerValidationSchema }: typeof MochaRunner = await import('@stryker-mutator/mocha-runner');
 
@@ -13,7 +13,7 @@ export { strykerValidationSchema };
 
 let loads = 0;
 
-/** Loads modules of the mutated copy again, not packages. The two named are about this process, and not about what imports them. */
+/** Loads modules of the mutated copy again, but not packages, or the two modules that hold the state of this process. */
 const reload: Parameters<typeof registerHooks>[0]['resolve'] = (specifier, context, next) => {
   const found = next(specifier, context);
   const isOurs = found.url.startsWith(pathToFileURL('.').href);
@@ -22,8 +22,8 @@ const reload: Parameters<typeof registerHooks>[0]['resolve'] = (specifier, conte
 };
 
 /**
- * Stryker's runner for Mocha, which can load files again. What runs when a file is loaded (tables, schemas) is mutated before that. Stryker
- * starts a process for each such mutant otherwise, and that takes many times as long as most tests.
+ * Stryker's runner for Mocha, which can load files again, so that mutants in code that runs on loading (tables, schemas) work. Stryker
+ * would start a process for each of these mutants otherwise, which takes many times as long as most tests.
  */
 function createReloadingRunner(...[injector]: Parameters<typeof createRunner>) {
   registerHooks({ resolve: reload });
@@ -46,13 +46,13 @@ function createReloadingRunner(...[injector]: Parameters<typeof createRunner>) {
 }
 createReloadingRunner.inject = createRunner.inject;
 
-/** What Stryker gives: Babel's path to a node. */
+/** The value that Stryker passes: Babel's path to a node. */
 type Path = { node: { type: string; quasis?: readonly { value: { raw: string } }[] } };
 
 const keyword =
   /\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|CASE|WHEN|VALUES|PRAGMA|JOIN|CREATE|DROP|BEGIN|COMMIT|ROLLBACK|IS NULL)\b/;
 
-/** SQL: no statement is left without its text, and no part of it is a mutant of its own. */
+/** Ignores SQL, so that Stryker neither removes the text of a statement nor mutates a part of it. */
 const shouldIgnore = ({ node }: Path): string | undefined =>
   node.type === 'TemplateLiteral' && node.quasis?.some(({ value }) => keyword.test(value.raw)) ? 'SQL' : undefined;
 

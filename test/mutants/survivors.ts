@@ -4,16 +4,16 @@ import { relative } from 'node:path';
 import type { Stryker } from '@stryker-mutator/core';
 
 type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number];
-/** `change` names a mutant by the line that it's in and by what it replaces, which stay when other lines move. */
+/** `change` identifies a mutant by its line's text and the text that it replaces, which stay the same when other lines move. */
 type Mutant = { file: string; line: number; change: string; hasSurvived: boolean };
 
-/** By file: mutants that no test notices, and why that is all right. */
+/** The mutants that no test detects, by file, and why that is acceptable. */
 const known: Readonly<Record<string, readonly { why: string; mutants: readonly string[] }[]>> = JSON.parse(
   readFileSync('test/surviving-mutants.json', 'utf8'),
 );
 const readme = 'test/README.md';
 
-/** @param texts of the files, as they were mutated */
+/** @param texts the text of each file when it was mutated */
 export function mutantsOf(results: readonly Result[], texts: ReadonlyMap<string, string>): Mutant[] {
   const counted = results.filter(({ status }) => ['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status));
   return counted.map(({ fileName, location: { start, end }, replacement, status }) => {
@@ -31,7 +31,7 @@ function short(code: string): string {
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }
 
-/** What survives and has no reason in the list, and what has one and dies now, in files that were mutated as a whole. */
+/** The mutants that survived without being listed, and those that are listed but died, in files that were mutated completely. */
 export function surprises(mutants: readonly Mutant[], files: readonly string[]): { survived: string[]; died: string[] } {
   const survivors = mutants.filter(({ hasSurvived }) => hasSurvived);
   const listed = (file: string) => (known[file] ?? []).flatMap(({ mutants: changes }) => changes);
@@ -44,7 +44,7 @@ export function surprises(mutants: readonly Mutant[], files: readonly string[]):
   };
 }
 
-/** Replaces a folder's row in the table of test/README.md. @returns it */
+/** Replaces a folder's row in the table of test/README.md. @returns the new row */
 export function writeRow(name: string, mutants: readonly Mutant[], minutes: number): string {
   const died = mutants.filter(({ hasSurvived }) => !hasSurvived).length;
   const where = `${cpus()[0]?.model.trim()}, ${availableParallelism()} processors, ${new Date().toISOString().slice(0, 10)}`;

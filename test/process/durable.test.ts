@@ -35,7 +35,7 @@ async function connected(database: string): Promise<pg.Client> {
   return client;
 }
 
-/** Waits until a query returns rows, or returns none. */
+/** Waits until a query returns rows, or no longer does. */
 const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
   until(async () => ((await client.query(sql)).rowCount ?? 0) > 0 === finds);
 
@@ -63,7 +63,7 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
   await client.end();
 }
 
-/** Everything a test needs to place calls. */
+/** Everything that a test needs to place calls. */
 async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);
@@ -172,7 +172,7 @@ describe('a core on PostgreSQL', function () {
       await observer.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`);
       await observer.query('SET default_transaction_read_only = off');
       const ended = await observer.query(`SELECT pid, pg_terminate_backend(pid) FROM (${sessions.replace('1', 'pid')}) AS s`);
-      // Doesn't wait until there are none, since the core may already have reconnected.
+      // Doesn't wait until the core has no connections, since it may already have reconnected.
       const pids = ended.rows.map(({ pid }) => pid).join();
       await untilQuery(observer, `SELECT 1 FROM pg_stat_activity WHERE pid = ANY ('{${pids}}')`, false);
       statuses.push(await ready());
@@ -233,7 +233,7 @@ describe('a core on PostgreSQL', function () {
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;
       const acknowledged: string[] = [];
       const place = async (requestId: string) => {
-        // Incompressible, so it takes as many bytes as it has characters.
+        // The text can't be compressed, so it takes as many bytes as it has characters.
         const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, randomBytes(500).toString('hex')]));
         const body = { requestId, contact: { phone: somePhone() }, variables };
         const { status } = await placeCall(core.url, tenants.campaign.id, key, body);

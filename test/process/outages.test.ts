@@ -149,7 +149,7 @@ describe('while the database is unavailable', () => {
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
     await line.cut();
-    // What was sent before the core noticed gets no response.
+    // A request that was in progress before the core noticed doesn't get a response.
     const again = () => placeCall(core.url, tenants.campaign.id, key);
     const placed = await again().catch(again);
     const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });

@@ -155,7 +155,7 @@ describe('the core process', () => {
           try {
             for (;;) if ((await placeCall(core.url, tenants.campaign.id, keyValue)).status === 202) accepted++;
           } catch {
-            // The listener has closed.
+            // By now, the listener has closed.
           }
         }),
       );

@@ -25,7 +25,7 @@ function expectRefusedProcess({ status, stdout, stderr }: ReturnType<typeof fail
   for (const line of stdout.split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.to.throw();
 }
 
-/** The same within this process, where the thrown error has what the process would print. */
+/** Does the same within this process, where the thrown error contains the text that the process would print. */
 async function expectRefusal(start: ReturnType<typeof startCoreHere>, variable: string, ...parts: string[]): Promise<void> {
   const error: unknown = await start.then(
     (core) => core.close(),

@@ -55,7 +55,7 @@ describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {
     const told: string[] = [];
     const server = createServer((socket: Socket) => {
       socket.on('error', () => undefined);
-      // PostgreSQL's SSLRequest, and "yes".
+      // The client sends PostgreSQL's SSLRequest, and the server says yes.
       socket.once('data', () => {
         socket.write('S');
         const secure = new TLSSocket(socket, { isServer: true, ...certificate });

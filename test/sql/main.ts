@@ -1,6 +1,6 @@
-// Writes core/storage/sql: the final text of every statement, for each database. Run it after a change of a query.
+// Writes core/storage/sql: the final text of every statement, for each database. Run it after changing a query.
 //   npm run sql [FOLDER]
-// Fails if code that makes a statement wasn't run.
+// Fails if code that creates a statement didn't run.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cleanUp } from '../support/clean-up.ts';

@@ -5,7 +5,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 import { formatSql } from './format.ts';
 import { type Runs, runsOf, setUpOnce } from './statements.ts';
 
-/** What each file contains. */
+/** The content of each file. */
 const files = {
   calls: ['calls', 'dialing', 'callList'],
   keys: ['apiKeys', 'keyUse'],

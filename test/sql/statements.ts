@@ -22,7 +22,7 @@ const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, sea
 const secrets = { hash: 'a hash', expiresAt: null };
 const nothing = { kind: 'nothing' } as const;
 
-/** Runs something with one value after another, because the order of concurrent statements would vary. */
+/** Runs a function with one value after another, because the order of concurrent statements would vary. */
 async function each<Value>(values: readonly Value[], run: (value: Value) => Promise<unknown>): Promise<void> {
   for (const value of values) await run(value);
 }
@@ -144,7 +144,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       async place(place) {
         const { request, call } = await placed();
         await place(request, callOf());
-        // Both together, one of them a repeated call: the statement inserts only the other, so it must be looked up which one that is.
+        // One of the two is a repeated call. The statement inserts only the other one, so a query has to find out which call is new.
         await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, callOf())]);
       },
       async cancel(cancel) {

@@ -4,11 +4,11 @@ import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
 const stores = /\/core\/storage\/(calls|keys|directory|audit)\/[^/]+\.ts$/;
-/** Matches code that makes a statement or a part of one. */
+/** Matches code that creates a statement or a part of one. */
 const makesSql =
   /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|\.(where|select|insert|update|orderBy|limit|join)|\.delete\(\)|\b(trx|read|write)\([a-z']|query[<(]/;
 
-/** Runs something. @returns the SQL-making code of the stores that it didn't reach, with its file and line */
+/** Runs a function. @returns the code of the stores that creates SQL but didn't run, with its file and line */
 export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]> {
   const session = new Session();
   session.connect();

@@ -33,11 +33,11 @@ describe('the audit chain in the database', () => {
     const row = { actor_id: 'u', actor_name: 'Ada', action: 'a', subject_kind: 'partner' as const, subject_id: 's', subject_name: 'S' };
     const where = { account_id: 'c', partner_id: 'p', address: '192.0.2.1' };
     let total = 0;
-    /** @returns their times, a second apart */
+    /** @returns the times of the events, which are a second apart */
     async function addEvents(count: number): Promise<number[]> {
       const instants = Array.from({ length: count }, (_, n) => plus(clock.now(), (n + 1) * 1_000));
       clock.advance({ seconds: count });
-      // In the order of their identifiers, like events from different milliseconds.
+      // The identifiers are in order, like those of events from different milliseconds.
       await events().insert(
         instants.map((instant) => ({ id: `event-${String(++total).padStart(6, '0')}`, at: instant, ...row, ...where })),
       );

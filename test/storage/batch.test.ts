@@ -6,7 +6,7 @@ import { batched } from '../../core/storage/engine/batch.ts';
 
 type Asked = { n: number; deadline: number };
 
-/** A batch runner whose batches end when the test says so. */
+/** A batch runner whose batches end when the test ends them. */
 function controlled({
   size = 4,
   maxInFlight = 1,
@@ -383,7 +383,7 @@ describe("a request's deadline", () => {
     const soon = failureOf(ask(1, 3_100));
     const later = ask(2);
     await turns();
-    // As behind a pooler, where a row is found to be bad before anything may be committed.
+    // This happens behind a pooler, where an invalid row is found before anything may be committed.
     runs[0]?.fail(new Error('bad row'));
     await turns();
     for (const { send } of runs.slice(1)) send();
@@ -446,7 +446,7 @@ describe("a request's deadline", () => {
     await turns();
     await finish(0);
     const outcomes = outcomesOf(ask(2, deadlines.statement + 250));
-    // In the same turn, so its batch hasn't started.
+    // Still the same turn, so its batch hasn't started.
     mock.timers.tick(250);
     await turns();
     await pass(deadlines.statement + 250);

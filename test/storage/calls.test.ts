@@ -418,7 +418,7 @@ describe('on PostgreSQL', () => {
       'api_keys',
       Array.from({ length: 1_000 }, (_, n) => row(n)),
     );
-    // Only for the keys, and not for the few users, as autovacuum does it.
+    // Analyzes only the keys and not the few users, as autovacuum would.
     await direct.storage.database.write.raw('ANALYZE api_keys');
     const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: instant(0) };
     const { calls } = direct.ports.stores;

@@ -106,7 +106,7 @@ describe('queued calls', () => {
       await addKey('goes');
       await addCalls('goes', 30);
       const { storage, ports } = direct;
-      // Dies after the key was revoked.
+      // The process dies after the key was revoked.
       storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
@@ -270,7 +270,7 @@ describe('queued calls', () => {
       await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(ahead) });
       await addCalls('as-asked', 1, { due_at: instant(now + day), not_before: instant(now + day) });
       await addCalls('under-way', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(now + day / 8) });
-      // The lease of a core whose clock is as far ahead as allowed.
+      // This is the lease of a core whose clock is as far ahead as allowed.
       const leased = clockSkew.plus(dialingLimits.lease).toMillis();
       await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased) });
       await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased + 1) });

@@ -10,7 +10,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** More than two steps can revoke. */
+/** The number of keys, which is more than two steps can revoke. */
 const many = 2_100;
 
 describe('a user with thousands of API keys', () => {
@@ -108,7 +108,7 @@ describe('a user with thousands of API keys', () => {
       const deleted = { deleted_at: clock.now(), disabled_at: clock.now() };
       const { write, read } = direct.storage.database;
       await write('users').where({ id: tenants.users.sibling.id }).update(deleted);
-      // The row of this user can't be deleted.
+      // This session appears after the user's sessions were deleted, so the user's row can't be deleted.
       const id = { id: 'stuck', user_id: tenants.users.account.id, tenancy_kind: null, tenancy_id: null };
       await write('sessions').insert({ ...id, started_at: instant(1), last_seen_at: instant(1) });
       expect(await finish().catch(({ code }) => code)).to.match(/^SQLITE_CONSTRAINT|^23503/);
@@ -140,7 +140,7 @@ describe('a user with thousands of API keys', () => {
 
     it('keeps their keys through several moves', async () => {
       await move('otherAccount');
-      // As another core leaves them after its first step.
+      // This is how another core leaves them after its first step.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);
       const { write } = direct.storage.database;
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });

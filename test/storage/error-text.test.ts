@@ -20,7 +20,7 @@ describe('the message for a database error', () => {
       "Can't use the database callkey at db.example:5432: connection refused at ::1:5432 (ECONNREFUSED). Start PostgreSQL there, or fix the address.",
     ],
     [
-      'no address if there is none',
+      "no address if the error doesn't have one",
       Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
       postgres,
       "Can't use the database callkey at db.example:5432: connection refused (ECONNREFUSED). Start PostgreSQL there, or fix the address.",

@@ -91,7 +91,7 @@ describe('a running core', () => {
       await write('api_key_tallies').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
     }
 
-    /** What each sweep has left to do. */
+    /** The number of rows that each sweep still has to process. */
     async function left(): Promise<Record<'byTheClock' | 'always', string[]>> {
       const { read } = database();
       const call = async (contact_id: string) => (await read('calls').where({ contact_id }).first()) as CallRow;
@@ -182,7 +182,7 @@ describe('a running core', () => {
           await signIn(harness.core.url, 'ada@example.com');
           return 0;
         },
-        // After the sessions.
+        // Housekeeping runs this step after the sweep of sessions.
         async forgetCounts() {
           resolve();
           return 0;

@@ -23,7 +23,7 @@ describe('the total number of keys', () => {
     afterEach(() => direct.close());
     const write = () => direct.storage.database.write;
 
-    /** Creates several keys of one user at once, in an account's scope or in the first partner's. */
+    /** Creates several keys of one user at once, in the scope of an account or of the first partner. */
     async function add(user: keyof Tenants['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
       const creator = tenants.users[user];
       const rows = Array.from({ length: count }, () => ({

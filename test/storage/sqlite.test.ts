@@ -41,7 +41,7 @@ describe('the writer of a SQLite file', () => {
       (error: { code?: string; name: string }) => error.code ?? error.name,
     );
 
-  /** What another process finds in the database. */
+  /** The calls that another process finds in the database. */
   async function found(): Promise<string[]> {
     const other = await openDirect(database);
     const ids: string[] = await other.storage.database.read('calls').pluck('request_id').orderBy('request_id');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Ended, runScript } from './commands.ts';
 import { type DatabaseKind, onEachDatabase } from './databases.ts';
 
-/** `npm run admin` on a database, or on the one that the function returns at the time. */
+/** Runs `npm run admin` on a database, which a function may choose for each run. */
 export function adminOn(database: string | (() => string)) {
   const urlOf = typeof database === 'string' ? () => database : database;
   const admin = (args: string[], input = ''): Promise<Ended> => runScript('core/admin.ts', args, { env: { DATABASE_URL: urlOf() }, input });

@@ -4,13 +4,13 @@ const atEnd: Task[] = [];
 
 /**
  * Registers a function that ends the processes shared by the tests of a file. The hooks don't import those modules, because every file
- * would then load what only some need.
+ * would then load modules that only some files need.
  */
 export function afterEachFile(task: Task): void {
   afterFile.push(task);
 }
 
-/** Registers a function that ends or removes what the tests of a process share. */
+/** Registers a function that ends or removes everything that the tests of a process share. */
 export function atTheEnd(task: Task): void {
   atEnd.push(task);
 }

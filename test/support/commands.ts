@@ -58,7 +58,7 @@ async function inHost(job: Job): Promise<Ended> {
 
 function startHost(): ChildProcess {
   const started = fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  // It stays for the next file.
+  // The process stays for the next file.
   started.unref();
   started.channel?.unref();
   started.once('exit', () => {

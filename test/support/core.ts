@@ -54,7 +54,7 @@ export async function startCoreHere(
 export type CoreProcess = {
   url: string;
   managementUrl: string;
-  /** Everything it has written so far. */
+  /** All of its output so far. */
   stdout: string[];
   stderr: string[];
   child: ChildProcess;
@@ -62,7 +62,7 @@ export type CoreProcess = {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
-/** What is still running, so that a failed test leaves nothing behind. */
+/** The processes that are still running, so that a failed test leaves nothing behind. */
 const running = new Set<ChildProcess>();
 
 export function killAll(): void {
@@ -75,7 +75,7 @@ const { scripts }: { scripts: { start: string } } = JSON.parse(readFileSync(new 
 const startArgs = scripts.start.split(' ').slice(1, -1);
 const main = fileURLToPath(new URL('core/main.ts', root));
 
-/** Starts what `npm start` starts, in a separate process. */
+/** Starts the same program as `npm start`, in a separate process. */
 export async function spawnCore(
   databaseUrl: string,
   environment: Record<string, string> = {},

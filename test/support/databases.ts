@@ -134,7 +134,7 @@ atTheEnd(removeDirectories);
 
 async function endProcesses(): Promise<void> {
   killAll();
-  // A server that didn't start has reported it, and doesn't need to be stopped.
+  // A server that didn't start has already reported the error, and doesn't need to be stopped.
   const server = await postgres?.catch(() => undefined);
   await server?.stop();
   // The next file uses the shared server again.

@@ -30,7 +30,7 @@ export function describeDesktop(title: string, tests: () => void): void {
   });
 }
 
-// `npm test` builds it once for all files: two builds at the same time would overwrite each other, and what another test has started.
+// `npm test` builds it once for all files, because two builds at the same time would overwrite each other and the files of running tests.
 let built = process.env['CONSOLE_IS_BUILT'] === '1' ? Promise.resolve() : undefined;
 
 /** Builds the console once. */

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { Agent, type Dispatcher } from 'undici';
 
 /**
- * What happens to one request on its way: it gets this response from the proxy, its response is lost, it waits for something, or nothing
+ * A fault for one request: it gets this response from the proxy, its response is lost, it waits for something, or nothing
  * happens.
  */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;

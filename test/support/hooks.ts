@@ -29,7 +29,7 @@ export const mochaHooks = {
       await removeFiles();
       expectNothing(temporary());
     } catch (error) {
-      // Some of it would keep this process from ending.
+      // Some leftovers would keep this process from ending.
       setTimeout(() => process.exit(), 1_000).unref();
       throw error;
     }
@@ -67,7 +67,7 @@ function isForgotten(handle: unknown): handle is ChildProcess {
 
 function leftOpen(): string[] {
   const timers = process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
-  // One is Mocha's own, for this hook.
+  // Mocha itself has one timer, for this hook.
   return [...openHandles().map(nameOf), ...(timers > 1 ? [`${timers - 1} timers`] : [])];
 }
 

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /**
- * What keeps this process from ending: processes, servers and sockets, except for its own standard streams. Node.js documents only their
+ * The handles that keep this process running: processes, servers and sockets, except its own standard streams. Node.js documents only their
  * types.
  */
 export function openHandles(): unknown[] {

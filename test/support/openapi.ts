@@ -29,14 +29,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with a value, according to the schema at a path in the document, such as `#/components/schemas/Problem`. */
+/** The errors in a value, according to the schema at a path in the document, such as `#/components/schemas/Problem`. */
 export function schemaErrors(pointer: string, value: unknown): string[] {
   const validate = ajv.getSchema(`openapi${pointer}`);
   if (!validate) return [`The document has no ${pointer}.`];
   return validate(value) === true ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** How a response differs from the document. Empty if it matches, and for paths outside of the contract. */
+/** The differences between a response and the document. Empty if it matches, and for paths outside of the contract. */
 export function answerErrors(method: string, url: string, answer: Answer): string[] {
   const [path] = pathsOf(new URL(url).pathname);
   if (path === undefined) return [];
@@ -50,7 +50,7 @@ export function answerErrors(method: string, url: string, answer: Answer): strin
   return [...headerErrors(response ?? {}, answer), ...(method === 'HEAD' ? [] : bodyErrors(response ?? {}, pointer, answer))];
 }
 
-/** The responses of every path to methods that it doesn't have. */
+/** The responses of each path to methods that it doesn't support. */
 const toOtherMethods: Record<number, Reference> = {
   400: { $ref: '#/components/responses/MalformedRequest' },
   401: { $ref: '#/components/responses/Unauthorized' },

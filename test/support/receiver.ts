@@ -8,7 +8,7 @@ export const signingSecret = `whsec_${'core'.repeat(10)}`;
 
 export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
 
-/** A provider's receiving side. Responds to each hand-off as the test says, or else with 202. */
+/** A provider's receiving side. Responds to each hand-off as the test specifies, or else with 202. */
 export async function startReceiver(
   answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
   port = 0,
@@ -16,7 +16,7 @@ export async function startReceiver(
   const received: Received[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (request, response) => {
-    // A core that is killed may have sent only a part.
+    // A core that is killed may have sent only a part of its request.
     const body = await buffer(request).catch(() => null);
     if (!body?.length) return;
     const one = { handoff: handoffSchema.parse(JSON.parse(body.toString())), headers: request.headers, body };

@@ -12,7 +12,7 @@ export type CorePorts = { port: number; managementPort: number };
 
 type Kind = {
   file: string;
-  /** The configuration that a machine has around the file from core/deploy. */
+  /** The rest of a machine's configuration, which includes the file from core/deploy. */
   around(snippet: string, directory: string): string;
   command(file: string): [string, ...string[]];
 };
@@ -79,7 +79,7 @@ export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate:
   const ended = once(child, 'exit').finally(() => running.delete(child));
   return {
     url: `https://localhost:${port}`,
-    /** Everything it has written to standard error. */
+    /** All of its output on standard error. */
     said: stderrLines,
     async stop() {
       child.kill('SIGTERM');

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-// `npm test` builds it once for all files: two builds at the same time would overwrite each other.
+// `npm test` builds it once for all files, because two builds at the same time would overwrite each other.
 let built = process.env['WEB_CONSOLE_IS_BUILT'] === '1' ? Promise.resolve() : undefined;
 
 /** Builds the console for the browser once. */

@@ -27,7 +27,7 @@ export const clock: Case = {
       await load.more(30);
       await pause(trial.isQuick ? 500 : 3_000);
     }
-    // In the far future, where the last change left it.
+    // The last change left the clock in the far future.
     const cookie = await signIn(scene.core().url, 'tom@example.com');
     const attempt = () => ask('POST', session, { body: { email: 'sue@example.com', password: 'wrong' } });
     let tries = 2 * throttleLimits.pair.most;

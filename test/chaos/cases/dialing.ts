@@ -57,7 +57,7 @@ const stopped: Case['attack'] = async (trial) => {
   const count = trial.calls(100, 500);
   const load = startLoad(scene, { every: 1, stopAt: count });
   await load.more(count, 30_000);
-  // No one waits for a response from the stopped one.
+  // No client waits for a response from the stopped process.
   await load.stop();
   {
     await using direct = await openDirectly(scene.database);
@@ -100,7 +100,7 @@ const races: Case['attack'] = async (trial) => {
   await stopAndCompare(scene);
 };
 
-/** One account's flood, and another's single calls in the middle of it, which must not wait for it to end. */
+/** One account floods the dialer, and another account's single calls must not wait for the flood to end. */
 const flood: Case['attack'] = async (trial) => {
   const scene = await openScene(trial, { manner: takesAfter(50) });
   const { ledger, provider, tenants } = scene;

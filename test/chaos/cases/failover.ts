@@ -14,7 +14,7 @@ type Row = Pick<Case, 'name' | 'title' | 'quickDatabases'> & { route: Route; isL
 const rows: readonly Row[] = [
   // The other two cases cover the same and more.
   { name: 'failover', title: 'PostgreSQL failed over to a synchronous standby', quickDatabases: [], route: oneAddress },
-  // Nothing is committed then, and no one waits for it.
+  // While the standby is out of reach, nothing is committed, so no one waits for the load.
   { name: 'lagging', title: 'failed over after the standby had been out of reach', route: oneAddress, isLagging: true },
   { name: 'hosts', title: 'failed over, with both hosts in the address', route: bothHosts },
 ];

@@ -8,7 +8,7 @@ import type { Case } from '../run.ts';
 const detection = 2_000;
 
 /**
- * The harm done to the file `$f`. Afterwards, one of three must be true: no core starts on it; or, after `repair`, the file with the suffix
+ * Damages the file `$f`. Afterwards, one of three must be true: no core starts on it; or, after `repair`, the file with the suffix
  * `found` has all acknowledged calls; or nothing is left.
  */
 type Harm = {
@@ -35,7 +35,7 @@ const harms: readonly Harm[] = [
   },
 ];
 
-/** Harms the file while two cores write to it. SQLite doesn't notice, but the cores do, and acknowledge nothing more. */
+/** Damages the file while two cores write to it. SQLite doesn't notice, but the cores do, and acknowledge no more calls. */
 export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, harm, afterwards }) => ({
   ...{ name, title, databases: ['sqlite'], quickDatabases: isQuick ? ['sqlite'] : [] },
   async attack(trial) {

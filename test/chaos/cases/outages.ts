@@ -141,18 +141,18 @@ async function ownDatabase(trial: Trial, directory?: string): Promise<Database> 
   return { cluster, database: cluster.url };
 }
 
-/** Nothing is acknowledged for a second. */
+/** Whether no call is acknowledged within a second. */
 async function hasStopped(load: Load): Promise<boolean> {
   const before = load.acknowledged();
   await pause(1_000);
   return load.acknowledged() === before;
 }
 
-/** In ms. Longer than two writers wait for SQLite one after the other, so that the dialer isn't the only one that meets the lock. */
+/** In ms. Longer than two writers wait for SQLite one after the other, so that not only the dialer runs into the lock. */
 const held = { sqlite: 12_000, postgres: 9_000 };
 let locks = 0;
 
-/** A few cancels meet the lock first, and then a crowd of placed calls. Those that succeed afterwards use the same connection. */
+/** A few cancels run into the lock first, and then many placed calls. Those that succeed afterwards use the same connection. */
 async function lockOnce(scene: Scene): Promise<void> {
   const ids = Array.from({ length: 5 }, (_, n) => `later-${locks++}-${n}`);
   const notBefore = new Date(Date.now() + 3_600_000).toISOString();

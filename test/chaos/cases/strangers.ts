@@ -108,7 +108,7 @@ function open(scene: Scene, localAddress = '127.0.0.1'): Socket {
   return socket;
 }
 
-/** Does something at this interval in ms until the trial ends. */
+/** Runs a function at this interval in ms until the trial ends. */
 function every(scene: Scene, ms: number, work: () => unknown): void {
   const timer = setInterval(work, ms);
   scene.trial.cleanup.defer(() => clearInterval(timer));
