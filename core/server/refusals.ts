@@ -167,7 +167,7 @@ function countByAddress() {
 /** Writes one line for each of the addresses with the most refusals, and one for all others. */
 function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
   const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
-  // Escape the address, because a trusted proxy may forward any text as one.
+  // Log only an IP address, because a trusted proxy may forward any text as one.
   for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
   const rest = counts.slice(mostLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);

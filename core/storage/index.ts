@@ -28,14 +28,14 @@ type Pool = { name: string; use: () => { used: number; free: number; waiting: nu
 /** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
   onBatch: ObserveBatch;
-  /** A call was placed and may be due. */
+  /** Called when a call was placed that may be due. */
   onPlaced: () => void;
   onBackgroundError: (error: unknown) => void;
-  /** A write wouldn't be durable now. */
+  /** Called when a write wouldn't be durable. */
   onUnready: (error: unknown) => void;
 };
 
-/** For command-line tools. */
+/** Callbacks that do nothing, for command-line tools. */
 export const unobserved: StorageObservers = {
   onBatch: () => undefined,
   onPlaced: () => undefined,
@@ -50,7 +50,7 @@ export type Storage = {
   imports: ImportStore;
   pools: readonly Pool[];
   figures(): Promise<DatabaseFigures>;
-  /** The age, in ms, of the oldest key use that hasn't been written yet. */
+  /** Returns the age, in ms, of the oldest key use that hasn't been written yet. */
   lastUsedLag(): number;
   /** @throws Problem `conflict` if the database is newer than this program */
   migrate(signal?: AbortSignal): Promise<Migrated>;

@@ -17,7 +17,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
       if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;
       const extendBatch = (limit: number) =>
         write.transaction(async (trx) => {
-          // This locks the row, because two processes that chain the same events would break the chain.
+          // Lock the row, because two processes that chain the same events would break the chain.
           const newest = await trx('audit_chain').forUpdate().first('seq', 'hash');
           let { seq, hash } = required(newest ?? null, 'the chain');
           const rows: AuditEventRow[] = await trx('audit_events').whereNull('seq').orderBy('id').limit(limit);
@@ -74,11 +74,13 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
 
 function chainedEvent(row: AuditEventRow): ChainedEvent {
   const { seq = null, hash, at } = row;
-  // It's empty if someone has removed it. No event follows from that.
+  // The hash is missing if someone has removed it. No event can follow from an empty hash.
   return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: fieldsOf(row) };
 }
 
-/** All columns of an event since the first release. Their order must never change, because every hash would change with it. */
+/**
+ * Returns all columns that events have had since the first release. Their order must never change, because every hash would change with it.
+ */
 function fieldsOf(row: AuditEventRow): ChainedEvent['fields'] {
   const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address } = row;
   return [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];

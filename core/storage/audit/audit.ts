@@ -6,7 +6,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
-/** Runs in the transaction of the change, so that neither can exist without the other. */
+/** Records an event in the transaction of the change, so that neither can exist without the other. */
 export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
   return recordAudits(trx, [event]);
 }
@@ -102,8 +102,8 @@ function matching(events: Knex.QueryBuilder, { at, actor, action, subject }: Act
 }
 
 /**
- * The values of a column among the visible events. Each step in an index leads from one value to the next, because a scope may have ten
- * million events, but only a few users and actions.
+ * Returns the distinct values of a column among the visible events. Each step in an index leads from one value to the next, because a scope
+ * may have ten million events, but only a few users and actions.
  */
 async function distinct(read: Knex, visibility: ActivityVisibility, column: 'actor_id' | 'action'): Promise<(string | null)[]> {
   const visible = () => narrowToActivity(read('audit_events'), visibility);

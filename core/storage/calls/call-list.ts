@@ -108,9 +108,9 @@ function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & {
 }
 
 /**
- * Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This is one statement, because a
- * call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million calls in another index
- * (measured without statistics for the table).
+ * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This
+ * is one statement, because a call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million
+ * calls in another index (measured without statistics for the table).
  */
 function summaryOf(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
@@ -121,7 +121,7 @@ function summaryOf(tables: readonly string[]): string {
 }
 
 /**
- * Does the same for several campaigns. The database adds up quarter-hours to days, because those of twenty campaigns are hundreds of
+ * Builds the SQL for a summary of several campaigns. The database adds up quarter-hours to days, because twenty campaigns have hundreds of
  * thousands of rows. The order of the joins makes each day of each campaign one range of the primary key.
  */
 function summaryOfAll(tables: readonly string[], campaigns: number, days: number): string {
@@ -138,7 +138,7 @@ function summaryOfAll(tables: readonly string[], campaigns: number, days: number
   return `WITH days (from_at, until_at) AS (VALUES ${bounds}), scope AS (${scope}) ${[...ended, open].join(' UNION ALL ')}`;
 }
 
-/** Two at the same time are harmless, because each adds up only the rows that it has deleted itself. */
+/** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
 const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING campaign_id, quarter_at, state, calls)
   INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, quarter_at, state, sum(calls) FROM moved GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
@@ -157,7 +157,7 @@ function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): C
   return [...conditions, either(...found)];
 }
 
-/** IDs narrow the search to one range of the primary key; the time itself decides. */
+/** Builds the condition for a time range. IDs narrow the search to one range of the primary key; the time then decides. */
 function placedIn({ from, before, ids }: InstantRange): Condition {
   const bounds: [string, Value][] = [
     ['contact_id >= ?', ids.from],
@@ -168,7 +168,10 @@ function placedIn({ from, before, ids }: InstantRange): Condition {
   return both(...bounds.flatMap(([sql, value]) => (value === null ? [] : [{ sql, values: [value] }])));
 }
 
-/** On PostgreSQL, this is an array. With a subquery, the planner makes a join and reads the calls of all campaigns in the range. */
+/**
+ * Builds the condition for a scope. On PostgreSQL, it uses an array: with a subquery, the planner makes a join and reads the calls of all
+ * campaigns in the range.
+ */
 function within(kind: Dialect, scope: CallScope): Condition {
   const { sql, values } = campaignsIn(scope);
   const isOne = scope.kind === 'campaigns' && scope.ids.length === 1;
@@ -177,7 +180,7 @@ function within(kind: Dialect, scope: CallScope): Condition {
   return { sql: kind === 'postgres' ? `campaign_id = ANY (ARRAY(${ids}))` : `campaign_id IN (${ids})`, values };
 }
 
-/** The campaigns of a scope, as `s`. */
+/** Builds the table of a scope's campaigns, named `s`. */
 function campaignsIn(scope: CallScope): Condition {
   switch (scope.kind) {
     case 'campaigns':
@@ -197,11 +200,11 @@ const stretchOfAll = 5_000;
 const stretchOfOne = 200;
 
 /**
- * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, however many
- * calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its calls are
- * the newest of all campaigns.
+ * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, no matter how
+ * many calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its
+ * calls are the newest of all campaigns.
  *
- * @param limit the number of requested calls, which is enough for a stretch if all calls in the range match
+ * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
  */
 async function stretchOf(database: Database, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number) {
   const conditions = matchingCalls(database.kind, filter);
@@ -223,7 +226,7 @@ async function sparseLength(database: Database, scope: CallScope): Promise<numbe
   return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.campaigns ?? 1))));
 }
 
-/** The oldest call of the stretch; null if it contains the oldest ones of all campaigns. */
+/** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all campaigns. */
 async function endOfStretch(database: Database, scope: CallScope, ahead: Condition, length: number): Promise<StretchEnd> {
   const campaigns = campaignsIn(scope);
   const [row] = await database.query<{ contact_id: string | null }>(
@@ -242,7 +245,7 @@ async function endOfStretch(database: Database, scope: CallScope, ahead: Conditi
   return { contactId, placedAt: required(oldest?.placed_at ?? null, 'placed_at') };
 }
 
-/** Adds the names of their keys, if the viewer can see them, and of their campaigns. */
+/** Adds the names of the calls' campaigns, and of their keys if the viewer can see them. */
 async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly ListedRow[]): Promise<ListedCall[]> {
   const keys = await visibleKeys(read, visibility, [...new Set(rows.map((row) => row.api_key_id))]);
   const campaignIds = [...new Set(rows.map((row) => row.campaign_id))];
@@ -251,7 +254,7 @@ async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly L
   return rows.map((row) => listedCall(row, keys.get(row.api_key_id), names.get(row.campaign_id) ?? ''));
 }
 
-/** The visible keys among these, active and revoked. */
+/** Returns the visible keys with these IDs, active and revoked. */
 async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
   const active = narrowFoundToVisible(keysById(read, 'api_keys', ids).join('users as u', 'u.id', 'k.creator_id'), visibility).select(

@@ -12,7 +12,7 @@ import type { KeyUse } from '../keys/key-use.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { readBack } from './read-back.ts';
 
-/** Receives the number of requests that shared a statement. */
+/** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
 const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
@@ -28,10 +28,10 @@ const callColumns = {
 } as const;
 
 type Placing = KeyedRequest & { call: NewCall };
-/** The call that a request means, by one of its two identifiers. */
+/** A request with one of the call's two identifiers. */
 type Naming = KeyedRequest & { name: string };
 
-/** The table's key. The index by contact alone has only calls that were handed off. */
+/** The table's key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
 /** Retries if the row changed between the statement and the lookup. */
@@ -40,8 +40,8 @@ const attempts = 5;
 type Explanation = { allowed: true; call: Row | null } | { allowed: false; refusal: Refusal };
 
 /**
- * Each operation is one statement for a whole batch, and checks every rule itself. If the statement didn't change a row, a lookup finds out
- * why. The lookup only chooses the refusal or the earlier response.
+ * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
+ * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
  */
 export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
   const shareOf = ({ digest }: { digest: string }) => digest;
@@ -86,7 +86,7 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (explanation.call) return asRepeat(call, explanation.call);
         if (isTooLate) return { kind: 'too-late' };
-        // Now nothing forbids the call, because the key, its creator or the campaign changed in between.
+        // The call is allowed now, because the key, its creator or the campaign has changed since the statement.
       }
       throw unsettled();
     },
@@ -132,7 +132,7 @@ function inserter(database: Database) {
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING`,
   );
-  // This uses the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
+  // Use the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
   const findInserted = database.prepare(
     { campaign_id: 'text', contact_id: 'text' },
     (rows) => `SELECT r.contact_id FROM ${rows} CROSS JOIN calls
@@ -143,7 +143,7 @@ function inserter(database: Database) {
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
       const rows = sortForLocking(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
-      // RETURNING would cost a tenth of the statement, and nearly always all rows are inserted.
+      // RETURNING would add a tenth to the statement's cost, and nearly always all rows are inserted.
       const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
@@ -185,17 +185,17 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** The keys of a flood are invented, so the share depends on where requests come from. */
+/** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are invented. */
 function networkOfCaller({ address }: { address: string }): string {
   return address.includes(':') ? (networksOf(address)[0] ?? '') : address;
 }
 
-/** Some of the batch were placed, but it isn't known which. */
+/** Throws an unknown result: some calls of the batch were placed, but it isn't known which. */
 function asUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
 
-/** Whether each key is active. */
+/** Returns a function that checks whether each key is active. */
 function activeKeys(database: Database) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
@@ -210,7 +210,10 @@ function activeKeys(database: Database) {
   };
 }
 
-/** Whether each request's key is active and has access to the campaign, and the call that the request names there. */
+/**
+ * Returns a function that checks whether each request's key is active and has access to the campaign, and finds the call that the request
+ * names there.
+ */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, [by]: 'text' },
@@ -231,7 +234,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
+/** Sorts a batch. Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
 function sortForLocking<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
   return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
 }
@@ -245,24 +248,24 @@ function requestRow({ digest, campaignId, at }: KeyedRequest): Value[] {
   return [digest, campaignId, at];
 }
 
-/** In the order of `callColumns`. */
+/** Returns a call's values in the order of `callColumns`. */
 function callRow(call: NewCall): Value[] {
   const variables = call.variables && variablesText(call.variables);
   return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
 }
 
-/** Everything else in a call is short. */
+/** Returns the size of a call's variables, because everything else in it is short. */
 function bytesOfVariables({ call: { variables } }: Placing): number {
   if (variables === null) return 0;
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
 }
 
-/** Sorted by name, so that the same variables always give the same text. */
+/** Serializes variables, sorted by name, so that the same variables always have the same text. */
 function variablesText(variables: Readonly<Record<string, string>>): string {
   return JSON.stringify(Object.entries(variables).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** With the same request ID, the same body is a repeat, and a different body is a conflict. */
+/** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
 function asRepeat(call: NewCall, found: Row): Placement {
   const values = callRow(call);
   // Earlier releases stored missing variables as an empty list.

@@ -50,7 +50,7 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
   };
 }
 
-/** In the order of the table's key. */
+/** A position in the order of the table's key. */
 type Position = readonly [campaignId: string, contactId: string];
 
 async function positionAfter(database: Database, after: Position, rows: number): Promise<Position | undefined> {

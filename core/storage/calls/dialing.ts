@@ -12,7 +12,7 @@ import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql }
 import { callKey } from './calls.ts';
 import { endOverdueBatch, lapseBatch, lapsesAt, markBatchDue, unfinishedStates, unlocked } from './overdue-calls.ts';
 
-/** A claim looks at this many accounts. The next claim starts with the accounts after them. */
+/** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
 const accountsAtOnce = 100;
 /** The number of calls that a sweep changes in one transaction. */
 const sweptAtOnce = 500;
@@ -23,7 +23,7 @@ export function dialingStore(database: Database): DialingStore {
 
   return {
     async claim(limit, provider, now, leaseUntil) {
-      // This runs on a reader first, because an idle dialer must not take the writer's lock every second.
+      // Query with a reader first, because an idle dialer must not take the writer's lock every second.
       const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsAtOnce));
       const last = accounts.at(-1);
       if (last === undefined) return [];
@@ -37,7 +37,8 @@ export function dialingStore(database: Database): DialingStore {
     },
 
     async settle(call, settlement) {
-      // The attempt excludes a dialer whose lease has expired. The stage keeps an outcome that the provider has reported in the meantime.
+      // The condition on the attempt excludes a dialer whose lease has expired. The condition on the stage keeps an outcome that the
+      // provider has reported since the claim.
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
@@ -96,14 +97,14 @@ export function dialingStore(database: Database): DialingStore {
   };
 }
 
-/** A call that was handed off, by its contact ID alone. The condition on the hand-off matches the index for this. */
+/** Finds a call that was handed off, by its contact ID alone. The condition on the hand-off matches the index for this. */
 function handedOff(on: Knex, contactId: string) {
   return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
 }
 
 /**
- * The next accounts that have due calls: those after a given one, then from the start. The recursion skips from account to account in the
- * index, because one account may have a million due calls.
+ * Finds the next accounts with due calls: those after a given account, then from the start. The recursion skips from account to account in
+ * the index, because one account may have a million due calls.
  */
 async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
   const found = new Set<string>();
@@ -129,7 +130,7 @@ async function accountsWithDue(database: Database, after: string, now: Millis, l
 
 type CallKey = [campaignId: string, contactId: string];
 
-/** The oldest due calls of all accounts, one of each account in turn. */
+/** Picks the oldest due calls of all accounts, one from each account in turn. */
 async function pick(trx: Knex.Transaction, accounts: string[], now: Millis, each: number): Promise<CallKey[]> {
   const queues: CallKey[][] = [];
   for (const account of accounts) {
@@ -137,7 +138,7 @@ async function pick(trx: Knex.Transaction, accounts: string[], now: Millis, each
       .where('account_id', account)
       .whereNotNull('due_at')
       .where('due_at', '<=', now)
-      // Excludes calls that have lapsed, if there were too many to update their state.
+      // Exclude lapsed calls. There may have been too many to update their state.
       .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
       .orderBy('due_at')
       .limit(each);
@@ -169,7 +170,7 @@ async function claimPicked(
       state: stateOf('open'),
       attempt: trx.raw('attempt + 1'),
       due_at: leaseUntil,
-      // Keeps the provider that has the call, or may have it.
+      // Keep the provider that has, or may have, the call.
       provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
       first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
       handoff: trx.raw(handoff),
@@ -178,7 +179,10 @@ async function claimPicked(
   return rows.map((row) => claimedCall(row, leaseUntil));
 }
 
-/** A revoke that cancels can't cancel a call while it's being handed off. If the provider hasn't taken it, this does. */
+/**
+ * Cancels a call whose key was revoked during the hand-off, if the provider hasn't taken it. The revoke itself can't cancel a call while
+ * it's being handed off.
+ */
 async function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {
   await trx.raw(
     `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM retired_api_keys k

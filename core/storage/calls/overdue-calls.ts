@@ -13,7 +13,9 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
 
-/** Lapses calls whose `notAfter` has passed. They end at that time, however late this runs, because retention counts from it. */
+/**
+ * Lapses calls whose `notAfter` has passed. Records that time as their end, no matter how late this runs, because retention counts from it.
+ */
 export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
   const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
@@ -26,7 +28,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
   return lapsed;
 }
 
-/** For cores without a dialer. With one, each call ends within hours of being due. */
+/** Ends overdue calls for cores without a dialer. With a dialer, each call ends within hours of being due. */
 export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
@@ -39,7 +41,10 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
   });
 }
 
-/** A queued call waits until `notBefore` at the latest, an open one until its lease ends, and any other for its outcome. */
+/**
+ * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` at the latest, an open
+ * call until its lease ends, and any other for its outcome.
+ */
 export function markBatchDue(on: Knex, now: Millis, limit: number): Promise<number> {
   const latest = now + clockSkew.toMillis();
   const tooFar = on('calls')
@@ -64,8 +69,8 @@ async function updateBatch(on: Knex, found: Knex.QueryBuilder, limit: number, co
     .update(columns);
 }
 
-/** Skips rows that another process has locked. SQLite locks the whole file instead. */
+/** Locks rows, and skips those that another process has locked. SQLite locks the whole file instead. */
 export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  // `config.client` can't be used, because here it's a class.
+  // Check the driver's name, because `config.client` is a class here.
   return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
 }

@@ -16,13 +16,13 @@ import { callKey } from './calls.ts';
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
 type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
 
-/** SQL. After an ANALYZE, SQLite would read the table instead, which contains every call ever placed. */
+/** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
 const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
-/** Keys by their IDs, all keys of one creator, revoked or not, or all keys whose queued calls a revoke still has to cancel. */
+/** Selects keys by their IDs, all keys of one creator (revoked or not), or all keys whose queued calls a revoke still has to cancel. */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 
-/** SQL: a call belongs to one of these keys. Uses one lookup per row if there may be a million keys. */
+/** Builds the SQL condition that a call belongs to one of these keys. Uses one lookup per row if there may be a million keys. */
 function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
@@ -31,7 +31,7 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
   return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
 }
 
-/** The number of calls that can be cancelled, for each of these keys that has any. */
+/** Counts the calls that can be cancelled, for each of these keys that has any. */
 export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
@@ -45,7 +45,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   return counts;
 }
 
-/** The keys among these for which a dialer is handing off a call. If the provider doesn't take it, it can still be cancelled. */
+/** Returns those keys for which a dialer is handing off a call. If the provider doesn't take it, it can still be cancelled. */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await database.query<{ api_key_id: string }>(
@@ -58,7 +58,9 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
 
 /** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelledAtOnce = 1_000;
-/** In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep it out until it gives up. */
+/**
+ * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process out until it gives up.
+ */
 const pause = 5;
 
 /**
@@ -79,7 +81,7 @@ export async function cancelQueued(
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let some: number; ; cancelled += some) {
       some = await cancelOnce(database, keys, { at, locked, size }, signal);
-      // This repeats until there are none, because calls may have moved to a part of the queue that was already read.
+      // Repeat until there are no more calls, because some may have moved to a part of the queue that was already read.
       if (some === 0) break;
     }
   }
@@ -112,7 +114,7 @@ function findQueued(database: Database, keys: KeysWithCalls, after: readonly Val
   );
 }
 
-/** The calls that can still be cancelled. */
+/** Cancels those of the found calls that can still be cancelled. */
 export function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],

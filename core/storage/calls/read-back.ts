@@ -9,7 +9,8 @@ type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' |
  * error while another writing statement of the same connection is active: 50 of 50 acknowledged calls were lost that way. PostgreSQL
  * reports its commits correctly, and doesn't need this.
  *
- * @throws Problem `unavailable` if the row is definitely not in the database. The writing connection, which alone saw it, is then closed
+ * @throws Problem `unavailable` if the row is definitely not in the database. Only the writing connection saw it, and that connection is
+ * then closed
  */
 export function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
   if (database.kind === 'postgres') return undefined;

@@ -4,7 +4,7 @@ import type { Dialect, Value } from '../engine/database.ts';
 /** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
 
-/** Latin, Greek and Cyrillic letters, those that combine one of them with an accent, and East Asian full-width letters. */
+/** Latin, Greek and Cyrillic letters, letters that combine one of them with an accent, and East Asian full-width letters. */
 const alphabets = [
   [0x41, 0x24f],
   [0x370, 0x52f],
@@ -12,7 +12,7 @@ const alphabets = [
   [0xff21, 0xff5a],
 ] as const;
 
-/** The letters that a folded letter stands for: for e, these are e, E, é, È, ê and so on. */
+/** The letters that fold to a letter: for e, these are e, E, é, È, ê and so on. */
 const variants = new Map<string, string>();
 for (const [first, last] of alphabets) {
   for (let code = first; code <= last; code++) {
@@ -23,14 +23,14 @@ for (const [first, last] of alphabets) {
 }
 
 /**
- * After this many characters, any letter matches, because SQLite's patterns can have at most 50,000 bytes and some letters have ninety
- * variants.
+ * The number of characters to compare. After that, any letter matches, because SQLite's patterns can have at most 50,000 bytes and some
+ * letters have ninety variants.
  */
 const maxCompared = 60;
 
 /**
- * Matches a column that contains the text, ignoring case and accents. It uses character classes, because neither database can ignore
- * accents without an extension, and SQLite ignores the case of ASCII letters only.
+ * Builds the condition that a column contains the text, ignoring case and accents. Uses character classes, because neither database can
+ * ignore accents without an extension, and SQLite ignores the case of ASCII letters only.
  *
  * @param where the text must be: the whole column, its beginning, the beginning of a word in it, or anywhere
  */
@@ -53,7 +53,7 @@ function literal(dialect: Dialect, letter: string): string {
   return /[\p{L}\p{N}\s]/u.test(letter) ? letter : `\\${letter}`;
 }
 
-/** Any of them. */
+/** Builds the condition that any of these is true. */
 export function either(...conditions: readonly Condition[]): Condition {
   return { sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`, values: conditions.flatMap(({ values }) => values) };
 }
@@ -62,7 +62,7 @@ export function equal(column: string, value: string): Condition {
   return { sql: `${column} = ?`, values: [value] };
 }
 
-/** All of them; true if there are none. */
+/** Builds the condition that all of these are true. It's true if the list is empty. */
 export function both(...conditions: readonly Condition[]): Condition {
   return { sql: conditions.map(({ sql }) => sql).join(' AND ') || '1 = 1', values: conditions.flatMap(({ values }) => values) };
 }

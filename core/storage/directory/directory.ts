@@ -11,7 +11,7 @@ import type { Database } from '../engine/database.ts';
 type AccountRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = AccountRow & { account_id: string; account_name: string };
 
-/** The tables of the directory, with the order of their lists. Partners are named `p`, accounts `a`, and campaigns `c`. */
+/** The directory's tables and the order of their lists. Partners are named `p`, accounts `a`, and campaigns `c`. */
 const lists = {
   partners: { name: 'p.name', id: 'p.id', order: ['p.name', 'p.id'] },
   accounts: { name: 'a.name', id: 'a.id', order: ['p.name', 'a.name', 'a.id'] },
@@ -26,7 +26,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
     return within(all, access);
   };
 
-  /** @param from creates the query again, to find the cursor's position */
+  /** Queries a page. @param from creates the query again, to find the cursor's position */
   function page(table: keyof typeof lists, from: () => Knex.QueryBuilder, { search, cursor }: ListFilter, limit: number) {
     const { name, id, order } = lists[table];
     const rows = from()
@@ -40,7 +40,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
     return rows;
   }
 
-  /** The number of accounts of each of these partners, or of campaigns of each of these accounts. */
+  /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
   async function countBy(table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
     const counts = new Map<string, number>();
     for (const some of inChunks(rows.map(({ id }) => id))) {
@@ -67,7 +67,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
   return {
     setUp(partner, account, campaign, events) {
       return write.transaction(async (trx) => {
-        // On SQLite, the transaction has the only writer. On PostgreSQL, another core wouldn't see this one's partner.
+        // On SQLite, the transaction holds the only writer. On PostgreSQL, another core wouldn't see this one's partner.
         if (kind === 'postgres') await trx.raw('LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE');
         if ((await trx('partners').first('id')) !== undefined) return false;
         const createdAt = events[0].at;
@@ -123,7 +123,7 @@ const partnerColumns = { id: 'p.id', name: 'p.name' };
 const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
 const campaignColumns = { ...accountColumns, id: 'c.id', name: 'c.name', account_id: 'a.id', account_name: 'a.name' };
 
-/** @param query that includes partners, named `p` */
+/** Limits a query to the viewer's access. @param query includes partners, named `p` */
 function within(query: Knex.QueryBuilder, access: DirectoryAccess): Knex.QueryBuilder {
   switch (access.kind) {
     case 'all':

@@ -6,24 +6,24 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { revokeKeys } from '../keys/revocation.ts';
 
-/** The number of keys changed in the user's own transaction. By default, a user can't have more active keys. */
+/** The number of keys to change in the user's own transaction. By default, a user can't have more active keys. */
 export const keysAtOnce = 1_000;
 /**
- * The number of keys per step. It's smaller than that, because another process that writes to SQLite polls for its lock. A step takes about
- * 10 ms.
+ * The number of keys per step. Steps are smaller, because another process that writes to SQLite polls for its lock. A step takes about 10
+ * ms.
  */
 const keysInStep = 200;
 
-/** A user who hasn't been deleted. */
+/** Finds a user who hasn't been deleted. */
 export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
 }
 
 /**
- * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last ones. The
- * row must be locked, so that the user can't create more keys.
+ * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last
+ * ones. The row must be locked, so that the user can't create more keys.
  *
- * @param most a million in one transaction would keep everyone else from writing to SQLite for a minute
+ * @param most the maximum number of keys. A million in one transaction would keep everyone else from writing to SQLite for a minute
  * @returns the IDs of the keys
  */
 export async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
@@ -32,7 +32,7 @@ export async function deleteStep(trx: Knex.Transaction, id: string, most: number
   return revoked;
 }
 
-/** @throws the error of the first deletion that failed, after trying the others */
+/** Finishes deleting users. @throws the error of the first deletion that failed, after trying the others */
 export async function finishDeletions({ read, write }: Database, signal: AbortSignal): Promise<number> {
   const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
   let revoked = 0;
@@ -48,7 +48,7 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
 }
 
 async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
-  // Another core may be doing the same, so they take turns.
+  // Lock the user, because another core may be doing the same.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
@@ -73,7 +73,7 @@ export async function updateUser(
   columns: { partner_id: string | null },
   moveId: string,
 ): Promise<boolean> {
-  // Until the transaction ends, this lock keeps the user from creating keys.
+  // This lock keeps the user from creating keys until the transaction ends.
   const user = await standing(trx, id).forNoKeyUpdate().first('partner_id');
   if (user === undefined) return false;
   await trx('users').where({ id }).update(columns);
@@ -89,6 +89,8 @@ export async function updateUser(
 type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;
 
 /**
+ * Finishes moving users' keys.
+ *
  * @returns the number of keys
  * @throws the error of the first move that failed, after trying the others
  */
@@ -101,7 +103,7 @@ export async function finishMoves(database: Database, signal: AbortSignal): Prom
   return moved;
 }
 
-/** Goes from the newest key to the oldest. Keys that an earlier run has moved are only read. */
+/** Moves a user's keys, from the newest to the oldest. Keys that an earlier run has moved are only read. */
 async function finishMove({ read, write }: Database, user: Moving, signal: AbortSignal): Promise<number> {
   const { id, partner_id: partnerId, moving_keys } = user;
   let last: KeyPosition | undefined;
@@ -132,7 +134,7 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
 type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
 type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
 
-/** @param olderThan the last one of those before */
+/** Selects a user's newest keys. @param olderThan the last key of the previous step */
 function newestKeysOf(from: Knex, userId: string, most: number, olderThan?: KeyPosition): Knex.QueryBuilder {
   const newest = from('api_keys')
     .where({ creator_id: userId })
@@ -144,14 +146,14 @@ function newestKeysOf(from: Knex, userId: string, most: number, olderThan?: KeyP
   return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 
-/** Keys of a user who became staff stay with the partner for which they were created. */
+/** Records a partner with keys. Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
   await trx('api_keys')
     .whereIn('id', ids)
     .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
 }
 
-/** If one user's keys can't be changed, that must not hold up the others. */
+/** Runs a step for each item, because an error with one user's keys must not hold up the others. */
 async function eachDespiteErrors<Item>(items: readonly Item[], signal: AbortSignal, work: (item: Item) => Promise<void>): Promise<void> {
   const errors: unknown[] = [];
   for (const item of items) {

@@ -21,7 +21,7 @@ type FoundRow = NamedUserRow & {
   tenancy_partner_name: string | null;
 };
 
-/** Stores only digests of session IDs, so no one can use a session from a copy of the table. */
+/** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
     async start(id, userId, passwordHash, at, event) {

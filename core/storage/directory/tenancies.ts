@@ -128,12 +128,12 @@ function externalNamed({ id, name, external_id }: ExternalRow): ExternalNamed {
   return { id, name, externalId: external_id };
 }
 
-/** Campaigns, named `c`, with their accounts, named `a`. */
+/** Queries campaigns, named `c`, with their accounts, named `a`. */
 export function campaignsOf(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
   return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
 }
 
-/** @param query that includes accounts, named `a` */
+/** Limits a query to the viewer's access. @param query includes accounts, named `a` */
 function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
   switch (access.kind) {
     case 'account':
@@ -158,7 +158,7 @@ function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
 const ranks = ['whole', 'start', 'word'] as const;
 
 /**
- * Equal names come first, then beginnings of names, beginnings of words, and other matches.
+ * Finds the best matches: equal names come first, then beginnings of names, beginnings of words, and other matches.
  *
  * @param tenancies a query on a table named `t`
  */
@@ -178,7 +178,7 @@ function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, 
     .limit(limit);
 }
 
-/** Sorts a short list in the same way. Numbers in names are sorted by value, and case and accents are ignored. */
+/** Sorts a short list in the same way. Sorts numbers in names by value, and ignores case and accents. */
 function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
   const sought = folded(text.trim());
   const rank = (name: string) => {

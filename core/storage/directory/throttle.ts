@@ -7,9 +7,9 @@ import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { isSingleRowError } from '../engine/errors.ts';
 
-/** About 20 MB: more than honest users need, but a limit for a flood from many addresses. */
+/** The maximum number of counters, about 20 MB. It's more than honest users need, and limits a flood from many addresses. */
 export const mostThrottleCounters = 100_000;
-/** A flood could outrun the hourly sweep. */
+/** The number of takes between sweeps, because a flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
@@ -17,13 +17,13 @@ const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } 
 type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
 
 /**
- * A counter that ends later than its window was set before the clock was set back. It counts as over. Otherwise, it would block until the
- * clock catches up.
+ * SQL: a counter is full. If it ends later than its window, it was set before the clock was set back, and counts as over. Otherwise, it
+ * would block until the clock catches up.
  */
 const isFull = 'kept.points >= asked.most AND kept.expire > asked.now AND kept.expire <= asked.until';
 const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
 
-/** The counters are in the database, so they apply to all processes and survive restarts. */
+/** Stores throttle counters. They're in the database, so that they apply to all processes and survive restarts. */
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
@@ -32,7 +32,8 @@ export function throttleStore(database: Database): ThrottleStore {
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
-  // Attempts of a flood share a statement. One by one, they kept those whose turn had come waiting for a connection, up to a 503.
+  // Attempts of a flood share a statement. Separate statements kept attempts whose turn had come waiting for a connection, until they got a
+  // 503.
   const blockedUntil = batched<Look, { until: Millis | null }>({
     async run(looks) {
       const found = await look(looks.flatMap(({ counters, now }, n) => rowsOf(counters, now).map((row) => [n, ...row])));
@@ -48,7 +49,7 @@ export function throttleStore(database: Database): ThrottleStore {
     isSingleRowError,
     observe: () => undefined,
   });
-  // This is one statement, so that concurrent attempts count one by one, and no counter counts if one is full.
+  // Uses one statement, so that concurrent attempts count one by one, and no counter counts if one is full.
   const count = database.prepare(
     columns,
     (rows) => `WITH asked AS (SELECT * FROM ${rows})
@@ -72,7 +73,7 @@ export function throttleStore(database: Database): ThrottleStore {
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
       const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
       if (counters.every(({ key, most }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= most)) return true;
-      // PostgreSQL checks the counters as of the statement's start, so concurrent attempts may have exceeded a limit together.
+      // PostgreSQL checks the counters as they were when the statement started, so concurrent attempts may have exceeded a limit together.
       for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
       return false;
     },
@@ -90,7 +91,7 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + longestWindow);
       await deleteFound(database, over);
-      // Keeps the counters with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
+      // Keep the counters with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
@@ -104,7 +105,7 @@ function rowsOf(counters: readonly ThrottleCounter[], now: Millis): Value[][] {
   return counters.map(({ key, most, window }) => [key, most, now, now + window]);
 }
 
-/** Skips counters that an attempt has locked, because waiting for them could cause a deadlock. */
+/** Deletes counters, and skips those that an attempt has locked, because waiting for them could cause a deadlock. */
 async function deleteFound({ kind, write }: Database, found: Knex.QueryBuilder): Promise<void> {
   const keys = found.select('key');
   await write('sign_in_attempts')

@@ -39,7 +39,7 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
     );
 }
 
-/** Uses the stored count of the user's keys, because there may be a million. */
+/** Selects users for a list. Uses the stored count of a user's keys, because there may be a million. */
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
@@ -176,7 +176,7 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // The session is locked first, so that a request that ends it can set a password only before or after this one.
+        // Lock the session first, so that a request that ends it sets a password either before or after this one.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
         await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });
@@ -198,7 +198,7 @@ export function userStore(database: Database): UserStore {
 
     async setDisabled(userId, disabledAt, event) {
       return write.transaction(async (trx) => {
-        // This comes first: the row's lock keeps out a sign-in that has already checked the password.
+        // Update the user first: the row's lock keeps out a sign-in that has already checked the password.
         const user = standing(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
           disabled_at: disabledAt,
@@ -212,7 +212,7 @@ export function userStore(database: Database): UserStore {
 
     async delete(userId, options, event) {
       const deleted = await write.transaction(async (trx) => {
-        // From now on, no one can create keys or sessions for this user, because the foreign key of a new row waits for this lock.
+        // This lock keeps anyone from creating keys or sessions for this user, because the foreign key of a new row waits for it.
         const user = await standing(trx, userId).forUpdate().first('id');
         if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
@@ -234,14 +234,17 @@ export function userStore(database: Database): UserStore {
   };
 }
 
-/** Blocks the keys immediately, and frees what must be unique. The name stays, because revoked keys show it. */
+/**
+ * Returns the columns of a deleted user. They block the keys immediately, and free the values that must be unique. The name stays, because
+ * revoked keys show it.
+ */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at;
   const free = { email: `deleted:${id}`, external_id: null };
   return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
 }
 
-/** Uses the stored counts, because a user may have a million keys. */
+/** Counts a user's keys. Uses the stored counts, because there may be a million. */
 async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
   const counted = await trx('api_key_tallies')
     .where({ scope: 'creator_id', id: creatorId })

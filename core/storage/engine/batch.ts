@@ -4,41 +4,41 @@ import { sharedQueue } from './shared-queue.ts';
 
 export type BatchObserver = (size: number) => void;
 
-/** The response to a request is due by `deadline`, in milliseconds of `performance.now()`. */
+/** A request whose response is due by `deadline`, in milliseconds of `performance.now()`. */
 type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
 /**
- * The number of requests in the queue. At 15,000 per second, the queue empties in 0.15 s, and the limit keeps memory bounded if the
+ * The maximum number of requests in the queue. At 15,000 per second, the queue empties in 0.15 s, and the limit keeps memory bounded if the
  * database hangs.
  */
 const mostWaiting = 2_000;
-/** The number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
+/** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const mostAtOnce = 128;
 /**
- * The bytes that callers sent in a batch. 128 of the largest calls would keep everyone else from writing for as long as thousands of small
- * ones.
+ * The maximum number of bytes from callers in a batch. 128 of the largest calls would keep everyone else from writing for as long as
+ * thousands of small ones.
  */
 const mostBytes = 1024 * 1024;
-/** In ms: how late a request may learn that its time is over. */
+/** In ms: how late a request may learn that its deadline has passed. */
 const watchEvery = 250;
 
 /**
- * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go in one batch. There's
- * no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `shareOf`.
+ * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go into one batch.
+ * There's no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `shareOf`.
  *
- * A request fails with `unavailable` if its statement wasn't sent by its deadline, or the queue is full. After that, only the statement's
- * result can tell what happened. Without one, a request that changes something fails with {@link ResultUnknown}.
+ * A request fails with `unavailable` if its statement wasn't sent by its deadline, or if the queue is full. Once the statement has been
+ * sent, only its result can tell what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.
  *
  * @param options.run handles a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends
  * anything that may commit
  * @param options.confirm checks that a batch is durable before its responses are sent. The next batch doesn't wait for it
- * @param options.size requests in one batch, or half of the waiting ones if that's more: the database then works on one half while this
- * process handles the other
- * @param options.maxInFlight batches at the same time
- * @param options.bytesOf how much a request adds to its statement, if it may be a lot
+ * @param options.size the number of requests in one batch, or half of the waiting requests if that's more: the database then works on one
+ * half while this process handles the other
+ * @param options.maxInFlight the number of batches at the same time
+ * @param options.bytesOf returns how much a request adds to its statement. Only necessary if it may be a lot
  * @param options.isSingleRowError whether a single request may cause an error. If so, each request of the batch runs again by itself
- * @param options.isUndone whether an error means that nothing was changed; omitted if nothing changes anything
+ * @param options.isUndone whether an error means that nothing was changed. Omit it for queries
  */
 export function batched<Input extends Timed, Output>(options: {
   run: (inputs: Input[], beforeCommit: () => void) => Promise<Output[]>;
@@ -70,7 +70,7 @@ export function batched<Input extends Timed, Output>(options: {
     return batch;
   }
 
-  /** Nothing may be sent after a request of the batch was refused, or with less time left than waiting for a lock may take. */
+  /** Sends a batch. Sends nothing if a request of the batch was refused, or if less time is left than waiting for a lock may take. */
   function send(batch: Batch): void {
     const earliest = performance.now() + deadlines.lock;
     if (batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
@@ -91,14 +91,14 @@ export function batched<Input extends Timed, Output>(options: {
       if (requests.length === 1 || !options.isSingleRowError(error))
         return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
       running.delete(batch);
-      // They run concurrently, because the others must not wait behind one that waits for a lock.
+      // Run the requests concurrently, because one may wait for a lock, and the others must not wait behind it.
       const again = requests.filter(inTime(deadlines.statement)).map((request) => begin([request]));
       await Promise.all(again.map(async (one) => settle(await run(one), one)));
       return async () => undefined;
     }
   }
 
-  /** Whether nothing was changed, or nothing can be. */
+  /** Whether it's certain that nothing was changed, also if the batch is only a query. */
   function isKnown({ isSent }: Batch, error: unknown): boolean {
     return !isSent || options.isUndone === undefined || options.isUndone(error);
   }
@@ -126,14 +126,14 @@ export function batched<Input extends Timed, Output>(options: {
     setImmediate(() => settle(answerBatch, batch));
   }
 
-  /** Runs at the end of this turn of the event loop, so that the requests of one turn share a batch. */
+  /** Schedules a batch for the end of this turn of the event loop, so that the requests of one turn share it. */
   function schedule(): void {
     if (isScheduled || waiting.length() === 0) return;
     isScheduled = true;
     setImmediate(runNext);
   }
 
-  /** One timer serves all requests. At 30,000 per second, separate timers would cost more than the queue. */
+  /** Watches all requests with one timer. At 30,000 per second, separate timers would cost more than the queue. */
   function watch(): void {
     if (isWatched) return;
     isWatched = true;
@@ -145,7 +145,10 @@ export function batched<Input extends Timed, Output>(options: {
     }, watchEvery).unref();
   }
 
-  /** A statement that was sent continues, and a repeat of the request sees its result. */
+  /**
+   * Fails the requests of a batch whose deadline has passed. A statement that was sent continues, and a repeat of the request sees its
+   * result.
+   */
   function watchOne(batch: Batch): void {
     const now = performance.now();
     const late = batch.requests.filter(({ input }) => input.deadline <= now);
@@ -176,7 +179,7 @@ function unknown(cause: unknown): ResultUnknown {
   return cause instanceof ResultUnknown ? cause : new ResultUnknown(cause);
 }
 
-/** The check itself may have failed, and not what it was checking. */
+/** Turns an error into an unknown result, because it may be the check that failed, and not the change. */
 function asUnknown(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }

@@ -1,13 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Values in one statement, because databases limit the number of parameters. */
+/** The number of values in one statement, because databases limit the number of parameters. */
 const atOnce = 500;
 
 export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
   for (let start = 0; start < items.length; start += atOnce) yield items.slice(start, start + atOnce);
 }
 
-/** In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep it out until it gives up. */
+/**
+ * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process out until it gives up.
+ */
 const pause = 5;
 
 /**

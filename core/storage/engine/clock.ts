@@ -3,7 +3,7 @@ import type { ClockStore } from '../../domain/ports.ts';
 import { required } from './columns.ts';
 import type { Database } from './database.ts';
 
-/** Only PostgreSQL has a clock that may be on another machine. */
+/** SQL: the database server's time. Only PostgreSQL may be on another machine with its own clock. */
 const serverAt = { sqlite: 'NULL', postgres: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint' } as const;
 
 export function clockStore(database: Database): ClockStore {

@@ -19,26 +19,26 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
 export type BatchRows = readonly (readonly Value[])[];
 
-/** What the stores need from a database, in either dialect: one lane of it. */
+/** What the stores need from a database, in either dialect. Each instance is one lane. */
 export type Database = {
   kind: Dialect;
   /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
   /** For changes and transactions. */
   write: Knex;
-  /** The size of a batch, and the number of concurrent batches, that were fastest with 64 connections. */
+  /** The batch size and the number of concurrent batches that were fastest with 64 connections. */
   batchSize: number;
   maxInFlight: number;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
   /**
-   * @param sql builds a statement from a table expression named `r`, which contains the rows of a batch and is used once
-   * @param mode `read back` reads through connections that no other statement uses
+   * Prepares a statement for batches. @param sql builds the statement from a table expression named `r`, which contains the rows of a
+   * batch. Use the expression only once @param mode `read back` reads through connections that no other statement uses
    */
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'read back' | 'write'): BatchStatement;
-  /** Like {@link prepare}, for a change of which only the number of changed rows matters. */
+  /** Like {@link prepare}, but returns only the number of changed rows. */
   prepareChange(columns: BatchColumns, sql: (rows: string) => string): BatchStatement<number>;
-  /** Closes the writing connection, which rolls back what it hasn't committed. The next write opens another. */
+  /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**
    * Blocks other migrations until the transaction ends.
@@ -47,27 +47,29 @@ export type Database = {
    */
   lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
-   * Waits until all statements have ended that write calls and started before this. Doesn't block any of them.
+   * Waits until all statements have ended that write calls and started before this one. Doesn't block any of them.
    *
-   * @returns false if one takes longer than any may
+   * @returns false if one takes longer than any statement may
    */
   awaitWriters(): Promise<boolean>;
-  /** @throws Error with the reason, if a write wouldn't be durable now */
+  /** Checks that a write would be durable now. @throws Error with the reason if it wouldn't */
   checkWritable(): Promise<void>;
-  /** The size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
+  /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
   size(): Promise<{ database: number; wal: number | null }>;
-  /** Server settings with which a power cut may lose an acknowledged write, and that a client can't change, in one sentence each. */
+  /**
+   * Returns the server settings that may lose an acknowledged write in a power cut and that a client can't change, in one sentence each.
+   */
   risks(): Promise<string[]>;
 };
 
 /**
  * Determines which statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, the console's
- * lists and searches, and the rest of the console. So a key's statement never waits behind anything that a stranger or a console user does,
- * and a revoke never waits behind a search. If a statement in `lists` takes too long, it's interrupted.
+ * lists and searches, and the rest of the console. So a key's statement never waits for anything that a stranger or a console user does,
+ * and a revoke never waits for a search. A statement in `lists` that takes too long is interrupted.
  */
 export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
-/** The console's lane, and the others. Each opens its first connection when it's used. */
+/** The console's lane, and the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
   /** All connection pools, by name. */
@@ -88,5 +90,8 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
 }
 
-/** Knex prints pool errors as plain text on standard output, where the log is JSON. It also throws the same errors, and those are logged. */
+/**
+ * Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws the same errors, and
+ * those are logged.
+ */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };

@@ -3,10 +3,10 @@ import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
 import { addressesOf } from './postgres/postgres-hosts.ts';
 
-/** Why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
+/** The reason why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
 type Explanation = { cause: string; remedy: string };
 
-/** By the error codes of SQLite, the file system and sockets. */
+/** Causes by the error codes of SQLite, the file system and sockets. */
 const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
   [/^SQLITE_NOTADB/, "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
   [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
@@ -31,7 +31,7 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
   [/^ETIMEDOUT/, 'no response', 'Check the address and any firewalls in between.'],
 ];
 
-/** By SQLSTATE. PostgreSQL itself describes the cause best, with the names in it. */
+/** Remedies by SQLSTATE. PostgreSQL's own message describes the cause best, because it contains the names. */
 const remedies: ReadonlyMap<string, string> = new Map([
   ['3D000', 'Create the database first, with createdb.'],
   ['28P01', 'Fix the username or password in DATABASE_URL.'],
@@ -67,7 +67,7 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   return explainDatabaseError(error.cause);
 }
 
-/** One sentence on what happened and one on what to do, the same when a core starts and in `admin`. */
+/** Returns one sentence on what happened and one on what to do, for a core that's starting and for `admin`. */
 export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
   const explained = explainDatabaseError(error);
   return explained && `Can't use the database ${nameOf(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
@@ -81,17 +81,19 @@ function nameOf(location: DatabaseLocation): string {
   return hosts === '' ? name : `${name} at ${hosts}`;
 }
 
-/** If there's a file in place of a folder, mkdir reports that it already exists. */
+/** Whether a file blocks the path. If there's a file where a folder should be, mkdir reports that it already exists. */
 function blocksPath(error: Error): boolean {
   return errorCode(error) === 'EEXIST' && 'syscall' in error && error.syscall === 'mkdir';
 }
 
-/** Knex puts the statement before the message. */
+/** Returns the server's message, because knex puts the statement before it. */
 function serverMessage(error: Error): string {
   return (error.message.split(' - ').at(-1)?.split('\n')[0] ?? '').replace(/\.$/, '');
 }
 
-/** A host name can have several addresses, all of which refused the connection. */
+/**
+ * Returns the address that couldn't be reached. A host name can have several addresses, and all of them may have refused the connection.
+ */
 function addressOf(error: Error): string {
   const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return one instanceof Error && 'address' in one && 'port' in one ? ` at ${one.address}:${one.port}` : '';

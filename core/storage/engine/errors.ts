@@ -5,14 +5,14 @@ const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CO
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
 /** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
-/** Data, constraints, limits, and deadlocks, which a single request can't cause. */
+/** Data, constraints and limits; and deadlocks, because a single request can't cause one. */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
 const outageMessage =
   /Connection terminated|connection timeout|timeout expired|Query read timeout|not queryable|Unable to acquire a connection|aborted/i;
 
-/** A database file in which writes would be lost. SQLite itself doesn't notice. */
+/** Thrown for a database file that would lose writes. SQLite itself doesn't notice. */
 export class UnsafeFileError extends Error {
   override name = 'UnsafeFileError';
   /** SQLite's own code for a file that was moved. */
@@ -27,33 +27,36 @@ export class UnsafeFileError extends Error {
   }
 }
 
-/** The database can't be reached or written to. */
+/** Whether an error means that the database can't be reached or written to. */
 export function isOutage(error: unknown): boolean {
   const code = errorCode(error);
   if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
   return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
 }
 
-/** A single row of a batch may cause this: the database refused its value, or another process has locked it. */
+/** Whether a single row of a batch may have caused an error: the database refused its value, or another process has locked it. */
 export function isSingleRowError(error: unknown): boolean {
   return isDataError(error) || errorCode(error) === lockNotAvailable;
 }
 
-/** SQLite's errors before it has written the last page of a commit. After a failed fsync, a crash may still bring the commit back. */
+/**
+ * Errors that SQLite can return before it has written the last page of a commit. After a failed fsync, a crash may still bring the commit
+ * back.
+ */
 const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB|MISUSE)/;
 
 /**
- * The statement that failed with this error changed nothing, and never will. This doesn't apply if PostgreSQL ended the session or didn't
- * respond, because it may have committed before.
+ * Whether the statement that failed with this error changed nothing, and never will. This isn't certain if PostgreSQL ended the session or
+ * didn't respond, because it may have committed before.
  */
 export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
   if (!(error instanceof Error)) return false;
-  // The driver hasn't sent it.
+  // Or the driver hasn't sent the statement.
   return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
 }
 
-/** The database refused a value. */
+/** Whether the database refused a value. */
 export function isDataError(error: unknown): boolean {
   const code = errorCode(error);
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
@@ -69,17 +72,17 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return code === '23503' || (code === 'SQLITE_CONSTRAINT' && error instanceof Error && /FOREIGN KEY constraint/.test(error.message));
 }
 
-/** For a user who was deleted during their own request. */
+/** Reports that a user was deleted during their own request. */
 export function rejectOrphan(error: unknown): never {
   throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
 }
 
-/** Another process holds SQLite's lock. */
+/** Whether another process holds SQLite's lock. */
 export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(errorCode(error));
 }
 
-/** A list's statement was interrupted because it took too long. */
+/** Thrown if a list's statement was interrupted because it took too long. */
 export class TookTooLong extends Error {
   constructor(cause: unknown) {
     super('The statement took too long.', { cause });
@@ -91,7 +94,7 @@ const tookTooLong = 'This took too long and was stopped. Narrow the search, or c
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 function asProblem(error: unknown): unknown {
-  // The status isn't 503, which asks for the same request again. That would take just as long, and the console and others would repeat it
+  // Don't return 503, because it asks for the same request again. That would take just as long, and the console and others would repeat it
   // forever.
   if (error instanceof TookTooLong)
     return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
@@ -100,7 +103,7 @@ function asProblem(error: unknown): unknown {
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 
-/** A store in which every method reports outages as problems. */
+/** Returns a store whose methods report outages as problems. */
 export function reportingOutages<Store extends Record<keyof Store, (...args: never[]) => Promise<unknown>>>(store: Store): Store {
   const reporting = Object.entries<(...args: never[]) => Promise<unknown>>(store).map(([name, method]) => [
     name,

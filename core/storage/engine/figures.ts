@@ -1,7 +1,10 @@
 import { migrationsTable } from '../migrations/index.ts';
 import type { Database } from './database.ts';
 
-/** For the metrics. `bytes` of the database, and of its write-ahead log (`wal`) unless PostgreSQL doesn't report it to this user. */
+/**
+ * The database's figures for the metrics. `bytes` has the size of the database and of its write-ahead log (`wal`). PostgreSQL may not
+ * report `wal` to this user.
+ */
 export type DatabaseFigures = {
   migrations: number;
   sessions: number;

@@ -4,7 +4,10 @@ import type { Database, DatabaseLocation } from './database.ts';
 import { ownTables } from './postgres/own-objects.ts';
 import { requireWritable } from './sqlite/sqlite-file.ts';
 
-/** A core with two roles doesn't migrate, and may not be allowed to delete audit events. */
+/**
+ * The tables that a core needs rights to. If another role migrates the schema, the core doesn't need rights to the migrations' tables, and
+ * may not be allowed to delete audit events.
+ */
 const tables = ownTables.filter((name) => !name.startsWith('schema_migrations'));
 const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 const isDispensable = `tables.name = 'audit_events' AND rights.name = 'DELETE'`;
@@ -15,7 +18,7 @@ const lacking = `SELECT tables.name AS "table", string_agg(rights.name, ', ') AS
   WHERE to_regclass(tables.name) IS NOT NULL AND NOT has_table_privilege(to_regclass(tables.name), rights.name) AND NOT (${isDispensable})
   GROUP BY tables.name ORDER BY tables.name`;
 
-/** SQLSTATE 42501, PostgreSQL's response to a statement that the role isn't allowed to run. */
+/** Thrown if rights are missing. PostgreSQL itself rejects a statement that the role isn't allowed to run with SQLSTATE 42501. */
 class MissingRights extends Error {
   override name = 'MissingRights';
   code = '42501';
@@ -30,17 +33,17 @@ export async function requireRights(database: Database, location: DatabaseLocati
   throw new MissingRights(`the role of DATABASE_URL lacks ${list}`);
 }
 
-/** In bytes: what the next batches and their checkpoint need. With less, a write may fail at any time. */
+/** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */
 const leastRoom = 1_048_576;
 
-/** Free bytes on the database's disk; null on PostgreSQL, which doesn't report it. */
+/** Returns the free bytes on the database's disk; null on PostgreSQL, because it doesn't report them. */
 export function freeBytes(location: DatabaseLocation): number | null {
   if (location.kind === 'postgres') return null;
   const { bavail, bsize } = statfsSync(dirname(location.filename));
   return bavail * bsize;
 }
 
-/** @throws Error if there's hardly any space left */
+/** Checks the free space. @throws Error if there's hardly any left */
 export function requireRoom(location: DatabaseLocation): void {
   const free = freeBytes(location);
   if (free !== null && free < leastRoom) throw new NoRoom(`Only ${free} bytes are free on the database's disk.`);

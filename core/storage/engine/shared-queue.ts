@@ -1,20 +1,20 @@
 export type SharedQueue<Item> = {
   length(): number;
-  /** @returns the item for which there's no room, if any: this one, or the newest of the share with the most items */
+  /** Adds an item. @returns the item that doesn't fit, if any: this one, or the newest of the share with the most items */
   add(item: Item): Item | undefined;
   /**
-   * Takes up to this many: the first of each share, then the second of each, and so on.
+   * Takes up to `count` items: the first of each share, then the second of each, and so on.
    *
    * @param bytes stops before an item that would exceed this sum, unless it's the first
    */
   take(count: number, bytes?: number): Item[];
-  /** Drops items that are no longer wanted. */
+  /** Drops items that are no longer needed. */
   keep(isWanted: (item: Item) => boolean): void;
 };
 
 /**
- * A queue that's shared by key or address, so that a flood waits behind itself and others don't wait behind the flood. If it's full, the
- * share with the most items loses one.
+ * Creates a queue that's shared by key or address, so that a flood waits behind itself and others don't wait behind the flood. If it's
+ * full, the share with the most items loses one.
  */
 export function sharedQueue<Item>(
   room: number,
@@ -23,15 +23,15 @@ export function sharedQueue<Item>(
 ): SharedQueue<Item> {
   let waiting: Item[] = [];
   /**
-   * The number of items in each share. It's counted only while the queue is full, because counting all the time would cost each request
-   * more than the queue itself.
+   * The number of items in each share. Counted only while the queue is full, because counting all the time would cost each request more
+   * than the queue itself.
    */
   let counts: Map<string, number> | undefined;
 
   /** Removes the newest item of the share with the most items, unless this share would then have as many. */
   function makeRoom(share: string): Item | undefined {
     counts ??= countByShare(waiting, shareOf);
-    // Each share has only one.
+    // Every share has only one item.
     if (counts.size >= room) return undefined;
     const [longest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
     if ((counts.get(share) ?? 0) + 1 >= most) return undefined;
@@ -40,7 +40,7 @@ export function sharedQueue<Item>(
     return waiting.splice(newest, 1)[0];
   }
 
-  /** How many of the first items may be taken together. */
+  /** Returns how many of the first items can be taken together. */
   function fitting(items: readonly Item[], count: number, bytes: number): number {
     const most = Math.min(count, items.length);
     let sum = 0;

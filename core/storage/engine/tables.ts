@@ -45,11 +45,11 @@ export type UserRow = {
   created_at: Millis;
   last_sign_in_at: Millis | null;
   disabled_at: Millis | null;
-  /** Set once the user is deleted, until the last of the keys is revoked and the row is deleted. Such a user is also disabled. */
+  /** Set when the user is deleted, until the last key is revoked and the row is deleted. A user with this set is also disabled. */
   deleted_at: Millis | null;
-  /** Set on a deleted user if the queued calls of the keys are to be cancelled. */
+  /** Set on a deleted user if the queued calls of their keys must be cancelled. */
   cancelling_since: Millis | null;
-  /** Set while the user's keys are recorded with an earlier partner: the ID of the audit event of the last move. */
+  /** Set while some of the user's keys are still recorded with an earlier partner: the ID of the audit event of the last move. */
   moving_keys: string | null;
 };
 
@@ -68,15 +68,15 @@ export type ApiKeyRow = {
   last_used_at: Millis | null;
 };
 
-/** What the list of calls shows about a revoked key. Its digest is deleted. */
+/** The data about a revoked key that the list of calls shows. Its digest is deleted. */
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: Millis;
-  /** Set until the key's queued calls are cancelled, if the revoke should cancel them. */
+  /** Set until the key's queued calls have been cancelled, if the revoke has to cancel them. */
   cancelling_since: Millis | null;
 };
 
-/** One part of a scope's key count, which is the sum of its rows. */
+/** One part of a scope's key count. The count is the sum of these rows. */
 type KeyCountRow = { scope: string; id: string; keys: number };
 
 /** What a key did in the quarter-hour that begins at `quarter_at`. */
@@ -113,13 +113,13 @@ export type AuditEventRow = {
   hash?: string | null;
 };
 
-/** A core's provider takes no calls. Valid as long as that core repeats it. */
+/** Says that a core's provider isn't taking calls. Valid only while that core repeats it. */
 type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at: Millis };
 
 /** A single row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
 
-/** A single row, or none until a core has started. Null keeps the data. */
+/** A single row; empty until a core has started. Null means that data is kept. */
 type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
 /** A single row. */
 type ClockRow = { one: 1; newest_at: Millis | null };

@@ -13,7 +13,10 @@ import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
-/** Uses what's recorded with each key, for which there's an index. @param keys a query on keys, named `k` */
+/**
+ * Narrows a query to the visible keys, for lists. Uses the partner that's recorded with each key, because there's an index for it. @param
+ * keys a query on keys, named `k`
+ */
 export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibility): Knex.QueryBuilder {
   switch (visibility.kind) {
     case 'own':
@@ -32,8 +35,8 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
 }
 
 /**
- * For keys that are looked up one by one. If a user moves to another partner, that partner is recorded with the keys in steps, but sees
- * them immediately.
+ * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, the new partner is
+ * recorded with the keys in steps, but sees them immediately.
  *
  * @param keys a query on keys, named `k`, and their creators, named `u`
  */
@@ -42,12 +45,15 @@ export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVis
   return keys.whereRaw('coalesce(u.partner_id, k.partner_id) = ?', [visibility.partnerId]);
 }
 
-/** Keys by their IDs, named `k`. They come first, because otherwise SQLite would search all keys of a user instead of a hundred IDs. */
+/**
+ * Selects keys by their IDs, named `k`. The IDs come first, because otherwise SQLite would search all keys of a user instead of a hundred
+ * IDs.
+ */
 export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
-/** Uses the stored counts if possible, because a scope may have a million keys. */
+/** Counts the visible keys. Uses the stored counts if possible, because a scope may have a million keys. */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
   const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
@@ -76,7 +82,7 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   }
 }
 
-/** Users whose keys aren't listed any more while they're deleted or moved to another partner in steps. */
+/** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in steps. */
 function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
   const deleted = deletedUsers(read);
   if (visibility.kind !== 'partner') return deleted;
@@ -88,7 +94,7 @@ function deletedUsers(read: Knex): Knex.QueryBuilder {
   return read('users').select('id').whereNotNull('deleted_at');
 }
 
-/** Two ranges of an index, with a limit on what's counted. */
+/** Reads two ranges of an index, and stops counting at a limit. */
 const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
   + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
 
@@ -97,7 +103,7 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
   return Number(row.total);
 }
 
-/** Of users, named `u`. */
+/** The creator's columns, from users named `u`. */
 const creatorColumns = { creator_name: 'u.name', creator_email: 'u.email', creator_disabled_at: 'u.disabled_at' };
 type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: Millis | null };
 type DetailsRow = ListedRow & {
@@ -125,7 +131,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   return {
     create(key, digest, mostActive, event) {
       return write.transaction(async (trx) => {
-        // The lock lasts until the end of the transaction. Another key for the same creator waits, and then counts this one; so does an
+        // Lock the creator until the end of the transaction. Another key for the same creator waits, and then counts this one; so does an
         // import that moves the creator.
         const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
         if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
@@ -135,7 +141,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          // Staff have no partner. The administrator of the partner for which the key was created sees it.
+          // Staff don't have a partner, so the administrator of the partner for which the key was created sees it.
           creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
           account_id: key.owningScope.accountId,
           partner_id: key.owningScope.partnerId,
@@ -156,7 +162,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ];
-      // Reads only the index, which may have a million keys of unlisted users.
+      // Read only the index, because it may contain a million keys of unlisted users.
       const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
       if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
@@ -231,7 +237,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   };
 }
 
-/** Five ranges of the index by expiry. */
+/** Reads five ranges of the index by expiry. */
 const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint)))
   SELECT ${[
     ['expired', 'expires_at < now'],
@@ -243,7 +249,7 @@ const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint)
     .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
     .join(', ')} FROM bounds`;
 
-/** Two at the same time are harmless, because each adds up only the rows that it has deleted itself. */
+/** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
 const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
   removed AS (
     DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys

@@ -1,22 +1,20 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * The only place that decides what a key may do. It's in SQL, because the statement that places or cancels a call must check it: if a
- * revoke, deletion or move was committed before the statement started, it wins, in every process. No cache decides.
+ * Decides what a key may do; nothing else does. It's in SQL, because the statement that places or cancels a call must check it: if a
+ * revoke, deletion or move was committed before the statement started, it takes effect, in every process. No cache is involved.
  *
  * `r` is a request of the batch (`digest`, `campaign_id`, `at`), `k` its key, `u` the key's creator as they are now, `c` the campaign, and
  * `a` the campaign's account.
  */
 
-/**
- * The key hasn't expired, and its creator isn't disabled. A revoked key is refused because it has no row in `api_keys`: a revoke deletes
- * it.
- */
+/** SQL: the key hasn't expired, and its creator isn't disabled. A revoked key is refused because a revoke deletes its row in `api_keys`. */
 export const keyIsActive = `((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)`;
 
 /**
- * An account user's key has access to the account's campaigns. A partner user's key, tied or not, has access to the campaigns of all the
- * partner's accounts. A staff user's key has access to the campaigns of the tenancy in which it was created.
+ * SQL: the key has access to the campaign. An account user's key has access to the account's campaigns. A partner user's key, tied or not,
+ * has access to the campaigns of all the partner's accounts. A staff user's key has access to the campaigns of the tenancy in which it was
+ * created.
  */
 export const keyHasAccess = `(CASE u.user_type
   WHEN 'account' THEN c.account_id = u.account_id
@@ -24,21 +22,24 @@ export const keyHasAccess = `(CASE u.user_type
   WHEN 'staff' THEN CASE WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id ELSE a.partner_id = k.partner_id END
 END)`;
 
-/** The same rule for display: the account or, if that's null, the partner whose campaigns the key has access to. */
+/**
+ * SQL for display, by the same rule: the account whose campaigns the key has access to. If it's null, the key has access to the campaigns
+ * of all accounts of `reachedPartner`.
+ */
 export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
 
 /**
- * The key of each request, found by the index of digests. PostgreSQL has no statistics for a few users, and guessed that it should read all
- * keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). It plans a subquery with a LIMIT
- * separately. SQLite doesn't have LATERAL.
+ * SQL: the key of each request, found by the index of digests. PostgreSQL has no statistics for a table with few users, and guessed that it
+ * should read all keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). It plans a subquery
+ * with a LIMIT separately. SQLite doesn't have LATERAL.
  */
 export const keyOfRequest: Readonly<Record<Dialect, string>> = {
   sqlite: 'api_keys k',
   postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k',
 };
 
-/** Joins a request with everything that {@link isAllowed} reads. CROSS JOIN makes SQLite keep this order. */
+/** Builds the SQL that joins a request with everything that {@link isAllowed} reads. CROSS JOIN makes SQLite keep this order. */
 export const joinAuthorization = ({ kind }: Database) =>
   `CROSS JOIN ${keyOfRequest[kind]} CROSS JOIN users u CROSS JOIN campaigns c CROSS JOIN accounts a`;
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../engine/database.ts';
 
-/** The columns by which keys are counted: see migration 003. */
+/** The columns that keys are counted by: see migration 003. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
 /** The stored counts minus the real ones. Triggers change both in one transaction, so a single statement sees both at the same moment. */
@@ -26,7 +26,7 @@ export function countWrongCounts(database: Database): Promise<number> {
   });
 }
 
-/** Corrects the counts while other processes create and revoke keys, which doesn't change the difference. */
+/** Corrects the counts. Other processes can create and revoke keys meanwhile, because that doesn't change the difference. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await liftTimeLimit(trx, database);

@@ -4,7 +4,10 @@ import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 
-/** In ms. A key's rows are written at most this often, and with `sweepEvery` at most a minute late: together they stay below 60,000. */
+/**
+ * In ms. The minimum time between two writes of a key's rows. Together with `sweepEvery`, it must stay below 60,000, so that the rows are
+ * at most a minute behind.
+ */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
 
@@ -16,20 +19,17 @@ type Use = { at: Millis; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number };
 
 export type KeyUse = {
-  /**
-   * @param at epoch milliseconds
-   * @param did what the request did; omitted if it changed nothing
-   */
+  /** Notes that a key was used. @param at epoch milliseconds @param did what the request did; omitted if it changed nothing */
   note(digest: Digest, at: Millis, did?: keyof Counts): void;
-  /** The age, in ms, of the oldest use that hasn't been written yet. */
+  /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
   lag(): number;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
 };
 
 /**
- * Collects when keys were last used and what they did, and writes it in the background, where an error doesn't fail any request. A core
- * that's killed loses what it hasn't written: see core/docs/decisions/counted-by-the-quarter.md.
+ * Collects when keys were last used and what they did, and writes it in the background, so that an error doesn't fail any request. If a
+ * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counted-by-the-quarter.md.
  */
 export function keyUseOf(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
   const unwritten = new Map<Digest, Use>();
@@ -100,7 +100,7 @@ function countsOf({ quarters }: Use, number: number): Counts {
   return counts;
 }
 
-/** Puts back what couldn't be written. */
+/** Puts back a use that couldn't be written. */
 function add(use: Use, { at, since, quarters }: Use): void {
   if (since < use.since) use.since = since;
   if (at > use.at) use.at = at;
@@ -116,8 +116,7 @@ function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
 }
 
 function lastUsedStatement(database: Database) {
-  // This only updates, because a revoked key must not return. It only moves the time forward, because another core may have written a later
-  // use.
+  // Only updates, because a revoked key must not return. Only moves the time forward, because another core may have written a later use.
   return database.prepare(
     { digest: 'text', at: 'bigint' },
     (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
@@ -127,7 +126,7 @@ function lastUsedStatement(database: Database) {
 }
 
 function usageStatement(database: Database) {
-  // This adds, because other cores count the same keys.
+  // Adds to the counts, because other cores count the same keys.
   return database.prepare(
     { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint' },
     (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)

@@ -7,14 +7,14 @@ import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 
 /**
- * Revokes keys permanently: deletes the row with the digest, so that nothing is left that could make the key valid again, and keeps what
- * the list of calls shows.
+ * Revokes keys permanently: deletes the rows with their digests, so that the keys can't become valid again, and keeps the data that the
+ * list of calls shows.
  *
  * @returns the IDs of the keys
  */
 export async function revokeKeys(trx: Knex.Transaction, which: readonly string[], options: RevokeOptions): Promise<string[]> {
   const keys = () => trx('api_keys').whereIn('id', which);
-  // The keys are in one order, so that two processes that revoke the same keys wait for each other instead of deadlocking.
+  // Sort the keys, so that two processes that revoke the same keys wait for each other instead of deadlocking.
   const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
   const at = options.at;
   const cancellingSince = options.cancelQueuedCalls ? at : null;
@@ -29,8 +29,8 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
 }
 
 /**
- * Cancels the queued calls of revoked keys, if the options say so. The keys are marked until then, and while one of their calls is being
- * handed off: if this fails or the process dies, housekeeping finishes it.
+ * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done, and while one of their calls is
+ * being handed off. If this fails or the process dies, housekeeping finishes it.
  *
  * @throws Problem `unavailable` if housekeeping has to finish it
  */
@@ -42,7 +42,10 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
   });
 }
 
-/** Does the same for a deleted user who still has keys. These are marked when they're revoked, and housekeeping finishes the rest. */
+/**
+ * Cancels the queued calls of a deleted user who still has keys. The keys are marked when they're revoked, and housekeeping finishes the
+ * rest.
+ */
 export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
   if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at));
 }
@@ -81,7 +84,10 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, si
   return before + (await cancelQueued(database, keys, at, signal));
 }
 
-/** Excludes keys for which a dialer is handing off a call: the dialer checks the mark, and housekeeping returns later. */
+/**
+ * Removes the marks. Excludes keys for which a dialer is handing off a call: the dialer checks the mark, and housekeeping tries again
+ * later.
+ */
 async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
-/** Partners, accounts, campaigns, users, keys, sessions, throttle counters, audit events and calls. */
+/** Creates the tables for partners, accounts, campaigns, users, keys, sessions, throttle counters, audit events and calls. */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   // IDs sort by bytes in both dialects, which is also the fastest order.
   const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';
@@ -34,7 +34,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     ) ${strict}`,
     `CREATE INDEX campaigns_of_account ON campaigns (account_id)`,
 
-    // partner_id is the partner that a user is under, even for an account user.
+    // partner_id is the user's partner, also for an account user.
     `CREATE TABLE users (
       id ${id} PRIMARY KEY,
       external_id text UNIQUE,
@@ -56,8 +56,8 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX users_of_partner ON users (partner_id)`,
     `CREATE INDEX users_of_account ON users (account_id)`,
 
-    // account_id and partner_id are the scope in which a key was created. creator_partner_id is the partner that its creator is under now.
-    // It follows the creator, so that the newest keys under a partner are one range of an index.
+    // account_id and partner_id are the scope in which a key was created. creator_partner_id is its creator's current partner. It follows
+    // the creator, so that the newest keys of a partner are one range of an index.
     `CREATE TABLE api_keys (
       id ${id} PRIMARY KEY,
       digest ${id} NOT NULL UNIQUE,
@@ -76,7 +76,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id)`,
     `CREATE INDEX api_keys_by_partner ON api_keys (partner_id, created_at, id)`,
 
-    // What's left of a revoked key, so that calls can still say which key placed them. The digest is permanently deleted.
+    // The remaining data of a revoked key, so that calls can still say which key placed them. The digest is permanently deleted.
     `CREATE TABLE retired_api_keys (
       id ${id} PRIMARY KEY,
       name text NOT NULL,
@@ -99,7 +99,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX sessions_of_user ON sessions (user_id)`,
     `CREATE INDEX sessions_by_last_seen ON sessions (last_seen_at)`,
 
-    // This many points in a window that ends at `expire`.
+    // The number of points in a window that ends at `expire`.
     `CREATE TABLE sign_in_attempts (
       key text PRIMARY KEY,
       points integer NOT NULL DEFAULT 0,
@@ -125,9 +125,9 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
 
     // There are no foreign keys, because each would lock a row for every call. Campaigns are never deleted, and a call outlives the key
     // that placed it. contact_id grows with time, so rows are added at the end of the table and its indexes. due_at is when the dialer has
-    // to look at a call next; null once there's nothing left to do. attempt counts the claims, and excludes expired ones. handoff: null,
-    // not tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived; taken, the provider has
-    // the call.
+    // to look at a call next, or null if nothing is left to do. attempt counts the claims, and excludes expired claims. handoff: null, not
+    // tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived; taken, the provider has the
+    // call.
     `CREATE TABLE calls (
       contact_id ${id} PRIMARY KEY,
       campaign_id ${id} NOT NULL,

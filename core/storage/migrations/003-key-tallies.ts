@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * The number of keys in a list's scope is stored, because counting a million takes twenty times as long as listing the newest. Triggers
- * update it, so that nothing that adds or removes keys can forget to. The count is the sum of a scope's rows. On PostgreSQL, each change
- * adds rows, because otherwise everyone who creates or revokes keys would wait for each other, and for imports.
+ * Stores the number of keys in a list's scope, because counting a million takes twenty times as long as listing the newest. Triggers update
+ * it, so that every statement that adds or removes keys is counted. The count is the sum of a scope's rows. On PostgreSQL, each change adds
+ * rows, because otherwise everyone who creates or revokes keys would wait for each other, and for imports.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
@@ -13,14 +13,14 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
 /** In ms. Counting millions of keys for the first time takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };
 
-/** The columns by which keys are listed, with the names of their columns in the counts. */
+/** The columns that keys are listed by, with the names of their columns in the counts. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
-/** The scopes of the keys in a table, which may be the row of a trigger. */
+/** Builds the SQL for the scopes of the keys in a table, which may be the row of a trigger. */
 const scopesOf = (key: string) => `(VALUES ${scopes.map((column) => `('${column}', ${key}.${column})`).join(', ')})`;
 
 const postgres = [
-  // A core of an earlier release may be running. Anything that it adds between the counting and the trigger would be missed permanently.
+  // A core of an earlier release may be running. Keys that it adds between the count and the trigger would never be counted.
   `LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE`,
   `CREATE TABLE api_key_tallies (scope text NOT NULL, id text COLLATE "C" NOT NULL, keys bigint NOT NULL)`,
   `INSERT INTO api_key_tallies
@@ -35,7 +35,7 @@ const postgres = [
    END $$`,
   `CREATE TRIGGER tally_added AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_api_keys()`,
   `CREATE TRIGGER tally_removed AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_api_keys()`,
-  // Of a key's scopes, only its creator's partner can change.
+  // Only one of a key's scopes can change: its creator's partner.
   `CREATE FUNCTION tally_moved_api_key() RETURNS trigger LANGUAGE plpgsql AS $$
    BEGIN
      INSERT INTO api_key_tallies

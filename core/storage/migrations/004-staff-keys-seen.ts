@@ -3,13 +3,14 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * No one may have a key to a partner's campaigns that the partner's administrator can't see. So `creator_partner_id` is now the partner
- * whose administrator sees the key: the creator's partner or, for keys of staff, who have none, the partner for which the key was created.
+ * whose administrator sees the key. For staff, who don't have a partner, it's the partner for which the key was created; otherwise, it's
+ * the creator's partner.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
 }
 
-/** In ms. A million rows take longer than any other statement may. */
+/** In ms. Changing a million rows takes longer than any other statement may. */
 const patient = { query_timeout: 3_600_000 };
 
 const fill = (table: string) => `UPDATE ${table} SET creator_partner_id = partner_id WHERE creator_partner_id IS NULL`;

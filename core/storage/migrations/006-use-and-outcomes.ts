@@ -60,7 +60,7 @@ const sqlite = [
 ];
 
 const postgres = [
-  // A core of an earlier release may be running. Any call that ends between the counting and the trigger would be missed permanently.
+  // A core of an earlier release may be running. Calls that end between the count and the trigger would never be counted.
   `LOCK TABLE calls IN SHARE ROW EXCLUSIVE MODE`,
   `CREATE TABLE api_key_usage (
     api_key_id text COLLATE "C" NOT NULL,

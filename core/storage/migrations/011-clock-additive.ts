@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * The latest time from a clock that was right, so that a clock that's far ahead is noticed before it ends calls or erases data. It starts
- * with the latest time in the database; null in a new one.
+ * Stores the latest time from a clock that was right, so that a clock that's far ahead is noticed before it ends calls or erases data. It
+ * starts with the latest time in the database; null in a new one.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * An outcome that the provider reports late replaces `unknown`, and charts then count the call by its outcome. The trigger fires on a
+ * If the provider reports an outcome late, it replaces `unknown`, and charts then count the call by its outcome. The trigger runs for a
  * change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones, and the index finds them. A
- * core whose provider takes no calls records that here.
+ * core records in a new table that its provider isn't taking calls.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * The keys of a user who moves to another partner follow in steps. Until the last step, the user's row says which move it was. A list of
- * keys omits those of users whose keys are being moved or deleted, and may have to skip a million of them. With the creator in the index,
- * the index alone is enough for that.
+ * If a user moves to another partner, the user's keys follow in steps. Until the last step, the user's row identifies the move. A list of
+ * keys omits the keys of users who are being moved or deleted, and may have to skip a million of them. The index now includes the creator,
+ * so the list can skip those keys without reading the table.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [

@@ -20,8 +20,8 @@ import * as activityFilters from './014-activity-filters-additive.ts';
 import * as movingKeys from './015-moving-keys-additive.ts';
 
 /**
- * In order. A released migration never changes: add the next one. If cores of the previous release keep working with the newer schema, end
- * its name in `-additive`.
+ * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
+ * newer schema, end its name in `-additive`.
  */
 const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
   { name: '001-core', up: core.up },
@@ -42,10 +42,10 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 ];
 
 export const migrationsTable = 'schema_migrations';
-/** In ms: longer than the migrations of a large database took. */
+/** In ms. The maximum wait for another core's migration: longer than a large database took. */
 const longestWait = 300_000;
 
-/** The names of the migrations that were applied now, and of those that a newer program has added. */
+/** The names of the migrations that were applied now, and of migrations that a newer program has added. */
 export type Migrated = { applied: string[]; added: string[] };
 
 /**
@@ -57,7 +57,7 @@ export type Migrated = { applied: string[]; added: string[] };
  */
 export async function migrate(database: Database, signal?: AbortSignal): Promise<Migrated> {
   for (const started = performance.now(); ; ) {
-    // This runs without the lock, because most starts find nothing missing.
+    // Check without the lock, because most starts find nothing missing.
     const { missing, added } = await schemaState(database);
     if (missing.length === 0) return { applied: [], added };
     try {
@@ -97,7 +97,7 @@ async function refuseNewer(trx: Knex.Transaction): Promise<void> {
   if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
 }
 
-/** What a database's schema is missing compared with this program, and what a newer program has added to it. */
+/** The migrations that a database's schema is missing, and migrations that a newer program has added to it. */
 export type SchemaState = { isEmpty: boolean; missing: string[]; added: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program */

@@ -9,7 +9,7 @@ declare module 'knex/lib/dialects/postgres/index.js' {
   export type Query = { sql: string; bindings?: readonly unknown[]; options?: Partial<QueryConfig>; response?: QueryResult };
 
   export default class Client extends Knex.Client {
-    /** The driver reads it at the start of `acquireRawConnection`. */
+    /** The driver reads these settings at the start of `acquireRawConnection`. */
     connectionSettings: { connectionString: string };
     acquireRawConnection(): Promise<Connection>;
     _query(connection: Connection, query: Query): Promise<Query>;

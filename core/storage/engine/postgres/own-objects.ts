@@ -1,7 +1,7 @@
 import type { Tables } from 'knex/types/tables.js';
 import { migrationsTable } from '../../migrations/index.ts';
 
-/** The types require every table here. A restore on PostgreSQL wouldn't drop one that's missing. */
+/** All tables that the types define. A restore on PostgreSQL wouldn't drop a table that's missing here. */
 const typedTables: Record<keyof Tables, true> = {
   partners: true,
   accounts: true,

@@ -7,17 +7,17 @@ import { TookTooLong } from '../errors.ts';
 import { addressesOf } from './postgres-hosts.ts';
 
 /**
- * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response whatever the server does.
- * `statement` is longer than the server's own `statement_timeout`, whose error is clearer, and shorter than the rest of a lease after a
- * hand-off. A late batch statement isn't cancelled: that would end its wait for a synchronous standby and make the commit visible, and then
- * a repeat would be acknowledged for a call that a failover loses.
+ * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response even if the server hangs.
+ * `statement` is longer than the server's own `statement_timeout`, because that gives a clearer error, and shorter than the time left on a
+ * lease after a hand-off. A late batch statement isn't cancelled: that would end its wait for a synchronous standby and make the commit
+ * visible. A repeat would then be acknowledged for a call that a failover loses.
  */
 export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
 
 /**
  * `synchronous_commit`: an acknowledged commit must survive a power cut, whatever the server's default is. `enable_…`: a prepared statement
- * keeps its plan, and a plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
- * second instead of 23,683).
+ * keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per second
+ * instead of 23,683).
  */
 const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,
@@ -34,12 +34,15 @@ const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
     .join('; ');
 
 /**
- * Connections through a pooler such as PgBouncer, which gives the server's connection to another client between transactions. Session
- * settings and named statements would be lost, or mixed up with others', so each transaction includes the settings.
+ * Connections through a pooler such as PgBouncer. It gives the server's connection to another client between transactions, so session
+ * settings and named statements would be lost or mixed up with others'. Each transaction therefore includes the settings.
  */
 const pooled = new WeakMap<pg.Client, string>();
 
-/** PostgreSQL tells a connection the ID of its server process; a pooler invents one. */
+/**
+ * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL tells a connection the ID of its server process, but a
+ * pooler invents one.
+ */
 async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
   const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
@@ -55,7 +58,7 @@ async function setUp(connection: pg.Client, statementTimeout: number): Promise<v
     throw new UnusablePooler("The pooler in front of PostgreSQL doesn't keep SET LOCAL synchronous_commit = on.");
 }
 
-/** The operator has to change a setting. SQLSTATE 55000: object not in prerequisite state. */
+/** Thrown for a pooler with a setting that the operator has to change. SQLSTATE 55000: object not in prerequisite state. */
 class UnusablePooler extends Error {
   override name = 'UnusablePooler';
   code = '55000';
@@ -117,7 +120,7 @@ export function hangUp(connection: pg.Client, why: unknown): void {
   connection.end().catch(() => undefined);
 }
 
-/** SQLSTATE 25006, PostgreSQL's response to a write. */
+/** Thrown for a server that doesn't accept writes. PostgreSQL itself rejects a write with SQLSTATE 25006. */
 class NotWritable extends Error {
   override name = 'NotWritable';
   code = '25006';
@@ -133,7 +136,7 @@ async function requireWritable(connection: pg.Client): Promise<void> {
 export class PostgresClient extends Client {
   protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
-  /** The host that accepted the last connection, which the next one tries first. */
+  /** The index of the host that accepted the last connection. The next one tries it first. */
   #last = 0;
 
   override async acquireRawConnection(): Promise<pg.Client> {

@@ -1,4 +1,4 @@
-/** `postgres://user:password@one:5432,two:5432/callkey`: the part before the hosts, the hosts, and the part after them. */
+/** Splits `postgres://user:password@one:5432,two:5432/callkey` into the part before the hosts, the hosts, and the part after them. */
 const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
 /** @returns an address for each host in a URL, separated by commas as PostgreSQL's own programs accept them */
@@ -7,7 +7,7 @@ export function addressesOf(url: string): string[] {
   return hosts.split(',').map((host) => `${before}${host}${after}`);
 }
 
-/** Whether each host in a URL can be tried, and only the one that accepts writes is wanted. */
+/** Whether the core can try each host in a URL, and the URL asks only for a host that accepts writes. */
 export function isPostgresUrl(url: string): boolean {
   return addressesOf(url).every((address) => {
     if (!URL.canParse(address)) return false;

@@ -17,7 +17,7 @@ const types: Knex.PgCustomTypesConfig = {
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
 };
 
-/** The driver returns an object that contains the rows. */
+/** Runs a statement and returns its rows. The driver returns an object that contains them. */
 async function query<Found extends object>(on: Knex, sql: string, bindings: readonly Value[] = []): Promise<Found[]> {
   const { rows }: { rows: Found[] } = await on.raw(sql, bindings);
   return rows;
@@ -28,12 +28,15 @@ async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** A statement takes its lock before its snapshot, so one that locks after this check sees everything that was committed before it. */
+/**
+ * Finds the transactions that write calls. A statement takes its lock before its snapshot, so one that locks after this check sees
+ * everything that was committed before it.
+ */
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** A commit that changes no table. It waits for the disk and a synchronous standby, like that of a placed call. */
+/** A commit that changes no tables. Like a placed call's commit, it waits for the disk and a synchronous standby. */
 const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
   current_setting('synchronous_commit') AS commits,
   CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'callkey', ''::text) END`;
@@ -63,11 +66,11 @@ async function tooLate(): Promise<never> {
 }
 
 /**
- * The maximum number of connections in each lane. Their sum is in operations.md, because poolers and `max_connections` must allow for it.
+ * The maximum number of connections in each lane. operations.md states their sum, because poolers and `max_connections` must allow for it.
  */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
 
-/** A connection pool for each lane to one PostgreSQL primary, whichever host in the URL that is. */
+/** Opens a connection pool for each lane to one PostgreSQL primary. It may be any of the hosts in the URL. */
 export function openPostgres(connectionString: string): OpenedDatabase {
   const pools = new Map<string, Knex>();
   function lane(name: keyof typeof connections): Database {
@@ -107,7 +110,7 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
 
 function laneOf(pool: Knex): Database {
   let looking: Promise<void> | undefined;
-  /** A batch found the disk full. A commit alone doesn't show that, because its log file had already been allocated. */
+  /** Whether a batch found that the disk is full. A commit alone doesn't show that, because its log file had already been allocated. */
   let isFull = false;
 
   async function look(): Promise<void> {
@@ -152,15 +155,15 @@ function laneOf(pool: Knex): Database {
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
     },
     async discardWriter() {
-      // PostgreSQL responds after the commit, so no connection can have one pending.
+      // Nothing to do: PostgreSQL responds after the commit, so no connection can have an unfinished one.
     },
     async lockMigrations(transaction, signal) {
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      // By default, a server keeps working for a client that's gone (this setting exists since PostgreSQL 14, but not on Windows).
+      // By default, a server keeps working after its client is gone. This setting exists since PostgreSQL 14, but not on Windows.
       await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
         WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
-      // This polls, because a server that waits for the lock would keep waiting after this process has to stop.
+      // Poll, because a server that waits for the lock would keep waiting after this process has to stop.
       while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
       const connection: pg.Client = await transaction.client.acquireConnection();
       const giveUp = () => hangUp(connection, signal?.reason);
@@ -182,7 +185,7 @@ function laneOf(pool: Knex): Database {
       return true;
     },
     checkWritable: () => {
-      // Only one runs at a time: while it waits for a standby, others would pile up on the server.
+      // Run only one at a time: while it waits for a standby, others would pile up on the server.
       looking ??= look().finally(() => {
         looking = undefined;
       });

@@ -9,16 +9,16 @@ import type { Row } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 
 /**
- * `synchronous=FULL`: an acknowledged commit survives a power cut, in WAL mode, too. Checkpoints at 4,000 pages keep the WAL at about 16
- * MB. After a long read, it may be larger, and `journal_size_limit` truncates it to 64 MB. At 1,000 pages, one batch in thirty waited for a
- * checkpoint, and the slowest 1 % took 58 ms instead of 36 on a busy machine.
+ * `synchronous=FULL`: an acknowledged commit survives a power cut, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about 16
+ * MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. At 1,000 pages, one batch in thirty
+ * waited for a checkpoint, and the slowest 1 % took 58 ms instead of 36 on a busy machine.
  */
 const pragmas = [
   `PRAGMA busy_timeout = ${deadlines.lock}`,
   'PRAGMA journal_mode = WAL',
   'PRAGMA synchronous = FULL',
   'PRAGMA foreign_keys = ON',
-  // Overwrites erased data with zeros. This isn't slower, measured with placed and cancelled calls.
+  // Overwrites erased data with zeros. This isn't slower (measured with placed and cancelled calls).
   'PRAGMA secure_delete = ON',
   'PRAGMA wal_autocheckpoint = 4000',
   'PRAGMA journal_size_limit = 67108864',
@@ -26,9 +26,9 @@ const pragmas = [
 
 const statements = new WeakMap<Connection, Map<string, Statement>>();
 
-/** Connects only to an existing file, because SQLite would create an empty one if the database had been deleted. */
+/** A client that connects only to an existing file, because SQLite would create an empty one if the database had been deleted. */
 export class SqliteClient extends Client {
-  /** A reader drops its cache after each commit of the writer. */
+  /** Small, because a reader drops its cache after each commit of the writer. */
   protected cacheKiB = 2_000;
 
   override async acquireRawConnection(): Promise<Connection> {
@@ -40,8 +40,8 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = executorOf(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
-      // After a crash, the index says that a checkpoint is running until there has been one: see sqlite-file.ts. A full disk doesn't allow
-      // one.
+      // After a crash, the index says that a checkpoint is running until there has been a checkpoint: see sqlite-file.ts. On a full disk,
+      // there can't be one.
       await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
@@ -59,17 +59,20 @@ export class SqliteClient extends Client {
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }
-    // If the file was moved, its WAL was left behind. This writes acknowledged commits to the file itself, wherever it is now.
+    // If the file was moved, its WAL was left behind. Write acknowledged commits to the file itself, wherever it is now.
     await executorOf(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
     this.connectionSettings.guard.closed();
   }
 }
 
-/** For lists and searches. A statement that takes too long is interrupted. Nothing else runs on its connection, which can be used again. */
+/**
+ * A client for lists and searches. It interrupts a statement that takes too long. Nothing else runs on its connection, and the connection
+ * can be used again.
+ */
 export class SqliteListClient extends SqliteClient {
   override async _query(connection: Connection, query: unknown): Promise<unknown> {
-    // This repeats, because an interrupt does nothing until a thread has begun the statement.
+    // Repeat, because an interrupt does nothing until a thread has begun the statement.
     const timer = setInterval(() => connection.interrupt(), deadlines.statement);
     try {
       return await super._query(connection, query);
@@ -90,9 +93,9 @@ export class SqliteWriterClient extends SqliteClient {
 }
 
 /**
- * Begins with `BEGIN IMMEDIATE`. In a deferred transaction, which is knex's default, a write after a read fails with SQLITE_BUSY if another
- * process wrote in between. If a COMMIT fails, the connection is closed. Otherwise, knex would return it to the pool with the transaction
- * open, and all later writes would be acknowledged, but never committed, and lost with the process.
+ * Begins with `BEGIN IMMEDIATE`. In a deferred transaction, knex's default, a write after a read fails with SQLITE_BUSY if another process
+ * wrote in between. If a COMMIT fails, the connection is closed. Otherwise, knex would return it to the pool with the transaction open, and
+ * all later writes would be acknowledged, but never committed, and lost when the process ends.
  */
 class ImmediateTransaction extends Transaction {
   override begin(connection: Connection): Promise<unknown> {
@@ -105,12 +108,18 @@ class ImmediateTransaction extends Transaction {
 
 type Run<Result> = (statement: Statement, json: string, done: (error: Error | null, result: Result) => void) => void;
 
-/** Uses `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer commits. */
+/**
+ * Returns all rows. Uses `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer
+ * commits.
+ */
 export const allRows: Run<Row[]> = (statement, json, done) => {
   statement.all<Row>(json, done);
 };
 
-/** The number of rows that a statement changed. Don't use it with RETURNING, which would stay active after its first row. */
+/**
+ * Returns the number of rows that a statement changed. Don't use it with RETURNING, because the statement would stay active after its first
+ * row.
+ */
 export const changedRows: Run<number> = (statement, json, done) => {
   statement.run(json, function (this: RunResult, error: Error | null) {
     done(error, this.changes);
@@ -150,7 +159,7 @@ async function runOn<Result>(connection: Connection, sql: string, json: string, 
   }
 }
 
-/** Makes the pool close a connection instead of reusing it, which rolls back what it hasn't committed. */
+/** Makes the pool close a connection instead of reusing it. Closing rolls back its uncommitted changes. */
 export function markBroken(connection: Connection, error: unknown): void {
   Object.assign(connection, { __knex__disposed: error });
 }
@@ -177,7 +186,10 @@ function executorOf(connection: Connection): (sql: string) => Promise<void> {
   return promisify<string, void>(connection.exec.bind(connection));
 }
 
-/** If two connections create the journal of a new file at the same time, one fails immediately, despite `busy_timeout`. */
+/**
+ * Retries work while the file is busy: if two connections create the journal of a new file at the same time, one fails immediately, despite
+ * `busy_timeout`.
+ */
 async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; attempt < 100; attempt++) {
     try {

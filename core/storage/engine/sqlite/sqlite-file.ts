@@ -18,7 +18,7 @@ import { explainDatabaseError } from '../error-text.ts';
 import { UnsafeFileError } from '../errors.ts';
 import { type Checkpoints, openWalIndex, type WalIndex } from './sqlite-wal-index.ts';
 
-/** Creates the file, readable only by its owner, or requires it. @throws Problem `not-found` or `unavailable` */
+/** Creates the file, readable only by its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
@@ -27,7 +27,7 @@ export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): voi
 function makeFile(filename: string): void {
   try {
     mkdirSync(dirname(filename), { recursive: true, mode: 0o700 });
-    // An existing file isn't opened here, because closing it would drop this process's locks on it.
+    // Don't open an existing file, because closing it would drop this process's locks on it.
     if (statSync(filename, { throwIfNoEntry: false })?.isFile()) requireWritable(filename);
     else closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
@@ -35,13 +35,13 @@ function makeFile(filename: string): void {
   }
 }
 
-/** SQLite also has to write to the folder, which contains the WAL. @throws Error of the file system */
+/** Checks that SQLite can write to the file and to its folder, which contains the WAL. @throws Error of the file system */
 export function requireWritable(filename: string): void {
   accessSync(filename, constants.R_OK | constants.W_OK);
   accessSync(dirname(filename), constants.W_OK);
 }
 
-/** @throws Problem `not-found` or `unavailable` */
+/** Checks that the file exists. @throws Problem `not-found` or `unavailable` */
 export function requireFile(filename: string): void {
   try {
     statSync(filename);
@@ -61,9 +61,9 @@ function notOpened(filename: string, error: unknown): Problem {
   );
 }
 
-/** Checks whether the files of a database are still those that its connections have open. */
+/** Checks whether a database's files are still the ones that its connections have open. */
 export type FileGuard = {
-  /** @throws UnsafeFileError if a write could be lost now */
+  /** Checks the files now. @throws UnsafeFileError if a write could be lost */
   check(): void;
   /** Called when a connection is about to be opened. */
   opening(): void;
@@ -74,20 +74,21 @@ export type FileGuard = {
 };
 
 /**
- * Checking by name takes twice as long as checking whether the file still has one. Only if the index alone is moved, this is noticed later.
+ * How often to check the index by name, because that takes twice as long as checking whether the open file still has a name. If only the
+ * index is moved, this is noticed later.
  */
 const askForIndexEvery = 64;
 
 /**
- * If a file was moved, deleted, replaced or overwritten, writes to it are lost, and SQLite reports no error: it checks for this only when
- * it creates a rollback journal, which WAL mode doesn't have. The same applies to the WAL, which contains the newest commits, and to its
- * index, with which processes find those commits and coordinate. SQLite deletes both with the last connection, and the next one creates
- * them again.
+ * Guards a file. If it was moved, deleted, replaced or overwritten, writes to it are lost, and SQLite reports no error: it checks for this
+ * only when it creates a rollback journal, and WAL mode doesn't have one. The same applies to the WAL, which contains the newest commits,
+ * and to its index. Processes use the index to find those commits and to coordinate. SQLite deletes both with the last connection, and the
+ * next one creates them again.
  *
  * @throws Problem `unavailable` if the file isn't safe from the start
  */
 export function fileGuard(filename: string): FileGuard {
-  // SQLite also follows links, and keeps the other two files next to the file itself.
+  // SQLite also follows links, and creates the other two files next to the real file.
   const file = realpathSync(filename);
   refuseUnsafe(file);
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
@@ -99,7 +100,7 @@ export function fileGuard(filename: string): FileGuard {
   let seen: { mtimeNs: bigint; size: bigint; checkpoints: Checkpoints } | undefined;
   /** The number of connections that aren't being closed. */
   let open = 0;
-  /** The error stays: while this process reopened its connections, another one could still be writing to the old files. */
+  /** Keep the error: while this process reopened its connections, another one could still be writing to the old files. */
   let harm: UnsafeFileError | undefined;
 
   function requireSame(path: string): string | undefined {
@@ -119,7 +120,10 @@ export function fileGuard(filename: string): FileGuard {
     if (identity !== undefined) index ??= openWalIndex(shm, identity);
   }
 
-  /** In WAL mode, only checkpoints write to the file, and each one shows in the index before its first write and after its last. */
+  /**
+   * Checks whether something else has written to the file. In WAL mode, only checkpoints write to it, and the index shows each one before
+   * its first write and after its last.
+   */
   function checkContent({ mtimeNs, size }: BigIntStats, before: Checkpoints | undefined): void {
     if (before && seen && (mtimeNs !== seen.mtimeNs || size !== seen.size)) {
       const after = index?.checkpoints();
@@ -131,12 +135,13 @@ export function fileGuard(filename: string): FileGuard {
 
   return {
     check() {
-      // This comes first, because a checkpoint between this and the check of the file must count for the next check.
+      // Read this first, because a checkpoint between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const found = statOf(filename);
       if (!found || identityOf(found) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
       if (found.nlink > 1n) throw linked(file);
-      // A core that has noticed this reopens its connections, and their checkpoint can hide it from the other cores.
+      // Check for the marker, too: a core that has noticed an overwritten file reopens its connections, and their checkpoint can hide the
+      // change from the other cores.
       if (existsSync(markerOf(file))) harm ??= overwrittenError(file);
       if (harm) throw harm;
       if (open === 0) return;
@@ -184,7 +189,7 @@ function unsafeAtStart(file: string): UnsafeFileError | undefined {
   return undefined;
 }
 
-/** Only Linux lists its mounts there. */
+/** Whether the file is a mount point. Only Linux lists its mounts in this file. */
 function isMountPoint(file: string): boolean {
   if (process.platform !== 'linux') return false;
   const unescaped = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
@@ -195,13 +200,16 @@ function isMountPoint(file: string): boolean {
 
 const markerOf = (file: string) => `${file}-overwritten`;
 
-/** The WAL's content was meant for the previous file. The marker file outlives this process, because the next one couldn't tell. */
+/**
+ * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker file outlives this process: the next
+ * one couldn't tell otherwise.
+ */
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);
   try {
     writeFileSync(markerOf(file), `${error.message}\n`, { mode: 0o600 });
   } catch {
-    // This process refuses to write anyway.
+    // Ignore this, because this process refuses to write anyway.
   }
   return error;
 }

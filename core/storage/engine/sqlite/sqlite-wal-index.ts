@@ -1,28 +1,30 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /**
- * The progress of checkpoints, in frames of the WAL, which starts again with a different salt. The second number is ahead while a
- * checkpoint is running.
+ * The progress of checkpoints, in frames of the WAL. `salt` changes each time the WAL starts again. While a checkpoint is running,
+ * `attempted` is ahead of `done`.
  */
 export type Checkpoints = { salt: number; done: number; attempted: number };
 
 export type WalIndex = {
-  /** Whether the file no longer has a name, which is faster than checking by name. */
+  /** Whether the file no longer has a name. This is faster than checking by name. */
   isDeleted(): boolean;
   checkpoints(): Checkpoints | undefined;
   close(): void;
 };
 
 /**
- * Files by identity. Closing any descriptor of a file drops all of the process's locks on it, including SQLite's, so each file is opened
- * only once, and closed when its last user has closed all connections.
+ * Open files by identity. Closing any descriptor of a file drops all of the process's locks on it, including SQLite's. So each file is
+ * opened only once, and closed when its last user has closed all connections.
  */
 const opened = new Map<string, { descriptor: number; users: number }>();
 
-/** In bytes from the start of the index: https://sqlite.org/walformat.html#walidxfmt */
+/** The positions of fields, in bytes from the start of the index: https://sqlite.org/walformat.html#walidxfmt */
 const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
 
-/** Reads the `-shm` file, which SQLite itself maps into memory. This isn't possible on Windows, where SQLite's locks block readers. */
+/**
+ * Opens the `-shm` file, which SQLite itself maps into memory. This isn't possible on Windows, because SQLite's locks block readers there.
+ */
 export function openWalIndex(path: string, identity: string): WalIndex {
   if (process.platform === 'win32') return { isDeleted: () => false, checkpoints: () => undefined, close: () => undefined };
   const index = opened.get(identity) ?? { descriptor: openSync(path, 'r'), users: 0 };

@@ -11,7 +11,7 @@ import { takeTurns } from './writer-turns.ts';
 const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
 
 /**
- * One writing connection, on which the lanes take turns, and separate reading connections for each lane, on one file.
+ * Opens one writing connection, which the lanes use in turn, and separate reading connections for each lane, all on one file.
  *
  * @param ifMissing `make` creates a file that only its owner can read
  * @throws Problem `not-found` or `unavailable`
@@ -26,7 +26,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
       ...options,
       client,
       connection,
-      // Waiting for a connection and then running the statement both fit in `deadlines.answer`.
+      // Leaves enough time to run the statement after waiting for a connection, within `deadlines.answer`.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
       // One connection stays open, so that a restore sees that a core is using the file. `validate` runs each time a connection is taken,
       // once per batch.
@@ -86,19 +86,19 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
       const connection: Connection = await write.client.acquireConnection();
       markBroken(connection, reason);
       write.client.releaseConnection(connection);
-      // The pool would close a broken connection only when it's next asked for one. Here it's closed immediately, because it may hold the
-      // file's lock.
+      // Close the broken connection immediately, because it may hold the file's lock. The pool would close it only when it's next asked for
+      // a connection.
       await write.raw('SELECT 1');
     },
     async checkWritable() {
-      // Writes a page, which needs the lock, disk space and a successful fsync.
+      // Write a page, because that needs the lock, disk space and a successful fsync.
       await write.transaction((trx) => trx.raw('PRAGMA user_version = 0'));
     },
     async lockMigrations() {
-      // BEGIN IMMEDIATE has locked the file.
+      // Nothing to do: BEGIN IMMEDIATE has locked the file.
     },
     async awaitWriters() {
-      // Only one can run at a time, and this runs after it.
+      // Only one writer can run at a time, and this runs after it.
       return true;
     },
     size: async () => ({ database: bytesOf(filename), wal: bytesOf(`${filename}-wal`) }),

@@ -10,9 +10,12 @@ export type ConnectionPool<Connection> = {
   numPendingAcquires(): number;
 };
 
-/** This many statements with keys go first. Then one of the others gets a turn, because otherwise a flood of keys would keep them out. */
+/**
+ * The number of statements with keys that go first. Then one of the others gets a turn, because otherwise a flood of keys would keep them
+ * out.
+ */
 const mostInARow = 8;
-/** In ms: how long a statement waits for a turn. The wait and the statement both fit in `deadlines.answer`. */
+/** In ms: how long a statement may wait for a turn. It must also have time to run within `deadlines.answer`. */
 export const longestTurn = deadlines.answer - deadlines.statement;
 
 /**
