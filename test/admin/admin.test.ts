@@ -119,7 +119,7 @@ describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database
   });
 });
 
-describe('a relative file path', () => {
+describe('a relative file path in a command', () => {
   it('is resolved against the folder that npm was run from', async () => {
     const [project, caller] = [freshDirectory(), freshDirectory()];
     const env = { DATABASE_URL: await freshDatabase('sqlite') };

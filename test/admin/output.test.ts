@@ -25,7 +25,7 @@ describe('terminal output of admin', () => {
     ['an unknown field of a partner', JSON.stringify({ partners: [{ externalId: 'p', name: 'P', [hostile]: 1 }] })],
     ['a forged line', JSON.stringify({ 'x\nerror: all is well': 1 })],
   ] as const) {
-    it(`has no control characters or forged lines from an import file: ${what}`, async () => {
+    it(`contains no control characters or forged lines from an import file: ${what}`, async () => {
       const file = join(freshDirectory(), 'import.json');
       writeFileSync(file, content);
       const { code, stdout, stderr } = await admin('import', file);
@@ -34,7 +34,7 @@ describe('terminal output of admin', () => {
     });
   }
 
-  it('has no control characters from a file name, an argument or a command', async () => {
+  it('contains no control characters from a file name, an argument or a command', async () => {
     await adminOn(database).json('migrate');
     for (const args of [['import', `/tmp/${hostile}`], [hostile], ['user', 'password', `${hostile}@x.y`], ['restore', `/tmp/${hostile}`]]) {
       const { code, stdout, stderr } = await admin(...args);
@@ -44,7 +44,7 @@ describe('terminal output of admin', () => {
     }
   });
 
-  it('has no control characters from names in the database, either in tables or in sentences', async () => {
+  it('contains no control characters from names in the database, either in tables or in sentences', async () => {
     const direct = await openDirect(database);
     const { users } = await createTenants(direct.ports);
     const { write } = direct.storage.database;

@@ -44,7 +44,7 @@ describe('DATABASE_URL', () => {
     ['check'],
     ['backup', 'b.db'],
   ]) {
-    it(`isn't set, so "${args.join(' ')}" creates no database`, async () => {
+    it(`doesn't make "${args.join(' ')}" create a database if it isn't set`, async () => {
       const directory = freshDirectory();
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });

@@ -162,7 +162,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(2));
     });
 
-    it('uses no more memory for a long file than for a short one', async () => {
+    it("doesn't use more memory for a long file than for a short file", async () => {
       const note = 'x'.repeat(1_000);
       const lines = Array.from({ length: 10_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${note},${note}`);
       const path = file(['phone,requestId,var.note,var.more', ...lines].join('\n'));
@@ -183,7 +183,7 @@ describe('callkey call place --from', () => {
   });
 
   describe('with --dry-run', () => {
-    it('sends nothing, needs no key, and reports what it would place and skip', async () => {
+    it("sends nothing, doesn't need a key, and reports which lines it would place and skip", async () => {
       const path = file(`phone,name\n${phone(1)},Ada\n12,Bob\n${phone(2)},\n`);
       const { code, stdout, stderr } = await its.home.run(
         ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
@@ -223,7 +223,7 @@ describe('callkey call place --from', () => {
       expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
     });
 
-    it('reports what a single call would be', async () => {
+    it('reports the single call that it would place', async () => {
       const args = ['call', 'place', its.tenants.campaign.id, '--phone', phone(1), '--dry-run'];
       const { code, stdout } = await its.home.run([...args, '--json']);
       expect([code, JSON.parse(stdout)]).to.deep.equal([
@@ -304,7 +304,7 @@ describe('callkey call place --from', () => {
       ['the key', 401, 3],
       ['the campaign', 403, 4],
     ] as const) {
-      it(`stops with ${exit} if ${what} is refused, and continues once that is fixed`, async () => {
+      it(`stops with ${exit} if ${what} is refused, and continues once it's accepted`, async () => {
         const path = file(csvOf(20));
         its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
@@ -321,7 +321,7 @@ describe('callkey call place --from', () => {
       expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
     });
 
-    it('stores no phone number or name', async () => {
+    it("doesn't store phone numbers or names", async () => {
       its.network.faults.push('pass', { status: 401 });
       await place(file(csvOf(5)));
       const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
@@ -531,7 +531,7 @@ describe('callkey call place --from', () => {
       expect(stderr).to.match(/line 3 \(line 2 of .*rest\.csv/);
     });
 
-    it("isn't blocked by a run that placed nothing", async () => {
+    it("isn't blocked by an earlier run that didn't place any calls", async () => {
       its.network.faults.push({ status: 401 });
       await place(file(csvOf(3)), '--concurrency', '1');
       expect((await place(file(csvOf(4)))).code).to.equal(0);
@@ -603,7 +603,7 @@ describe('callkey call place --from', () => {
       expect((await calls()).length).to.be.within(3, 500);
     });
 
-    it('places nothing if the reader of its results goes away while the file is checked', async () => {
+    it("doesn't place any calls if the reader of its results goes away while the file is checked", async () => {
       const wrong = Array.from({ length: 5_000 }, () => '12,');
       const run = started(file(['phone,name', ...wrong, `${phone(1)},Ada`].join('\n')), '--skip-invalid');
       await run.said(/"invalid"/);

@@ -305,7 +305,7 @@ describe('callkey call', () => {
         expect(await callsTo(phone)).to.have.length(2);
       });
 
-      it('places a new call if the first one has been cancelled', async () => {
+      it('places a new call if the first call has been cancelled', async () => {
         const phone = somePhone();
         its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
         expect((await place(phone)).code).to.equal(7);
@@ -314,7 +314,7 @@ describe('callkey call', () => {
       });
     });
 
-    it('leaves nothing on disk after a refused call', async () => {
+    it('leaves no data on disk after a refused call', async () => {
       const placed = answer(await place(somePhone(), '--json'));
       const before = its.home.files();
       for (const status of [401, 403, 409, 422]) {
@@ -339,7 +339,7 @@ describe('callkey call', () => {
       expect(await callsTo(phone)).to.have.length(2);
     });
 
-    it('stores no phone number', async () => {
+    it("doesn't store the phone number", async () => {
       const phone = somePhone();
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
       await place(phone, '--name', 'Ada Lovelace');

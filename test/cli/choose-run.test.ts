@@ -72,7 +72,7 @@ describe('choosing the run for a file', () => {
     });
   }
 
-  it('replaces the run of an earlier version if nothing was placed', () => {
+  it('replaces the run of an earlier version if none of its calls were placed', () => {
     const earlier = run({ content: 'before' });
     expect(pickRun([earlier], request, false)).to.deep.equal({ replaced: [earlier] });
   });

@@ -179,7 +179,7 @@ describe("a profile's key", () => {
     expect(where).to.contain("the system's keychain (");
   });
 
-  it('must be set first if none was ever stored', async () => {
+  it('must be set first if no key was ever stored', async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
     expect(await errorOf(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');

@@ -68,7 +68,7 @@ describe('callkey key', () => {
       expect(home.files()).to.deep.equal([]);
     });
 
-    it("can switch to a file if the keychain is no longer available, and says that it couldn't delete the key there", async function () {
+    it("can switch to a file if the keychain is no longer available, and says that the key in the keychain couldn't be deleted", async function () {
       if (process.platform !== 'linux') skip(this, 'it is about the keychain of Linux');
       const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(new CliHome().directory, 'no-bus')}` });
       mkdirSync(join(home.directory, '.config/callkey'), { recursive: true });

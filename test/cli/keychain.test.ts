@@ -7,7 +7,7 @@ import { whyNoSecretService } from '../support/secret-service.ts';
 
 const reason = await whyNoSecretService();
 
-describe("callkey key with the system's keychain", () => {
+describe("callkey key, with the system's keychain", () => {
   if (reason !== undefined) {
     it.skip(`isn't tested: ${reason}`);
     return;
@@ -32,7 +32,7 @@ describe("callkey key with the system's keychain", () => {
     expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
-  it('leaves no other copy when the key is stored again', async () => {
+  it("doesn't leave a second copy when the key is stored again", async () => {
     expect((await set('--insecure-storage')).code).to.equal(0);
     expect(await inKeychain()).to.equal(null);
     expect((await set()).code).to.equal(0);

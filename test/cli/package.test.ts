@@ -105,7 +105,7 @@ describe('the published package', () => {
       writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
     });
 
-    it('places one call per order, even if the order system is killed before it notes the call', async () => {
+    it('places one call per order, even if the order system is killed before it records the call', async () => {
       const program = join(directory, 'reminders.js');
       writeFileSync(program, printed(/```js\n(\/\/ reminders\.js\n.*?)```/s));
       const orders = new DatabaseSync(join(directory, 'orders.db'));

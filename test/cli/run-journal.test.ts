@@ -143,7 +143,7 @@ describe('run journals', () => {
     expect(await readRuns(folders)).to.deep.equal([run]);
   });
 
-  it('keep entries readable after one that a crash left half-written', async () => {
+  it('keep later entries readable if a crash left an entry half-written', async () => {
     const run = await start();
     appendFileSync(run.file, '{"line":1,"conta');
     write(run, placed(2));

@@ -154,7 +154,7 @@ describe('callkey in its environment', () => {
       expect(named.stderr).to.match(/Couldn't read .*campaigns\.json: it is a folder\./);
     });
 
-    it("is named if it's on a read-only disk, like the folders for names and keys (needs root to mount one)", async function () {
+    it("is named if it's on a read-only disk, as are the folders for names and keys (needs root to mount a disk)", async function () {
       const home = freshDirectory();
       try {
         execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'callkey-test', home], { stdio: 'ignore' });

@@ -22,7 +22,7 @@ const choice = (kind: string): Expiration => (kind === 'none' ? { kind } : { kin
 
 describe('expiry', () => {
   describe('the range of a custom date', () => {
-    it('runs from tomorrow to one day short of five years', () => {
+    it('starts tomorrow and ends one day before five years are over', () => {
       expect(customRange(at('2026-11-21T09:00:00Z'), 'Europe/Berlin')).to.deep.equal({ earliest: '2026-11-22', latest: '2031-11-20' });
     });
 

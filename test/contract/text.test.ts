@@ -45,7 +45,7 @@ describe('the length of text', () => {
     expect(messagesOf(marks)).to.deep.equal(['Must be at most 200 characters.']);
   });
 
-  it('may be four times the limit before normalization, because no character decomposes into more than four', () => {
+  it('may be four times the limit before normalization, because a character decomposes into at most four characters', () => {
     const isLonger = (code: number) => codePoints(String.fromCodePoint(code).normalize('NFD')) > 4;
     expect(every.filter(isLonger)).to.deep.equal([]);
     const widest = '\u1f82';

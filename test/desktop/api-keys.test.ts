@@ -251,7 +251,7 @@ describeDesktop('the console, for API keys', () => {
     }
   });
 
-  it('says that a value belongs to no visible key', async () => {
+  it("says if a value doesn't belong to any key that the user can see", async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Not yours');
     await signInAs(harness, 'account');
     await button('Which key is this?').click();
@@ -316,7 +316,7 @@ describeDesktop('the console, for API keys', () => {
     ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
   ];
   for (const [user, owners] of tags) {
-    it(`${owners ? `labels keys with their owner for a ${user} user` : `shows no owners to a user who sees only their own keys`}`, async () => {
+    it(`${owners ? `labels keys with their owner for a ${user} user` : `doesn't show owners to a user who sees only their own keys`}`, async () => {
       for (const name of ['account', 'teammate', 'tied'] as const)
         await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
       await signInAs(harness, user);

@@ -47,7 +47,7 @@ describeDesktop('the bridge to the page', () => {
     expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
   });
 
-  it('exposes nothing from Node or Electron', async () => {
+  it("doesn't expose anything from Node.js or Electron", async () => {
     const globals = await running.page.evaluate(() =>
       ['require', 'process', 'module', 'Buffer', 'global', 'electron', 'ipcRenderer'].filter((name) => name in window),
     );

@@ -43,7 +43,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect([lines, watch.seconds()]).to.deep.equal([[], 0]);
   });
 
-  it('is logged once a minute, however many calls are refused, until one is accepted', async () => {
+  it('is logged once per minute, however many calls are refused, until a call is accepted', async () => {
     watch.onResult(refused);
     const since = clock.now();
     clock.advance({ minutes: 1 });

@@ -190,7 +190,7 @@ describe('the response of a webhook', () => {
     expect(result).to.have.property('kind', 'rejected');
   });
 
-  it("adds no text if it's cut off after its status", async () => {
+  it("doesn't add any text if it's cut off after its status", async () => {
     const result = await handOff((response) =>
       response.writeHead(422, { 'Content-Length': '100' }).write('{', () => setImmediate(() => response.destroy())),
     );

@@ -46,7 +46,7 @@ describe('the call states', () => {
         expect(stageAfter(event, stage)).to.equal(result);
       });
     }
-    it(`allow ${event} in no other stage`, () => {
+    it(`don't allow ${event} in any other stage`, () => {
       for (const stage of stages.filter((one) => results[one] === undefined)) {
         expect(() => stageAfter(event, stage), stage).to.throw(`A call that is ${stage} has no ${event}.`);
       }
@@ -61,7 +61,7 @@ describe('the call states', () => {
     for (const event of events) expect(stagesBefore(event), event).to.have.length(new Set(stagesBefore(event)).size);
   });
 
-  it('accept an outcome at every stage of dialing and instead of unknown, but at no other stage', () => {
+  it('accept an outcome at every stage of dialing, and in place of unknown, but at no other stage', () => {
     expect(stagesBefore('outcome')).to.have.members([...handoffs, 'unknown']);
   });
 

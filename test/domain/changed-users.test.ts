@@ -50,7 +50,7 @@ describe('changing a user', () => {
     });
   }
 
-  it('follows the same rules as creating one', async () => {
+  it('follows the same rules as creating a user', async () => {
     const { ports, done } = usersOf();
     const refusal = 'invalid at partnerId: A partner user needs a partner.';
     expect(await problemOf(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);

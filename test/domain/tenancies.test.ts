@@ -87,7 +87,7 @@ describe('partners, accounts and campaigns', () => {
     ]);
   });
 
-  it('are created only under existing ones', async () => {
+  it('are created only under a partner or account that exists', async () => {
     expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
   });
 

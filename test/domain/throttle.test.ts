@@ -96,7 +96,7 @@ describe('the password throttle', () => {
     expect(same(other)).to.deep.equal([true, true, false, false]);
   });
 
-  it('stores no IP or email address in a counter', async () => {
+  it("doesn't store IP addresses or email addresses in a counter", async () => {
     for (const key of await keysOf({})) expect(key).to.match(/^(address|network24|account|pair):[A-Za-z0-9_-]{43}$/);
   });
 
@@ -148,7 +148,7 @@ describe('the password throttle', () => {
     [59_001, 60, '1 minute'],
     [15 * minute, 900, '15 minutes'],
   ] as const) {
-    it(`refuses for ${seconds} s if a counter resets in ${milliseconds} ms, and counts nothing`, async () => {
+    it(`refuses for ${seconds} s if a counter resets in ${milliseconds} ms, and doesn't count the attempt`, async () => {
       const { result, counters, lookedUp } = await check({ right: true, fullFor: [milliseconds] });
       expect(result).to.include({
         code: 'too-many-requests',

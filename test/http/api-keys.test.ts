@@ -138,7 +138,7 @@ describe('API keys in the console', () => {
         expect(apiKeys.map(({ name }) => name)).to.deep.equal(['four', 'three', 'two', 'one']);
       });
 
-      it('returns the newest 500 and the total count; the 501st key still works', async () => {
+      it('returns the newest 500 keys and the total count, but the 501st key still works', async () => {
         const oldest = await createKey(core.url, cookie, 'oldest');
         clock.advance({ seconds: 1 });
         const rows = Array.from({ length: 500 }, (_, n) => ({

@@ -13,7 +13,7 @@ import { costlyPasswords } from '../support/passwords.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Each of these attacks once let an attacker in or brought the core down. */
-describe('attacks', () => {
+describe('under attack', () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;
@@ -48,18 +48,18 @@ describe('attacks', () => {
       expect((await tryPassword('sue@example.com', password, from)).status).to.equal(201);
     });
 
-    it('addresses from one IPv6 network are throttled together', async () => {
+    it('addresses in the same IPv6 network are throttled together', async () => {
       const statuses = new Set<number>();
       for (let n = 0; n < 11; n++) statuses.add((await tryPassword('tom@example.com', 'wrong', `2001:db8:1:2::${n + 1}`)).status);
       expect([...statuses]).to.deep.equal([401, 429]);
       expect((await tryPassword('tom@example.com', 'wrong', '2001:db8:1:3::1')).status).to.equal(401);
     });
 
-    it('an email address that no database can store belongs to no one', async () => {
+    it("an email address that a database can't store gets the same response as an unknown address", async () => {
       expect((await tryPassword('a\u0000b@example.com', 'wrong', '198.51.100.250')).status).to.equal(401);
     });
 
-    it('a search for text that no database can store is refused', async () => {
+    it("a search for text that a database can't store is refused", async () => {
       const answer = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls?search=%00`, { cookie });
       expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
     });
@@ -173,7 +173,7 @@ describe('attacks', () => {
       });
     }
 
-    it('text that is too long is refused before normalization, which takes quadratic time', async () => {
+    it('text that is too long is refused before normalization, because that takes quadratic time', async () => {
       const marks = '\u0316\u0315'.repeat(1_900);
       const expiration = { kind: 'none' };
       const lengths: number[] = [];
@@ -287,7 +287,7 @@ describe('attacks', () => {
     });
 
     if (kind === 'sqlite') {
-      it('sign-ins while another process holds the file leave no locks behind', async () => {
+      it("sign-ins don't leave locks behind while another process locks the file", async () => {
         const holder = new sqlite3.Database(database.slice('sqlite:'.length));
         const execute = (sql: string) =>
           new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));

@@ -315,7 +315,7 @@ describe('a connection', () => {
     expect(statuses(seen.text)?.length).to.equal(2);
   });
 
-  it('is cut off if a request for another protocol is waiting behind one in progress', async () => {
+  it('is cut off if a request for another protocol is waiting behind a request in progress', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);

@@ -86,7 +86,7 @@ describe('calls, users and activity in the console', () => {
         expect(await findRequestIds('?state=queued&search=one')).to.deep.equal(['one']);
       });
 
-      it('show the key that placed them, even if revoked, to those who can see it', async () => {
+      it("show the key that placed them, even if it's revoked, to viewers who can see that key", async () => {
         const ada = await as('ada');
         const key = await createKey(core.url, ada, 'CRM');
         await placeCall(core.url, tenants.campaign.id, key.keyValue);

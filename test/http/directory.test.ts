@@ -92,7 +92,7 @@ describe('the directory', () => {
       expect((await ask('POST', at('setup'), as('pat', names))).status).to.equal(403);
     });
 
-    it('creates and renames entries, and records each change for those who can see it', async () => {
+    it('creates and renames entries, and records each change for the users who can see the entry', async () => {
       const { json } = await ask('POST', at('directory/partners'), as('stan', { name: 'Eastwind' }));
       expect(json).to.have.nested.property('partner.accounts', 0);
       const added = await ask(

@@ -244,7 +244,7 @@ describe('an outcome report', () => {
     expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
   });
 
-  it("gets a response that says what is wrong if it's signed", async () => {
+  it("gets a response that says what is wrong, but only if it's signed", async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
     expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
     expect(answer.json['detail']).to.match(/^Invalid body at state: /);

@@ -42,7 +42,7 @@ describe("a user's active API keys", () => {
       await createKey(harness.core.url, await signIn(harness.core.url, 'tom@example.com'));
     });
 
-    it('can be created again when one is revoked or expires', async () => {
+    it('can be created again when another key is revoked or expires', async () => {
       const { json } = await ask('GET', `${harness.core.url}/console/api-keys`, { cookie });
       const [first] = (json as { apiKeys: { id: string }[] }).apiKeys;
       await ask('DELETE', `${harness.core.url}/console/api-keys/${first?.id}`, { cookie });

@@ -68,7 +68,7 @@ describe('the examples of core/docs/retrying.md', () => {
         expect(its.network.seen).to.have.length(1);
       });
 
-      it('follow no redirect', async () => {
+      it("don't follow redirects", async () => {
         its.network.faults.push({ status: 302, headers: { Location: `${its.network.url}/elsewhere` } });
         expect((await run(`redirect-${language}`, somePhone())).code).not.to.equal(0);
         expect(its.network.seen).to.have.length(1);

@@ -51,7 +51,7 @@ describe('replacing session secrets on two cores', () => {
     return statuses;
   }
 
-  it("loses no session if the new secret is second everywhere before it's first anywhere, and the old one is removed last", async () => {
+  it("doesn't lose sessions if each core first adds the new secret second, then moves it first, and then removes the old secret", async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
       // Requests alternate, so that each core gets sessions signed by the other.

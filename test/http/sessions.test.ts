@@ -237,7 +237,7 @@ describe('sessions', () => {
         expect((await session(cookie.replace(/sig=./, 'sig=!'))).status).to.equal(401);
       });
 
-      it('for good, even while one of their requests is in progress', async () => {
+      it('for good, even if one of their requests is in progress', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         await Promise.all([session(cookie), ask('DELETE', `${core.url}/console/session`, { cookie }), session(cookie), session(cookie)]);
         expect((await session(cookie)).status).to.equal(401);
@@ -393,7 +393,7 @@ describe('sessions', () => {
         expect((await tryPassword('ada@example.com', password, { 'Sec-Fetch-Site': 'cross-site' })).status).to.equal(403);
       });
 
-      it('are distinguished from same-origin ones by Origin', async () => {
+      it('are distinguished from same-origin requests by Origin', async () => {
         const cookie = await signIn(core.url, 'ada@example.com');
         expect((await ask('GET', `${core.url}/console/session`, { cookie, headers: { Origin: core.url } })).status).to.equal(200);
         const overHttps = { 'X-Forwarded-Proto': 'https', Origin: core.url.replace('http:', 'https:') };
@@ -419,7 +419,7 @@ describe('sessions', () => {
         expect((await select(cookie, { kind: null })).json['tenancy']).to.equal(null);
       });
 
-      it("can't be selected by anyone else", async () => {
+      it("can't be selected by other users", async () => {
         for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
           const cookie = await signIn(core.url, email);
           const answer = await select(cookie, { kind: 'account', id: tenants.account.id });

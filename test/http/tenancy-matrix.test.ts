@@ -189,7 +189,7 @@ describe('the rules for who can see, revoke and use what', () => {
     }
 
     for (const creator of everyone) {
-      it(`the details of a key of ${creator} show where it was created and what it has access to`, async () => {
+      it(`the details of a key of ${creator} show where it was created and which campaigns it has access to`, async () => {
         const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(creator));
         const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
         expect(createdIn).to.deep.equal(madeIn(creator));
@@ -304,7 +304,7 @@ describe('the rules for who can see, revoke and use what', () => {
     }
 
     for (const viewer of everyone) {
-      it(`${viewer} sees the names of exactly the visible keys next to the calls, even revoked ones`, async () => {
+      it(`${viewer} sees next to the calls only the names of keys visible to them, including revoked keys`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
         const { id: campaignId } = tenants[reached];
         const names = new Map<string, string>();
@@ -391,7 +391,7 @@ describe('the rules for who can see, revoke and use what', () => {
         });
       }
 
-      it('gets a 404 for a missing tenancy, and a 400 for a malformed one', async () => {
+      it('gets a 404 for a missing tenancy, and a 400 for a malformed tenancy', async () => {
         const statuses: number[] = [];
         const { id } = tenants.account;
         for (const tenancy of [

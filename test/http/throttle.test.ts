@@ -66,7 +66,7 @@ describe('the sign-in throttle', () => {
       ['account', 100],
       ['pair', 10],
     ] as const) {
-      it(`writes nothing for an attempt if its ${counter} counter is full`, async () => {
+      it(`doesn't write to the database for an attempt if its ${counter} counter is full`, async () => {
         await fill(counter, most);
         const before = await versions();
         const answers: Answer[] = [];
@@ -104,7 +104,7 @@ describe('the sign-in throttle', () => {
       ['address', 100],
       ['pair', 10],
     ] as const) {
-      it(`blocks no one for longer than its window if the clock is set back: the ${counter} counter`, async () => {
+      it(`doesn't block anyone for longer than the window of the ${counter} counter if the clock is set back`, async () => {
         clock.advance({ days: 400 });
         await fill(counter, most);
         expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
@@ -277,7 +277,7 @@ describe('the sign-in throttle', () => {
       });
     });
 
-    describe('sessions, if the clock is set back,', () => {
+    describe('sessions, if the clock is set back', () => {
       it('are refused if they started in the future', async () => {
         clock.advance({ minutes: 6 });
         const cookie = await signIn(core.url, 'ada@example.com');

@@ -95,7 +95,7 @@ describe('the console’s page', () => {
     });
   }
 
-  it('supports no other method', async () => {
+  it("doesn't support any other method", async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await send(method, '/'), method).to.equal(await refusal());
     const signedIn = await ask('POST', `${core.url}/`, { cookie });
     expect([signedIn.status, signedIn.headers['allow']]).to.deep.equal([405, 'GET, HEAD']);
@@ -150,7 +150,7 @@ describe("a console that wasn't built", () => {
   };
   afterEach(() => listener.drain());
 
-  it('says in one sentence what to do', async () => {
+  it('says in one sentence how to build it', async () => {
     const { status, text, headers } = await ask('GET', await serve(join(freshDirectory(), 'missing')));
     expect([status, text, headers['content-type']]).to.deep.equal([
       503,
@@ -159,7 +159,7 @@ describe("a console that wasn't built", () => {
     ]);
   });
 
-  it("doesn't show what an interrupted build has left", async () => {
+  it("doesn't serve files that an interrupted build has left behind", async () => {
     const folder = freshDirectory();
     mkdirSync(join(folder, 'assets'));
     writeFileSync(join(folder, 'assets', 'index-12345678.js'), '');

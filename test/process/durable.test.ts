@@ -282,7 +282,7 @@ describe('a core on PostgreSQL', function () {
       await observer.end();
     });
 
-    it('returns 503 for unsent requests but no response for sent ones, recovers, and stores every acknowledged call once', async function () {
+    it('returns 503 for unsent calls and no response for sent calls, recovers, and stores each acknowledged call once', async function () {
       // Far less than the usual limit for a statement.
       this.timeout(11_500);
       const { tenants, key, cookie } = placing;

@@ -274,7 +274,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0, 4], [1], [2], [3]]);
   });
 
-  it('makes room for a request of another requester if one has filled the queue', async () => {
+  it("makes room for another requester's request if a single requester has filled the queue", async () => {
     const { ask } = controlled({ shareOf: ({ n }) => (n < 10_000 ? 'flood' : 'quiet') });
     void ask(0);
     await turns();

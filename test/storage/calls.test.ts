@@ -130,7 +130,7 @@ describe('calls in the database', () => {
       expect(await row('r')).to.include({ placed_at: now, due_at: instant(now + 5) });
     });
 
-    it('are placed once per request ID, which returns the first result unless something differs', async () => {
+    it('are placed once per request ID, and repeating it returns the first result unless something differs', async () => {
       const call = { variables: { b: '2', a: '1' }, notAfter: instant(now + 9) };
       await place('r', call);
       seen = [];
@@ -210,7 +210,7 @@ describe('calls in the database', () => {
       expect(await ranFor(calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
-    it('record the use of an active key even if its request is refused, but of no other key', async () => {
+    it('record the use of an active key, even if its request is refused, but not of any other key', async () => {
       expect(await place('r', {}, { campaignId: tenants.otherCampaign.id })).to.deep.equal({ kind: 'campaign-refused' });
       expect(await place('r', {}, { by: 'no key' })).to.deep.equal({ kind: 'unauthorized' });
       expect(seen).to.deep.equal([

@@ -193,7 +193,7 @@ describe('queued calls', () => {
       });
     }
 
-    it('of a revoked key are counted as housekeeping cancels them, including those placed in the meantime', async () => {
+    it('of a revoked key are counted when housekeeping cancels them, including calls placed in the meantime', async () => {
       await addKey('goes');
       const { database: db } = direct.storage;
       const { awaitWriters } = db;

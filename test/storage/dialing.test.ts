@@ -160,7 +160,7 @@ describe('claiming and settling calls', () => {
       expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });
     });
 
-    it('claims up to its limit, one call per account in turn', async () => {
+    it('claims up to its limit of calls, one per account in turn', async () => {
       const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id).toSorted();
       for (const [n, id] of accounts.entries())
         for (let call = 0; call < 3; call++) await addCall(`${n}-${call}`, { account_id: id, due_at: instant(now - 9 + call) });

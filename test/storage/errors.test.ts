@@ -67,7 +67,7 @@ describe('classifying a database error', () => {
     expect(thoseThatAre(isDataError)).to.deep.equal(refused);
   });
 
-  it('recognizes that one row of a batch may be at fault, even because of a lock', () => {
+  it('recognizes that a single row of a batch may have caused the error, even through a lock', () => {
     expect(thoseThatAre(isSingleRowError)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
   });
 
@@ -107,7 +107,7 @@ describe('a store that reports outages', () => {
       .find('x')
       .catch((caught: unknown) => caught);
 
-  it('returns what the store returns', async () => {
+  it("returns the store's result", async () => {
     expect(await reportingOutages({ find: async (id: string, more: string) => id + more }).find('a', 'b')).to.equal('ab');
   });
 

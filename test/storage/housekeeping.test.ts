@@ -222,7 +222,7 @@ describe('a running core', () => {
     });
 
     if (kind === 'postgres')
-      itOnPostgres("accepts no clock that is more than five minutes ahead of PostgreSQL's, even from an administrator", async () => {
+      itOnPostgres("doesn't accept a clock more than five minutes ahead of PostgreSQL's, even if an administrator accepts it", async () => {
         clock = fakeClock(new Date().toISOString());
         await start();
         clock.advance({ hours: 1, minutes: 6 });

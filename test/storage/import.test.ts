@@ -80,7 +80,7 @@ describe('imported entries', () => {
       expect(events).to.deep.equal(['partner.added', 'partner.added', 'partner.changed']);
     });
 
-    it('are found even if there are more than fit in one statement', async () => {
+    it('are found even if there are too many for one statement', async () => {
       await run({ partners: ids('p', 501).map((externalId) => ({ externalId, name: externalId })) });
       const entities = await direct.storage.imports.find('partners', ids('p', 501));
       expect([...entities.keys()]).to.have.members(ids('p', 501));
@@ -129,7 +129,7 @@ describe('imported entries', () => {
       expect(await change('users', { ...(await find('users', 'u2')), email: user.email }).catch(conflict)).to.equal(meanwhile);
     });
 
-    it('are refused if someone else has deleted what they change', async () => {
+    it('are refused if someone else has deleted the entry that they change', async () => {
       await run(all);
       const thing = await find('users', 'u1');
       const credentials = await direct.ports.stores.users.findByEmail(user.email);

@@ -62,7 +62,7 @@ describe('the total number of keys', () => {
       expect((await listedAndCounted()).listed).to.include.members([13, 4, 3, 0]);
     });
 
-    it('is correct after rows are deleted, several at once or one at a time', async () => {
+    it('is correct after rows are deleted, whether together or one at a time', async () => {
       await write()('api_keys').where({ creator_id: tenants.users.partner.id }).delete();
       await write()('api_keys').where({ id: 'key-1' }).delete();
       await expectToBeRight();

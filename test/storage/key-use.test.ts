@@ -110,7 +110,7 @@ describe('the use of a key', () => {
       expect(ran.slice(1)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
     });
 
-    it('is no longer written after closing', async () => {
+    it('is no longer written after the core has closed', async () => {
       mock.timers.enable({ apis: ['setInterval'] });
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);

@@ -116,7 +116,7 @@ describe('the counters of attempts', () => {
     });
 
     if (kind === 'postgres') {
-      it('are swept without waiting for those locked by an attempt', async () => {
+      it('are swept without waiting for counters locked by an attempt', async () => {
         await counters().insert(['locked', 'over'].map((key) => ({ key, points: 1, expire: now })));
         await direct.storage.database.write.transaction(async (trx) => {
           await trx('sign_in_attempts').where({ key: 'locked' }).forUpdate().first();

@@ -190,8 +190,8 @@ export const dialingCases: readonly Case[] = [
     ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
     ...{ quickDatabases: ['sqlite'], attack: killed(true) },
   },
-  { name: 'stopped', title: 'a dialer stopped beyond its lease', quickDatabases: ['postgres'], attack: stopped },
+  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickDatabases: ['postgres'], attack: stopped },
   { name: 'races', title: 'cancels racing with two dialers', quickDatabases: ['postgres'], attack: races },
-  { name: 'flood', title: 'one account flooding the queue of another', quickDatabases: ['postgres'], attack: flood },
+  { name: 'flood', title: 'one account flooding the queue that others use', quickDatabases: ['postgres'], attack: flood },
   { name: 'hostile', title: 'a hostile provider', quickDatabases: ['sqlite'], attack: hostile },
 ];

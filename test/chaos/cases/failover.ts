@@ -15,8 +15,8 @@ const rows: readonly Row[] = [
   // The other two cases cover the same and more.
   { name: 'failover', title: 'PostgreSQL failed over to a synchronous standby', quickDatabases: [], route: oneAddress },
   // While the standby is out of reach, nothing is committed, so no one waits for the load.
-  { name: 'lagging', title: 'failed over after the standby had been out of reach', route: oneAddress, isLagging: true },
-  { name: 'hosts', title: 'failed over, with both hosts in the address', route: bothHosts },
+  { name: 'lagging', title: 'PostgreSQL failed over after the standby was out of reach', route: oneAddress, isLagging: true },
+  { name: 'hosts', title: 'PostgreSQL failed over, with both hosts in the address', route: bothHosts },
 ];
 
 /** The primary dies, and its synchronous standby takes over, which has everything that was acknowledged. */

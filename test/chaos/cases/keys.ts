@@ -173,11 +173,11 @@ export const keyCases: readonly Case[] = [
   {
     ...{
       name: 'lanes',
-      title: 'a quiet key beside floods of another key, of unknown keys, of slow searches of four users, and of one session',
+      title: 'floods from another key, unknown keys, slow searches of four users, and one session',
     },
     attack: lanes,
   },
   { name: 'revoke', title: 'keys revoked at one core and used at another', quickDatabases: ['postgres'], attack: revoke },
-  { name: 'deletion', title: 'a user with thousands of keys deleted, and a kill on the way', attack: deletion },
-  { name: 'sign-ins', title: 'a flood of sign-ins from ever new networks', attack: signIns },
+  { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', attack: deletion },
+  { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', attack: signIns },
 ];

@@ -12,7 +12,7 @@ import type { Case } from '../run.ts';
 /** A typical set-up: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
 export const patroni: Case = {
   name: 'patroni',
-  title: 'switched over and failed over by Patroni and etcd',
+  title: 'PostgreSQL switched over and failed over by Patroni and etcd',
   databases: ['postgres'],
   // Patroni waits half a minute before it assumes that a primary is dead.
   quickDatabases: [],

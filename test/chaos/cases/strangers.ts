@@ -34,7 +34,7 @@ type Stranger = Pick<Case, 'name' | 'title'> & {
 
 /** Attacks without a valid key or password, except for `clients`, which only behave badly. */
 const strangers: readonly Stranger[] = [
-  { name: 'clients', title: 'clients slow and hanging up', isQuick: true, begin: beSlowAndHangUp },
+  { name: 'clients', title: 'slow clients, and clients that hang up', isQuick: true, begin: beSlowAndHangUp },
   { name: 'pipelined-sign-ins', title: 'one connection pipelining sign-ins', isQuick: true, begin: (scene) => pour(scene, signIn) },
   {
     ...{ name: 'pipelined-keys', title: 'one connection pipelining unknown keys' },
@@ -50,11 +50,11 @@ const strangers: readonly Stranger[] = [
     begin: (scene) => times(300, () => open(scene).pause().write(get('/').repeat(2_000))),
   },
   {
-    ...{ name: 'puts', title: '20 connections of 250 KB of PUT' },
+    ...{ name: 'puts', title: '20 connections that each pipeline 250 KB of PUT' },
     begin: (scene) => times(20, () => repeat(scene, put.repeat(250_000 / put.length))),
   },
   {
-    ...{ name: 'pieces', title: '300 connections of bodies in chunks of one byte' },
+    ...{ name: 'pieces', title: '300 connections that send bodies in chunks of one byte' },
     begin: (scene) => times(300, () => repeat(scene, `${pieces}${'1\r\nx\r\n'.repeat(10_000)}`)),
   },
   // From several addresses, because connections at the limit of one network would replace each other.

@@ -37,7 +37,7 @@ const written = (view: Partial<typeof fields.initial>) => {
 const read = (parts: string[], query: string) => readView(fields, parts, new URLSearchParams(query));
 
 describe('an address', () => {
-  it('contains only what differs from the default', () => {
+  it('contains only the values that differ from the default', () => {
     expect(written({})).to.equal('?');
     expect(
       written({ campaign: 'c/1', open: 'a', search: 'Zoë & Co', state: 'busy', page: 2, sort: { column: 'used', isDescending: true } }),

@@ -42,7 +42,7 @@ describe('the expiration form', () => {
   });
 
   for (const date of ['2026-11-21', '2031-11-21', '0202-01-01']) {
-    it(`refuses ${date}, which is outside the range`, () => {
+    it(`refuses ${date}, because it's outside the range`, () => {
       expect(resolve(draft({ choice: 'custom', date }), now)).to.deep.include({ ok: false, field: 'date' });
     });
   }

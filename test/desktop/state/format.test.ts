@@ -71,7 +71,7 @@ describe('a count', () => {
     expect(formatNumber(1_201)).to.equal('1,201');
   });
 
-  it("has a singular noun only if it's one", () => {
+  it('has a singular noun only if the count is one', () => {
     expect([0, 1, 2].map((count) => pluralize(count, 'key'))).to.deep.equal(['0 keys', '1 key', '2 keys']);
     expect(pluralize(2, 'match', 'matches')).to.equal('2 matches');
   });

@@ -143,13 +143,13 @@ describe('a page of a list', () => {
     expect(items).to.deep.equal([11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
   });
 
-  it('is the last one if the list has become shorter', () => {
+  it('is the last page if the list has become shorter', () => {
     const { items, ...page } = paginate(all, 7, 10);
     expect(page).to.deep.equal({ index: 2, count: 3, first: 21, last: 25 });
     expect(items).to.deep.equal([21, 22, 23, 24, 25]);
   });
 
-  it('is the first one for a negative index', () => {
+  it('is the first page for a negative index', () => {
     expect(paginate(all, -1, 10).index).to.equal(0);
   });
 
