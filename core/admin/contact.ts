@@ -51,7 +51,7 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
   };
 }
 
-/** @returns whether everything was erased */
+/** Erases a person's data. @returns whether everything was erased */
 async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];

@@ -64,7 +64,7 @@ export function startOfDay(day: string, timeZone: string): number {
   return from;
 }
 
-/** Calendar arithmetic uses UTC, because every UTC day exists and has 24 hours. */
+/** Returns a day in UTC, for calendar arithmetic, because every UTC day exists and has 24 hours. */
 function inUtc(day: string): DateTime {
   return DateTime.fromISO(day, { zone: 'utc' });
 }

@@ -62,7 +62,7 @@ function handoffOf(call: ClaimedCall): Handoff {
   };
 }
 
-/** Classifies the response. What follows from the result, such as another try, is up to `domain/calls/dialing.ts`. */
+/** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */
 async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {

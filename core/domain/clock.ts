@@ -49,7 +49,7 @@ export type ClockWatch = {
   isTrusted(now: Millis): Promise<boolean>;
   /** Checks the clock, and records the time if it's trusted. */
   look(now: Millis): Promise<boolean>;
-  /** The result of the last check. */
+  /** Returns the result of the last check. */
   doubt(): ClockDoubt | null;
 };
 
@@ -87,7 +87,7 @@ export async function requireTrustedClock(store: ClockStore, clock: Clock, accep
 }
 
 /**
- * Records that an administrator has confirmed the clock, however far it's ahead.
+ * Records that an administrator has confirmed the clock, no matter how far ahead it is.
  *
  * @returns the confirmed time
  * @throws Problem `conflict` if PostgreSQL's clock contradicts it

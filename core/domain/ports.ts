@@ -180,11 +180,11 @@ export type CallListStore = {
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
   /** Counts the calls in a range, up to `most`. Only for filters that match all of them. */
   countPlaced(scope: CallScope, placed: InstantRange, most: number): Promise<number>;
-  /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour in which they were placed. */
+  /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
   /** Whether the viewer can see the key, active or revoked. */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
-  /** @returns null if the campaign has no such call */
+  /** Finds a call. @returns null if the campaign doesn't have it */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** Counts the calls placed since this time. */
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
@@ -230,7 +230,8 @@ export type DialingStore = {
   /** @returns false, without changing anything, if another process has claimed the call since then, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
-   * Ends a call that's being dialed, or that's `unknown` and not erased. Changes no other call. @returns null if there was no such hand-off
+   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. @returns null if the call wasn't
+   * handed off
    */
   reportOutcome(contactId: string, conclusion: Conclusion, now: Millis): Promise<'recorded' | 'not-needed' | null>;
   /** Lapses calls that weren't dialed by their `notAfter`, in short steps. @returns the number of calls */
@@ -378,7 +379,7 @@ export type TenancyStore = {
   allPartners(): Promise<ExternalNamed[]>;
   allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
   allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
-  /** Sorted by name, after the cursor. */
+  /** Lists by name, after the cursor. */
   listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
   /** Lists campaigns by account and name. Searches the names of both, and finds a campaign by its ID. */
   listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
@@ -391,7 +392,7 @@ export type DirectoryStore = {
   /**
    * Creates the first partner, account and campaign, either all or none of them.
    *
-   * @returns false, without creating any, if a partner already exists. This is exact across all processes
+   * @returns false, without creating anything, if a partner already exists. This is exact across all processes
    */
   setUp(
     partner: Named,
@@ -401,7 +402,7 @@ export type DirectoryStore = {
   ): Promise<boolean>;
   /** @returns false if the partner, account or campaign doesn't exist */
   rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
-  /** Sorted by name, after the cursor. */
+  /** Lists by name, after the cursor. */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
   /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */
   accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;

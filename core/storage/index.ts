@@ -140,7 +140,7 @@ export function openStorage(
   };
 }
 
-/** The database for the console's lists. */
+/** Creates the stores that use the lane for the console's lists. */
 function storesOf(lists: Database) {
   return {
     apiKeys: reportingOutages(apiKeyStore(lists)),

@@ -113,7 +113,8 @@ async function dump(database: Database, url: string, file: string): Promise<void
 }
 
 /**
- * Doesn't use `--schema=public`: a plain `pg_restore` would then try to create the schema `public`, which already exists in every database.
+ * Returns the options that select what to dump. Doesn't use `--schema=public`: a plain `pg_restore` would then try to create the schema
+ * `public`, which already exists in every database.
  */
 async function chooseSchema(database: Database, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];

@@ -34,7 +34,7 @@ export async function ownSchema(database: Database): Promise<string> {
   return found.schema;
 }
 
-/** Without quotes, PostgreSQL's programs treat a name as a pattern. */
+/** Quotes a name, because PostgreSQL's programs treat an unquoted name as a pattern. */
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Keeps only the error and the list of dependent objects. PostgreSQL also adds rows as context, and they may contain personal data. */

@@ -190,7 +190,7 @@ const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|${ownFunction}|ACL 
 
 const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
-/** Doesn't use CASCADE, so that another program's view stops the restore instead of disappearing. */
+/** Builds the start of the SQL script. It doesn't use CASCADE, so that another program's view stops the restore instead of disappearing. */
 const opening = (own: number) => `BEGIN;
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN

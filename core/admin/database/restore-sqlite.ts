@@ -141,7 +141,7 @@ async function revivedBy(database: Knex): Promise<Revived> {
 }
 
 async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser[]> {
-  // A backup from an earlier release has no disabled users.
+  // A backup from an earlier release doesn't have disabled users.
   const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
   return database.raw(
     `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id

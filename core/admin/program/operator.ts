@@ -10,7 +10,7 @@ export function operatorOf(environment: Readonly<Record<string, string | undefin
   return { ...operator, address: `${operator.address}:${who}` };
 }
 
-/** A container may run as a user ID that has no name. */
+/** Returns the system user's name or ID, because a container may run as a user ID without a name. */
 function systemUser(): string {
   try {
     return userInfo().username;

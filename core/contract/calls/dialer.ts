@@ -4,7 +4,7 @@ import { givenInstantSchema, identifierSchema, instantSchema, textSchema } from 
 
 /** The core POSTs this to a provider for each due call. */
 export const handoffSchema = z.object({
-  /** Identifies one call permanently, however often the hand-off is repeated. */
+  /** Identifies one call permanently, even if the hand-off is repeated. */
   handoffId: identifierSchema,
   requestId: z.string(),
   contactId: identifierSchema,

@@ -29,7 +29,7 @@ export function normalLine(text: string, max: number): string {
 }
 
 /**
- * Invisible characters, and those that change the direction of text, can make two different names look the same. The joiners (U+200C,
+ * Invisible characters, and characters that change the direction of text, can make two different names look the same. The joiners (U+200C,
  * U+200D) are allowed, because emoji and some scripts need them.
  */
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
@@ -46,8 +46,8 @@ export function lineProblem(line: string, max: number): string | null {
 }
 
 /**
- * A line of text for people, such as a name: trimmed and normalized. It can't contain control characters (which cause problems in
- * PostgreSQL and terminals), lone surrogates (which can't be encoded in UTF-8) or invisible characters.
+ * Returns the schema of a line of text for people, such as a name. Lines are trimmed and normalized. Control characters cause problems in
+ * PostgreSQL and terminals, lone surrogates can't be encoded in UTF-8, and invisible characters can mislead, so none of these are allowed.
  */
 export function lineSchema(max: number) {
   return z
@@ -64,7 +64,10 @@ export function isPrintable(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text);
 }
 
-/** Text with several lines. Unlike {@link lineSchema}, it's stored unchanged, with line breaks and tabs, and may be empty. */
+/**
+ * Returns the schema of a text with several lines. Unlike {@link lineSchema}, the text is stored unchanged, with line breaks and tabs, and
+ * may be empty.
+ */
 export function textSchema(max: number) {
   return z
     .string()

@@ -163,7 +163,7 @@ function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonl
   return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(plus(from, -idSkew)) } };
 }
 
-/** Counts calls by reading them, newest first, for as long as it's allowed to: there are no stored counts for a key or a search. */
+/** Counts calls by reading them, newest first, until its time is up: there are no stored counts for a key or a search. */
 async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {

@@ -54,7 +54,7 @@ export const initialStage = 'queued' satisfies Stage;
  */
 export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
 
-/** Every way in which a call can move. Domain, dialer and SQL take the stages from here. */
+/** All transitions that a call can make. Domain, dialer and SQL take the stages from here. */
 export const transitions = [
   // At `retry`, the provider definitely hasn't taken the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },

@@ -10,7 +10,7 @@ export type State = {
   route?: string;
   /** Identifies the request in the log, and in every response except the common 401. */
   requestId?: string;
-  /** A list's or search's share of the database's time. */
+  /** The share of the database's time that a list or search gets. */
   turn?: Turn;
   /** Runs a part of an export in its own turn. */
   takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
@@ -44,7 +44,7 @@ export type HttpDeps = {
   dialer: NonNullable<SessionView['dialer']>;
 };
 
-/** A list's or search's share of the database's time. */
+/** Returns the share of the database's time that a list or search gets. */
 export function turnOf(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error('This route has no turn.');
   return ctx.state.turn;

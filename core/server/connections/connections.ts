@@ -50,7 +50,7 @@ export const connectionLimits = {
 };
 
 type Connection = {
-  /** With TLS, `outer` carries `inner`. Without TLS, and until the handshake is complete, they're the same. */
+  /** With TLS, `outer` carries `inner`. Without TLS, or until the handshake is complete, they're the same socket. */
   outer: Socket;
   inner: Socket;
   state: 'silent' | 'busy' | 'idle';

@@ -52,7 +52,7 @@ const nothing = Buffer.alloc(1).subarray(1);
 type Turns = {
   /** Whether a request or its response is in progress. */
   isBusy: boolean;
-  /** The turn of the event loop in which the last request was started. */
+  /** The turn of the event loop that started the last request. */
   startedIn: number;
   response: ServerResponse | null;
   /** The number of chunks that are left for the current body. */

@@ -38,7 +38,7 @@ export type UserRow = {
   name: string;
   user_type: UserType;
   account_id: string | null;
-  /** For an account user, the account's partner. */
+  /** The user's partner. For an account user, it's the account's partner. */
   partner_id: string | null;
   password_hash: string;
   password_expires_at: Millis | null;

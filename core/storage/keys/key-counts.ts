@@ -26,7 +26,7 @@ export function countWrongCounts(database: Database): Promise<number> {
   });
 }
 
-/** Corrects the counts. Other processes can create and revoke keys meanwhile, because that doesn't change the difference. */
+/** Corrects the counts. Other processes can create and revoke keys while this runs, because that doesn't change the difference. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await liftTimeLimit(trx, database);

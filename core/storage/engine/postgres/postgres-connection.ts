@@ -75,7 +75,7 @@ type Statement = pg.QueryConfig & { query_timeout?: number };
 
 /**
  * Sends one statement. Behind a pooler, the settings are in the same transaction, and the statement has no name. If a connection doesn't
- * respond, it's closed, because a late response must not be mistaken for that of the next statement.
+ * respond, it's closed, because its late response must not be mistaken for the response to the next statement.
  *
  * @param beforeCommit is called before anything is sent that may commit. If it throws, nothing is committed
  */
@@ -177,7 +177,7 @@ export class PostgresClient extends Client {
 
 const queryCanceled = '57014';
 
-/** For lists and searches. The server interrupts a statement that takes too long. */
+/** A client for lists and searches. The server interrupts a statement that takes too long. */
 export class PostgresListClient extends PostgresClient {
   protected override statementTimeout = deadlines.statement;
 
