@@ -91,7 +91,7 @@ describe('run journals', () => {
     expect(await readRuns(folders)).to.deep.equal([]);
   });
 
-  it('return what was written: the header first, then each line, then the end', async () => {
+  it('return the written entries: the header first, then each line, then the end', async () => {
     const run = await start();
     expect(run).to.deep.include({ header: header(), completedAt: null });
     expect([run.placed.size, await readRuns(folders)]).to.deep.equal([0, [run]]);

@@ -152,7 +152,7 @@ describeDesktop('the lists of the console', () => {
     await dialog('Revoke API Key?').getByText('It has access to all campaigns in Blue Clinic.').waitFor();
   });
 
-  it('revoke several keys at once, naming each with its creator', async () => {
+  it('can revoke several keys at once, naming each key with its creator', async () => {
     await list(['One', 'Two', 'Three'], 'partner');
     for (const name of ['One', 'Three']) {
       await row(name).focus();

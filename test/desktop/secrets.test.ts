@@ -272,7 +272,7 @@ describeDesktop('the console, for secrets', () => {
       expect(readdirSync(userData)).not.to.include('session');
     });
 
-    it('keeps the user signed in to several servers, but only those where they asked for it', async () => {
+    it('keeps the user signed in to several servers, but only where they chose to stay signed in', async () => {
       const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
       await launch({ args });
       const { userData } = running;

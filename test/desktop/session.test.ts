@@ -110,7 +110,7 @@ describeDesktop("the console's session", () => {
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
-  it('keeps the list while the core is unreachable, and says that the list is old', async () => {
+  it("keeps the list while the core is unreachable, and says that it's out of date", async () => {
     await through();
     network.faults.push('lose the answer', { status: 502 });
     await chooseCommand(harness.desktop, 'refresh');

@@ -271,7 +271,7 @@ describe("a campaign's calls", () => {
     ]);
   });
 
-  it("are returned with their details, and with those keys that are in the viewer's scope", async () => {
+  it("are returned with their details, but with their key only if it's in the viewer's scope", async () => {
     const details: CallDetails = {
       ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
       ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null, toldLateAt: null },

@@ -96,7 +96,7 @@ describe('settling a claimed call', () => {
   });
 });
 
-describe('the settlement of a hand-off', () => {
+describe('when a hand-off is settled', () => {
   const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;

@@ -44,7 +44,7 @@ describe('calls, users and activity in the console', () => {
         ask('GET', `${core.url}/console/campaigns/${campaign}/calls${query}`, { cookie });
       const listed = async (cookie: string, query = '') => callsSchema.strict().parse((await list(cookie, query)).json);
 
-      it('are listed newest first, 50 per page, each exactly once even if more are placed meanwhile', async () => {
+      it('are listed newest first, 50 per page, each exactly once even if more calls are placed while paging', async () => {
         const cookie = await as('ada');
         const { keyValue } = await createKey(core.url, cookie);
         for (let n = 0; n < 120; n++)

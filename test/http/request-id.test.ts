@@ -26,7 +26,7 @@ describe('every response', () => {
   const idOf = ({ headers }: Answer) => headers['x-request-id'];
 
   describe('has an X-Request-Id', () => {
-    it('of its own, a new one each time', async () => {
+    it('of its own, which is different each time', async () => {
       const [one, other] = [idOf(await session()), idOf(await session())];
       expect([one, other].every((id) => uuid.test(String(id)))).to.equal(true);
       expect(one).not.to.equal(other);

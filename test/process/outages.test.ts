@@ -126,7 +126,7 @@ describe('while the database is unavailable', () => {
     expect(await brokenPromises(database, answers)).to.deep.equal([]);
   });
 
-  it("a core on SQLite returns 503 only for calls that it hasn't placed and 202 only for calls that it has, whoever holds the lock", async () => {
+  it("a core on SQLite returns 503 only for calls that it hasn't placed and 202 only for calls that it has, no matter who holds the lock", async () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);

@@ -174,7 +174,7 @@ describe('calls in the database', () => {
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
     });
 
-    it('that are looked up together each get their own result, whatever order the database returns the rows in', async () => {
+    it("that are looked up together each get their own result, whatever the order of the database's rows", async () => {
       await place('old');
       const { database } = direct.storage;
       calls = storeOn({

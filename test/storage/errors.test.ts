@@ -67,7 +67,7 @@ describe('classifying a database error', () => {
     expect(thoseThatAre(isDataError)).to.deep.equal(refused);
   });
 
-  it('recognizes that a single row of a batch may have caused the error, even through a lock', () => {
+  it('recognizes that a single row of a batch may have caused the error, including a lock on that row', () => {
     expect(thoseThatAre(isSingleRowError)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
   });
 
