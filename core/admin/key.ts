@@ -129,7 +129,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   return failed.length === 0;
 }
 
-/** @throws Problem whose message doesn't repeat the input */
+/** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
 async function idOfValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
     const key = await ports.stores.apiKeys.findByDigest(everyKey, digestOf(value));

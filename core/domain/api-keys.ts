@@ -157,7 +157,7 @@ function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], can
   return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
 }
 
-/** @returns the visible key with this digest */
+/** Returns the visible key with this digest. */
 export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Promise<ApiKey | null> {
   return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
 }

@@ -53,7 +53,7 @@ export type ClockWatch = {
   doubt(): ClockDoubt | null;
 };
 
-/** @param onChange called when a doubt begins, and with null when it ends */
+/** Watches a clock. @param onChange called with a doubt when it begins, and with null when it ends */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
   /** The times at which the clock is trusted without another check. A clock that jumps out of this range is checked again. */

@@ -206,7 +206,7 @@ async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: nu
   return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
-/** @returns a number from 0 to 1, evenly distributed */
+/** Returns a number from 0 to 1, evenly distributed. */
 function randomOf(randomness: Randomness): number {
   return Buffer.from(randomness.bytes(4)).readUInt32BE() / 2 ** 32;
 }

@@ -77,7 +77,7 @@ async function record({ storage, ports, actor }: AdminContext, file: string): Pr
   }
 }
 
-/** @throws Problem `conflict` instead of overwriting a file */
+/** Refuses to overwrite a file. @throws Problem `conflict` if it exists */
 function refuseExisting(file: string): void {
   if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
 }

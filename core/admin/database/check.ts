@@ -26,7 +26,7 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
   withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
 }
 
-/** @returns whether there are no problems */
+/** Runs the checks. @returns whether there are no problems */
 async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
   const unknown = unknownVariables(process.env).map((variable) => ({
     ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },

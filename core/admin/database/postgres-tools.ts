@@ -27,7 +27,7 @@ export async function ended({ name, child, complaint }: PostgresTool): Promise<v
   if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
 }
 
-/** @returns the schema that contains, or will contain, the tables */
+/** Returns the schema that contains, or will contain, the tables. */
 export async function ownSchema(database: Database): Promise<string> {
   const [found] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if (!found?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');

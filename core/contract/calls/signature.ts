@@ -24,7 +24,7 @@ export function isSigningSecret(text: string): boolean {
   return length >= secretBytes.least && length <= secretBytes.most;
 }
 
-/** @param randomBytes from a cryptographic source */
+/** Generates a signing secret. @param randomBytes a cryptographic source */
 export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): string {
   return secretPrefix + Buffer.from(randomBytes(secretBytes.made)).toString('base64');
 }

@@ -3,7 +3,7 @@ import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
 import type { Millis } from '../instant.ts';
 
 /**
- * The life of a call. A call has a state, which the console shows. While it's `dialing`, it also has a hand-off, which says what the provider
+ * The life of a call. A call has a state. While the state is `dialing`, the call also has a hand-off, which says what the provider
  * may know about it. Together, they're the call's stage:
  *
  *     stage    state     hand-off  due at                             who may move it

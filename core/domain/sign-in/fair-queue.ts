@@ -56,7 +56,7 @@ export class FairQueue<Item> {
     return last.item;
   }
 
-  /** @returns the item whose turn it is */
+  /** Takes the item whose turn it is. */
   take(): Item | null {
     const next = this.#remove((entry, best) => compare(this.#order(entry), this.#order(best)) < 0);
     if (!next) return null;

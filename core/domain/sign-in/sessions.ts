@@ -31,14 +31,14 @@ export async function authenticate(
   return credentials;
 }
 
-/** @throws Problem `unauthorized` if the user has changed the password since the check */
+/** Starts a session. @throws Problem `unauthorized` if the user has changed the password since the check */
 export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
   const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
   const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** @returns the session if it's within its limits */
+/** Returns the session if it's within its limits. */
 export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
   const session = await ports.stores.sessions.find(id);
   const now = ports.clock.now();

@@ -7,8 +7,8 @@ import { Problem } from '../problem.ts';
 import { networksOf } from './networks.ts';
 
 /**
- * @param vouched identifies the signed-in session or known device of the same user that the attempt comes from, if any. Its wrong passwords
- * count only against it, so that no one can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
+ * @param vouched identifies the session or known device of the same user that the attempt comes from, if any. Its wrong passwords count
+ * only against it, so that no one else can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
  */
 export type Attempt = { email: string; address: string; vouched: string | null };
 

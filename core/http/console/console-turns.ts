@@ -62,7 +62,7 @@ export class ConsoleTurns {
     }
   }
 
-  /** @returns false if the turn doesn't come in time, in ms */
+  /** Waits for a turn. @returns false if it doesn't come within `ms` */
   #take(user: string, ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const queue = this.#waiting.get(user) ?? [];

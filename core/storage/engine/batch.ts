@@ -184,7 +184,7 @@ function asUnknown(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }
 
-/** @returns a function that rejects a request whose deadline is less than `needed` milliseconds away */
+/** Returns a function that rejects a request whose deadline is less than `needed` milliseconds away. */
 function inTime(needed: number): (request: Pending<Timed, never>) => boolean {
   const earliest = performance.now() + needed;
   return ({ input, reject }) => {

@@ -13,7 +13,7 @@ const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
 /** In ms. Counting millions of keys takes longer than any other statement may. */
 const longTimeout = { query_timeout: 3_600_000 };
 
-/** @returns the number of stored counts that are wrong */
+/** Returns the number of wrong stored counts. */
 export function countWrongCounts(database: Database): Promise<number> {
   return database.read.transaction(async (trx) => {
     await liftTimeLimit(trx, database);
