@@ -21,7 +21,7 @@ export function loadSettings({ options, environment, folders }: Context): Promis
   return readSettings(options, environment, folders);
 }
 
-/** Fails a command whose output already says what is wrong. Programs find the error in the usual place. */
+/** Fails a command whose output already says what's wrong. Programs still find the error in the usual place. */
 export function endWith({ output }: Context, error: CallkeyError): void {
   process.exitCode = exitCodes[error.kind];
   if (output.json) output.error(toFailure(error));
@@ -29,7 +29,7 @@ export function endWith({ output }: Context, error: CallkeyError): void {
 
 export type Connection = { server: string; settings: Settings; client: CallkeyClient };
 
-/** A client for the configured server and key. @throws CallkeyError */
+/** Creates a client for the configured server and key. @throws CallkeyError */
 export async function connect(
   context: Context,
   options: Pick<ClientOptions, 'retry' | 'connections' | 'onAnswer'> = {},
@@ -50,7 +50,7 @@ export async function connect(
   return { server, settings, client };
 }
 
-/** Once per run. Programs get it as well, so that operators see it in the log in time. */
+/** Warns once per run that the key will expire. Programs get the warning as well, so that operators see it in the log in time. */
 function keyEndNote(output: Output, profileName: string): (expiresAt: string) => void {
   let isSaid = false;
   return (expiresAt) => {
@@ -64,7 +64,7 @@ function keyEndNote(output: Output, profileName: string): (expiresAt: string) =>
   };
 }
 
-/** A user at a terminal should know why the command is waiting. A log doesn't need it. */
+/** Tells a user at a terminal why the command is waiting. A log doesn't need this. */
 export function retryNotes({ output, streams }: Context): (reason: string) => void {
   let noted = '';
   return (reason) => {

@@ -13,7 +13,7 @@ export const exitCodes = {
   unreachable: 7,
 } as const satisfies Record<ErrorKind | 'done', number>;
 
-/** The name of an error with --json if it has no code of its own. */
+/** The code with --json of an error that doesn't have its own. */
 const errorCodes = {
   failed: 'failed',
   usage: 'usage',

@@ -1,6 +1,6 @@
 import type { Context } from './context.ts';
 
-/** Runs a command's action with its context. */
+/** Runs a command's action with the command's context. */
 export type RunAction = (work: (context: Context) => Promise<void>) => Promise<void>;
 
 export function examples(...lines: string[]): string {

@@ -1,4 +1,4 @@
-/** A signal stopped the command, which has finished the requests in flight. */
+/** Thrown after a signal has stopped the command and the requests in flight have finished. */
 export class Interrupted extends Error {
   readonly signal: NodeJS.Signals;
 

@@ -1,4 +1,4 @@
-// The entry point of the published command. An older Node.js would fail while loading the imports, with a stack trace.
+// The entry point of the published command. With an older Node.js, loading main.ts would fail with a stack trace.
 import { minNodeVersion } from './min-node-version.ts';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

@@ -16,7 +16,7 @@ import { xdgFolders } from './state/xdg.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));
-// No one is left to tell.
+// If standard error fails, there's no one left to tell.
 process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
@@ -49,10 +49,10 @@ function absolute(path: string): string {
   }
 }
 
-/** A folder where nothing can be stored. Commands report it together with what to do. */
+/** A folder where nothing can be stored. Commands say so, and what to do. */
 const noHome = '/dev/null';
 
-/** A container's user may have no home. A relative or empty HOME would mean a different folder wherever a command runs. */
+/** Returns the home folder. A container's user may not have one, and a relative or empty HOME would depend on where a command runs. */
 function home(): string {
   try {
     const directory = homedir();
@@ -62,7 +62,7 @@ function home(): string {
   }
 }
 
-/** Commander doesn't pass these settings on to subcommands. */
+/** Configures a command and its subcommands, because commander doesn't pass these settings on. */
 function configure(command: typeof program): void {
   command
     .exitOverride()
@@ -94,7 +94,7 @@ function fail(error: unknown): void {
   }
 }
 
-/** The work is done, but the user may need the lost output to continue. A closed pipe isn't a failure: its reader chose to stop reading. */
+/** Fails if output was lost that the user may need to continue. A closed pipe isn't a failure, because its reader chose to stop reading. */
 function failIfOutputLost(): void {
   const reason: unknown = outputLost.signal.reason;
   if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;

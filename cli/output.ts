@@ -22,7 +22,7 @@ export type Output = {
   lastAnswer(): string | undefined;
 };
 
-/** Why a command failed; with --json, it's the last line of standard error. */
+/** Why a command failed. With --json, it's printed as the last line of standard error. */
 export type Failure = { code: string; message: string; exitCode: number };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };

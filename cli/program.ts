@@ -5,8 +5,8 @@ import type { KeySetOptions } from './commands/key/key-set.ts';
 import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
 
 /**
- * All commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, load no other
- * libraries.
+ * Defines all commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, don't load
+ * other libraries.
  */
 export function createProgram(version: string, runAction: RunAction): Command {
   const program = new Command('callkey')

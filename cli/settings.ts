@@ -10,7 +10,7 @@ import type { Environment, Folders } from './state/xdg.ts';
 export type GlobalOptions = { profile?: string; server?: string; state?: string; json?: true; verbose?: true };
 
 const keyPlaces = ['keychain', 'file'] as const;
-/** Where a profile's key is kept. */
+/** Where a profile's key is stored. */
 export type KeyPlace = (typeof keyPlaces)[number];
 
 const profileSchema = z.object({ server: z.string().nullable(), key: z.enum(keyPlaces) });
@@ -22,7 +22,7 @@ type Profiles = Map<string, Profile>;
 export type Settings = {
   profileName: string;
   profile: Profile | undefined;
-  /** Without a trailing slash; null if no source sets it. */
+  /** The server's address without a trailing slash; null if it isn't set anywhere. */
   server: string | null;
 };
 
@@ -73,7 +73,7 @@ async function readProfiles(folders: Folders): Promise<Profiles> {
   return new Map(Object.entries(parsed.data));
 }
 
-/** What to do if a key can't be stored. */
+/** Advice for when a key can't be stored. */
 export const storageAdvice =
   'Or set CALLKEY_SERVER and either CALLKEY_API_KEY or CALLKEY_API_KEY_FILE, so that nothing needs to be stored.';
 

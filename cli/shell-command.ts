@@ -3,7 +3,7 @@ import type { GlobalOptions } from './settings.ts';
 type Where = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
 
 /**
- * A callkey command that users can copy into a shell, with the same options for profile, server and state that this one was given.
+ * Builds a callkey command that users can copy into a shell, with this command's own options for profile, server and state.
  * Environment variables apply to the next command anyway.
  */
 export function shellCommand({ profile, server, state }: Where, ...words: string[]): string {
@@ -11,9 +11,9 @@ export function shellCommand({ profile, server, state }: Where, ...words: string
   return ['callkey', ...words, ...options].map(shellWord).join(' ');
 }
 
-/** A word quoted for the shell, unless it contains only characters that every shell leaves as they are. */
+/** Quotes a word for the shell, unless it contains only characters that every shell leaves as they are. */
 export function shellWord(word: string): string {
   if (/^[\w./:-][\w./:~-]*$/.test(word)) return word;
-  // No Windows file name contains a double quote, and its shells have no other quote in common.
+  // Windows file names can't contain a double quote, and it's the only quote that all Windows shells support.
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -5,7 +5,7 @@ import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts'
 import { FirstLines, LineSet, toMark } from './file/line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
-/** What a command is about to place. */
+/** The file that a command is about to place, and how. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
 /** Either an earlier run to continue, or the runs that a new one replaces. */
 type RunChoice = { continued: Run } | { replaced: Run[] };
@@ -16,7 +16,7 @@ export function runRequest(server: string, profile: string, campaignId: string, 
   return { server, profile, campaignId, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
 }
 
-/** @throws CallkeyError `conflict`, see decideRun */
+/** Chooses the run and opens its journal. @throws CallkeyError `conflict`: see decideRun */
 export async function chooseRun(folders: Folders, request: RunRequest, file: CallFile, checked: CheckedFile, again: boolean): Promise<Run> {
   const choice = await decideRun(await readRuns(folders), request, file, checked, again);
   if ('continued' in choice) return choice.continued;
@@ -27,8 +27,8 @@ export async function chooseRun(folders: Folders, request: RunRequest, file: Cal
 }
 
 /**
- * @throws CallkeyError `conflict` if contacts might be called twice: see pickRun; also for lines that any earlier run of the campaign has
- * placed
+ * @throws CallkeyError `conflict` if contacts might be called twice: see pickRun. Also if any earlier run of the campaign has placed some
+ * of the lines
  */
 export async function decideRun(
   runs: readonly Run[],
@@ -72,31 +72,31 @@ function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): bo
   return completedAt === null && header.path !== null && header.path === request.path;
 }
 
-/** A run that placed nothing can't conflict with anything. */
+/** Whether a run has placed anything. If not, it can't conflict with another. */
 function hasPlaced({ completedAt, placed }: Run): boolean {
   return completedAt !== null || placed.size > 0;
 }
 
-/** A run started with --again, which was meant to place lines again. */
+/** Whether a run was started with --again, to place lines again. */
 function isRepetition(run: Run | undefined): boolean {
   return run !== undefined && run.header.repetition !== '';
 }
 
-/** File names don't matter: since then, a file may have been copied, renamed, extended or saved in a different encoding. */
+/** Returns the runs to compare with, whatever their files' names: a file may have been copied, renamed, extended or re-encoded since. */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
-  // Nothing is left to place.
+  // All lines are already placed.
   if (continued && continued.completedAt !== null) return [];
   const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
   // The core recognizes such lines in any file by their own request IDs.
   return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 
-/** The lines of a file that earlier runs have placed: their number, and where the first ones were. */
+/** The lines of a file that earlier runs have placed: their number, and which run placed each of the first ones. */
 type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
 
 const maxNamed = 5;
 
-/** Keeps this file's marks in memory and streams the journals past them, since those can be many times longer. */
+/** Keeps this file's marks in memory and reads the journals line by line, since they can be many times longer. */
 async function refusePlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);

@@ -10,7 +10,7 @@ import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { callDigest, earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 
-/** A run with everything that it needs. */
+/** A run, and everything that placing it needs. */
 type Batch = {
   run: Run;
   file: CallFile;
@@ -27,8 +27,8 @@ type Batch = {
 type Refusals = { count: number; first?: CallkeyError };
 
 /**
- * Reports the lines that are already placed, then places the others. Stops if the reader of its results goes away: the user must see every
- * call that is placed.
+ * Reports the lines that are already placed, then places the others. Stops if the reader of its results goes away, because the user must
+ * see every call that's placed.
  *
  * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
  */
@@ -43,7 +43,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     await reportEarlier(batch);
     if (run.completedAt === null) await placeOthers(batch, refusals);
   } catch (error) {
-    // After a signal, a request can fail because retries are over. The signal is then the reason to report.
+    // A request can fail because a signal has ended its retries. The signal is then the reason to report.
     if (interrupt.signal() === undefined && !output.lost.aborted)
       throw error instanceof CallkeyError ? withResumeAdvice(error, batch) : error;
   } finally {
@@ -95,7 +95,7 @@ async function placeLine(
   }
 }
 
-/** An invalid line doesn't stop the others. A refused key, an unreachable core or a full disk does. */
+/** Whether an error, such as an invalid line, doesn't stop the others. A refused key, an unreachable core or a full disk does. */
 function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && (error.kind === 'usage' || error.kind === 'conflict');
 }
@@ -128,7 +128,7 @@ function withResumeAdvice(error: CallkeyError, batch: Batch): CallkeyError {
   });
 }
 
-/** A complete run has succeeded, even if `head` read only its first lines. */
+/** Throws if results are lost, unless the run is complete: that's a success even if `head` read only its first lines. */
 function throwIfResultsLost(batch: Batch): void {
   const { run, checked, output } = batch;
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';

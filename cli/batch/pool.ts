@@ -1,4 +1,4 @@
-// Hand-written because p-map rejects at the first error and loses the responses of requests in flight. It also can't limit the rate.
+// Hand-written because p-map rejects at the first error and loses the responses of requests in flight. It can't limit the rate, either.
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** `rate` is in calls per second. */

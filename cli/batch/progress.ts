@@ -3,7 +3,7 @@ import { formatCount } from '#contract/text/count.ts';
 /** A line on a terminal that shows the progress of a run and is repainted in place. Shows nothing if the stream isn't a terminal. */
 export type Progress = {
   step(): void;
-  /** Shows what the run is waiting for, until the next step. */
+  /** Shows what the run is waiting for, until its next step. */
   waiting(reason: string): void;
   /** Clears the line to make room for other output. */
   clear(): void;

@@ -13,8 +13,8 @@ import { readingSchema } from './file/reading.ts';
 import { keepHeapSmall } from './heap-limit.ts';
 
 /**
- * The placing of one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
- * placed line and an end entry. It stores line numbers and digests, but no phone number or name.
+ * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
+ * placed line and an end entry. It stores line numbers and digests, but no phone numbers or names.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -32,7 +32,7 @@ const headerSchema = z.object({
   /** The number of lines to place, and of invalid lines skipped. */
   calls: z.number().int(),
   skipped: z.number().int(),
-  /** Whether every line has its own request ID, by which the core recognizes it in any file. */
+  /** Whether every line has its own request ID. If so, the core recognizes the lines in any file. */
   ownRequestIds: z.boolean(),
   startedAt: z.iso.datetime(),
 });
@@ -55,7 +55,7 @@ export type Run = {
   header: RunHeader;
   /** The path of the journal. */
   file: string;
-  /** The lines that are placed. Empty for a complete run. */
+  /** The lines that are already placed. Empty for a complete run. */
   placed: LineSet;
   /** Null until every line is placed. */
   completedAt: string | null;
@@ -65,23 +65,23 @@ const journalFolder = (folders: Folders) => join(folders.state, 'runs');
 
 const advice = `Nothing was sent. ${stateAdvice}`;
 
-/** The age of a journal's last entry after which the start of another run deletes it. */
+/** When another run starts, it deletes journals whose last entry is older than this. */
 const retention = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * The request ID of a line that doesn't have its own. Derived only from the file and campaign, so that another machine, or this one without
- * its journal, sends the same ID for the same line and the core places no second call.
+ * Builds the request ID of a line that doesn't have its own. It depends only on the file, campaign and line, so another machine, or this
+ * one without its journal, sends the same ID, and the core doesn't place a second call.
  */
 export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** Identifies a line by its call, whatever its number, request ID and column order. 80 bits in hexadecimal (toMark). */
+/** Identifies a line by its call, whatever its number, request ID and column order. Returns 80 bits in hexadecimal (toMark). */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
 }
 
-/** The short name that `call resume RUN` accepts. */
+/** Returns the short name that `call resume RUN` accepts. */
 export function runName({ file }: Run): string {
   return file.slice(-14, -6);
 }
@@ -99,7 +99,7 @@ export function newRepetition(): string {
   return randomUUID();
 }
 
-/** All runs, newest first. */
+/** Reads all runs, newest first. */
 export async function readRuns(folders: Folders): Promise<Run[]> {
   const runs: Run[] = [];
   for (const file of await listJournals(folders)) {
@@ -117,17 +117,17 @@ async function listJournals(folders: Folders): Promise<string[]> {
 async function deleteOldRuns(folders: Folders): Promise<void> {
   for (const file of await listJournals(folders)) {
     const stats = await stat(file).catch(() => undefined);
-    // What can't be deleted now is tried again next time.
+    // If a journal can't be deleted now, the next command tries again.
     if (stats && Date.now() - stats.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
-/** The end of a run is noted at the end of the file, so that long journals of complete runs aren't read in full. */
+/** The end entry of a complete run is in these last bytes, so its journal isn't read in full. */
 const tailBytes = 64 * 1024;
 
 async function readRun(file: string): Promise<Run | undefined> {
   const stats = await stat(file).catch(() => undefined);
-  // Another command may have deleted it since the folder was listed.
+  // Another command may have deleted the journal since the folder was listed.
   if (!stats) return undefined;
   try {
     if (stats.size > tailBytes) {
@@ -144,7 +144,7 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
   for (const part of parts) yield* part;
 }
 
-/** Line by line, since a file can have a million lines with an entry each. */
+/** Reads a journal line by line, since it can have a million entries. */
 async function* readLines(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
   const keepSmall = keepHeapSmall();
   const input = createReadStream(file, { start, end: start + bytes - 1 });
@@ -154,7 +154,7 @@ async function* readLines(file: string, start = 0, bytes = Infinity): AsyncGener
   }
 }
 
-/** @returns undefined if the text doesn't start with a header */
+/** Parses a journal. @returns undefined if it doesn't start with a header */
 export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
   let run: Run | undefined;
   for await (const line of lines) {
@@ -171,13 +171,13 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
   return run;
 }
 
-/** @returns undefined for an entry that a crash left half-written: the line is sent again with the same request ID */
+/** Parses an entry. @returns undefined if a crash left it half-written: its line is then sent again with the same request ID */
 function parseEntry(line: string): Entry | undefined {
   const entry = parseJson(line);
   return placedSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
 }
 
-/** The lines that earlier commands placed, each once. */
+/** Returns the lines that earlier commands placed, each once. */
 export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   const seen = new LineSet();
   for await (const line of readLines(file)) {
@@ -195,7 +195,7 @@ export async function deleteRun(run: Run): Promise<void> {
 /** `add` throws CallkeyError `failed` if it can't write. */
 export type RunJournal = { add(entry: Entry): void; close(): void };
 
-/** @throws CallkeyError `failed` */
+/** Opens a run's journal. @throws CallkeyError `failed` */
 export function openJournal({ file }: Run): RunJournal {
   const attempt = <Result>(work: () => Result): Result => {
     try {
@@ -211,7 +211,9 @@ export function openJournal({ file }: Run): RunJournal {
     add: (entry) => {
       attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
-    /** Syncs only once: an entry lost in a power cut or to a full disk costs one more request, which the core answers as a repeat. */
+    /**
+     * Syncs only once: if an entry is lost in a power cut or to a full disk, its line is sent again, and the core recognizes the repeat.
+     */
     close: () => {
       try {
         fsyncSync(descriptor);

@@ -25,7 +25,7 @@ export function checkOptions(options: ClientOptions): void {
   if (error) throw new CallkeyError('usage', `Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
 }
 
-/** Any other text could change the request path. @throws CallkeyError `usage` */
+/** Refuses any text that isn't an ID, because it could change the request path. @throws CallkeyError `usage` */
 export function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
   const isOne = of === 'request' ? isRequestId : isIdentifier;
   if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} isn't a valid ${of} ID.`);

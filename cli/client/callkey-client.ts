@@ -22,8 +22,8 @@ import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
 
 /**
- * The three key-authenticated endpoints of one core. If no response arrives, or one that says "not now", it retries with the same request
- * ID, so no call is placed twice. It follows no redirects, so that the key reaches no other server.
+ * A client for the three key-authenticated endpoints of one core. If there's no response, or one that means "not now", it repeats the
+ * request with the same ID, so no call is placed twice. It doesn't follow redirects, so the key isn't sent to another server.
  *
  * It throws only CallkeyErrors, or the reason of an aborted signal.
  */
@@ -118,7 +118,7 @@ export class CallkeyClient {
   }
 }
 
-/** Rejects with the signal's reason immediately: undici checks a signal only once the request has a connection and its turn has come. */
+/** Rejects with the signal's reason immediately. undici checks the signal only when the request has a connection and its turn has come. */
 function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

@@ -25,7 +25,7 @@ const afterSending: Readonly<Record<string, string>> = {
 export type ConnectionFailure = { reason: string; mayHaveArrived: boolean };
 
 /**
- * Why there was no response, if a retry may help.
+ * Returns the reason why there was no response, if a retry may help.
  *
  * @throws CallkeyError `failed` if a retry can't help, in which case this request wasn't sent; the error itself if it isn't a network error
  */
@@ -54,10 +54,10 @@ export function toConnectionFailure(error: unknown, server: string): ConnectionF
   return unsent === undefined ? { reason: afterSending[code] ?? code, mayHaveArrived: true } : { reason: unsent, mayHaveArrived: false };
 }
 
-/** OpenSSL's codes for a response that isn't TLS. */
+/** OpenSSL's code for a response that isn't TLS. */
 const wrongVersion = 'ERR_SSL_WRONG_VERSION_NUMBER';
 
-/** These codes are from OpenSSL (X509_STORE_CTX_get_error(3)) and Node.js. */
+/** Describes an error code about a certificate, from OpenSSL (X509_STORE_CTX_get_error(3)) or Node.js. */
 function certificateProblem(code: string): string | undefined {
   if (code === 'CERT_HAS_EXPIRED') return "its certificate has expired, or this machine's clock is wrong.";
   if (code === 'CERT_NOT_YET_VALID') return "its certificate isn't valid yet, or this machine's clock is wrong.";

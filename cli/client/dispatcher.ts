@@ -3,11 +3,11 @@ import { CallkeyError, errorCode } from './errors.ts';
 
 const timeouts = { connect: 5_000, answer: 10_000 };
 const largestAnswer = 1024 * 1024;
-/** The client is also a library: whatever NODE_TLS_REJECT_UNAUTHORIZED says, an untrusted server must not get the key. */
+/** An untrusted server must not get the key, whatever NODE_TLS_REJECT_UNAUTHORIZED says in the program that uses this library. */
 const checked = { rejectUnauthorized: true };
 
 /**
- * Connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core. Both names also work in lowercase.
+ * Creates connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core. Both names also work in lowercase.
  *
  * @throws CallkeyError `usage` if HTTPS_PROXY isn't a valid address
  */
@@ -35,7 +35,7 @@ export function createDispatcher(server: string, connections: number): Dispatche
 
 const connectToProxy = buildConnector({ timeout: timeouts.connect, ...checked });
 
-/** Connections to a proxy. If it can't be reached, the error names the proxy instead of the server. */
+/** Creates connections to a proxy. If the proxy can't be reached, the error names it instead of the server. */
 function toProxy(proxy: URL): Dispatcher {
   return new Pool(proxy, {
     headersTimeout: timeouts.answer,
@@ -47,12 +47,12 @@ function toProxy(proxy: URL): Dispatcher {
   });
 }
 
-/** Excludes errors about the proxy's certificate. */
+/** Whether an error is about the network. Errors about the proxy's certificate aren't. */
 function isNetworkError(error: Error): boolean {
   return /^E(?!RR_)|^UND_ERR_CONNECT_TIMEOUT$/.test(errorCode(error) ?? '');
 }
 
-/** @returns an empty string if the variable isn't set */
+/** Returns the proxy's address, or an empty string if the variable isn't set. */
 function proxyAddress(): string {
   const value = process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '';
   if (value === '') return '';

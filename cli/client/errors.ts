@@ -1,9 +1,9 @@
 /**
  * - `usage`: the call, an identifier or the address is invalid, and repeating it won't help
  * - `keyRefused`: the key is unknown, revoked or expired
- * - `campaignRefused`: the key has no access to the campaign, or the campaign doesn't exist
+ * - `campaignRefused`: the key doesn't have access to the campaign, or the campaign doesn't exist
  * - `conflict`: the request ID was already used for a different call, or it's too late to cancel
- * - `notFound`: the campaign has no such call
+ * - `notFound`: the campaign doesn't have this call
  * - `unreachable`: no response; unless `isUnsent`, the call may have been placed: place it again with the same request ID
  * - `failed`: anything else
  */
@@ -17,9 +17,9 @@ export class CallkeyError extends Error {
   readonly kind: ErrorKind;
   /** The problem code, if a core sent one. */
   readonly code: string | undefined;
-  /** What the core found wrong with the call: `{ path: 'contact.phone', message: '…' }`. */
+  /** The call's invalid fields: `{ path: 'contact.phone', message: '…' }`. */
   readonly errors: readonly FieldError[];
-  /** No attempt got as far as sending the request. */
+  /** Whether the request was never sent, in any attempt. */
   readonly isUnsent: boolean;
 
   constructor(kind: ErrorKind, message: string, { code, errors = [], isUnsent = false, cause }: Details = {}) {
@@ -32,7 +32,7 @@ export class CallkeyError extends Error {
   }
 }
 
-/** The code of a system error, such as ENOENT. */
+/** Returns the code of a system error, such as ENOENT. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -19,7 +19,7 @@ const advice: Readonly<Record<number, string>> = {
   403: "Check the campaign ID. A key has access to the campaigns in its creator's account, or in all accounts under its creator's partner.",
 };
 
-/** The error for an unexpected response. */
+/** Builds the error for an unexpected response. */
 export function problemError({ status, headers, text }: Answer): CallkeyError {
   if (status >= 300 && status < 400) {
     const why = `The server responded with a redirect (${status}). callkey doesn't follow it, so that the key isn't sent to another server.`;
@@ -27,7 +27,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
   const sentences = [
-    // The core says only "unauthorized", on purpose, so the advice says more.
+    // The core intentionally says only "unauthorized", so the advice says more.
     status === 401 ? undefined : (problem?.detail ?? describeForeignResponse(status)),
     problem?.instance && `The operator can find it in the log as ${problem.instance}.`,
     status === 401 || problem ? advice[status] : undefined,
@@ -43,7 +43,7 @@ function describeForeignResponse(status: number): string {
   return `The server returned ${status}, but the response isn't from a Callkey core. Check the server address and any proxy in between.`;
 }
 
-/** Shows only the host: an attacker can put anything into the rest of a redirect's target. */
+/** Shows only the host of a redirect's target, because an attacker can put anything into the rest. */
 function redirectAdvice(location: string | undefined): string {
   const url = location === undefined ? null : URL.parse(location);
   return url === null ? 'Use the address that it redirects to.' : `If you trust that server, use its address: ${url.origin}`;

@@ -6,7 +6,8 @@ import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
 
 /**
- * A user is waiting for a single call, which gets at most 8 s of delays. A file must outlast a restart of the core, and gets up to 56 s.
+ * A user is waiting for a single call, so its delays add up to at most 8 s. A file must survive a restart of the core, so it gets up to 56
+ * s.
  */
 export const oneCallPolicy = { attempts: 6 };
 export const filePolicy = { attempts: 12 };

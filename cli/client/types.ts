@@ -16,7 +16,7 @@ export type Call = {
     /** An IANA name, such as `Europe/Berlin`. */
     timeZone?: string | undefined;
   };
-  /** For the conversation; at most 50. */
+  /** Variables for the conversation; at most 50. */
   variables?: Record<string, string> | undefined;
   /** The call isn't dialed before this time. */
   notBefore?: string | undefined;
@@ -35,7 +35,7 @@ export type PlacedCall = {
   replayed: boolean;
 };
 
-/** Either identifier of a call. */
+/** A call's contact ID or request ID. */
 export type CallReference = { contactId: string } | { requestId: string };
 
 export type CancelledCall = {
@@ -49,7 +49,7 @@ export type CancelledCall = {
 export type RetryPolicy = {
   /** The number of attempts before a request fails as `unreachable`: 6 by default, with at most 8 s of delays. */
   attempts?: number;
-  /** After it aborts, nothing is sent again, but a request in flight still gets its response. For a program that is about to exit. */
+  /** After it aborts, nothing is sent again, but a request in flight still gets its response. For programs that are about to exit. */
   until?: AbortSignal;
   /** Receives the reason before each delay. */
   onRetry?: (reason: string) => void;
@@ -64,18 +64,18 @@ export type ClientOptions = {
   connections?: number;
   /** Receives each request and response, including phone numbers but without the key. */
   trace?: (text: string) => void;
-  /** Receives the expiration time of a key that expires within 30 days (RFC 3339), with each response. */
+  /** Called with each response if the key expires within 30 days, with its expiration time (RFC 3339). */
   onKeyEndsSoon?: (expiresAt: string) => void;
   /** The name of your program for the `User-Agent` header. */
   userAgent?: string;
-  /** Receives the server's time with each response, in HTTP format. */
+  /** Called with each response, with the server's time in HTTP format. */
   onAnswer?: (answer: { date: string | undefined }) => void;
 };
 
 export type RequestOptions = {
   /**
-   * Stops the request immediately, which then rejects with the signal's reason. The call may still have been placed or cancelled: repeat
-   * the request to find out.
+   * Stops the request immediately. The promise then rejects with the signal's reason. The call may still have been placed or cancelled:
+   * repeat the request to find out.
    */
   signal?: AbortSignal | undefined;
 };

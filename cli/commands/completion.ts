@@ -148,12 +148,12 @@ ${table.join('\n')}
 }`;
 }
 
-/** Single quotes in PowerShell prevent expansion; a quote inside is doubled. */
+/** Quotes a text for PowerShell: single quotes prevent expansion, and a quote inside is doubled. */
 function doubled(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The commands as a shell pattern, each with a leading space. */
+/** Builds a shell pattern that matches the commands, each with a leading space. */
 function steps(places: Place[]): string {
   return places
     .filter(({ words }) => words !== '')
@@ -173,7 +173,7 @@ function flags(places: Place[], takes: string): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 
-/** Inside single quotes, sh-like shells and fish expand nothing. */
+/** Quotes a text: sh-like shells and fish don't expand anything inside single quotes. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

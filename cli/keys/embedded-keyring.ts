@@ -1,12 +1,12 @@
-// Replaces @napi-rs/keyring inside the executable (scripts/pack-executable.ts), which contains that library's binary. The system can only
-// load it from a file.
+// Replaces @napi-rs/keyring inside the executable (scripts/pack-executable.ts). The executable contains that library's binary, but the
+// system can load it only from a file.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRawAsset } from 'node:sea';
 
 const loaded: { exports: Partial<typeof import('@napi-rs/keyring')> } = { exports: {} };
-// A random name, in a folder that no one else can write to.
+// The folder has a random name, and no one else can write to it.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-'));
 try {
   const file = join(folder, 'keyring.node');

@@ -2,7 +2,7 @@ import { keyValuePrefix } from '#contract/key-value.ts';
 import { CallkeyError } from '../client/errors.ts';
 
 /**
- * Checks every word: a key given as a profile name would be written to a file, and a key given as a campaign ID would be sent in a URL.
+ * Refuses a key in any argument: as a profile name, it would be written to a file, and as a campaign ID, it would be sent in a URL.
  *
  * @throws CallkeyError `usage`
  */

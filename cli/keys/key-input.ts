@@ -4,7 +4,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Interrupted } from '../interrupt.ts';
 
-/** No key is longer. A longer input may be a whole file piped in by mistake. */
+/** Longer than any key. A longer input may be a whole file that was piped in by mistake. */
 const longestInput = 4_096;
 
 /** Prompts for a key without showing it, or reads it from a pipe. */

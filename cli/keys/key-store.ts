@@ -9,7 +9,7 @@ import { writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/xdg.ts';
 import { openKeychain } from './keychain.ts';
 
-/** Keeps the key of one profile, in the keychain or in a file. */
+/** Stores the key of one profile, in the keychain or in a file. */
 type KeyStore = {
   /** The location, for messages to the user. */
   readonly where: string;
@@ -44,13 +44,13 @@ function openKeyFile(profileName: string, folders: Folders): KeyStore {
   };
 }
 
-/** Another user could create a link here to choose where the key is written. */
+/** Refuses a link, which another user could create here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats && !stats.isFile()) throw unsafe(path, 'it is a link or not a regular file');
 }
 
-/** Checks the open file instead of its path, so that no one can swap the file between check and read. */
+/** Reads a file if no one else can. Checks the open file instead of its path, so that no one can swap it between check and read. */
 async function readPrivately(path: string): Promise<string | undefined> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -86,7 +86,7 @@ function unsafe(
 }
 
 /**
- * The key from the environment: in CALLKEY_API_KEY, or in the file named by CALLKEY_API_KEY_FILE, as containers receive secrets.
+ * Reads the key from CALLKEY_API_KEY, or from the file named by CALLKEY_API_KEY_FILE, as containers receive secrets.
  *
  * @throws CallkeyError
  */
@@ -102,7 +102,7 @@ export async function readGivenKey(environment: Environment): Promise<{ keyValue
   return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
 }
 
-/** The key from the environment, or else from the profile. @throws CallkeyError */
+/** Reads the key from the environment, or else from the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
   const environmentKey = await readGivenKey(environment);
   if (environmentKey) return environmentKey.keyValue;
@@ -124,7 +124,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   return checkedKey(keyValue, `The text in ${store.where}`);
 }
 
-/** The command that stores a key for a profile. */
+/** Returns the command that stores a key for a profile. */
 export function keySetCommand(profileName: string): string {
   return shellCommand({ profile: profileName === 'default' ? undefined : profileName }, 'key', 'set');
 }

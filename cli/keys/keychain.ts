@@ -3,7 +3,7 @@ import { CallkeyError } from '../client/errors.ts';
 
 const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
-/** Keeps the key of one profile in the system's keychain. @throws CallkeyError if there is none */
+/** Opens the entry for one profile's key in the system's keychain. @throws CallkeyError if there's no keychain */
 export async function openKeychain(profileName: string) {
   const name = keychainNames[process.platform] ?? 'Secret Service';
   const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
@@ -16,8 +16,8 @@ export async function openKeychain(profileName: string) {
 }
 
 /**
- * Pinned to the Secret Service. By default, the library falls back to the kernel's keyring, which loses the key on restart and is invisible
- * to other sessions (its README, "Linux backend selection"). When pinned, it throws instead.
+ * Pins the library to the Secret Service. By default, the library falls back to the kernel's keyring, which loses the key on restart and is
+ * invisible to other sessions (its README, "Linux backend selection"). When pinned, it throws instead.
  */
 function openEntry(keyring: typeof import('@napi-rs/keyring'), profileName: string): AsyncEntry {
   return new keyring.AsyncEntry('callkey', profileName, { linux: { store: 'secret-service' } });

@@ -8,7 +8,7 @@ import { CallkeyError, errorCode } from '../client/errors.ts';
 export const privateFile = 0o600;
 export const privateFolder = 0o700;
 
-/** What to do if a command can't store what it has to remember. */
+/** Advice for when a command can't store its state. */
 export const stateAdvice = 'Specify a folder that this user can read and write: --state DIR.';
 
 const diskReasons: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ const diskReasons: Readonly<Record<string, string>> = {
   EEXIST: "part of the path isn't a folder",
 };
 
-/** The reason in plain words why the system couldn't read or write. */
+/** Explains in plain words why the system couldn't read or write. */
 export function diskReason(error: unknown): string {
   const reason = error instanceof CallkeyError ? (error.cause ?? error) : error;
   const code = errorCode(reason);
@@ -79,7 +79,7 @@ export async function makeFolder(path: string): Promise<void> {
     await ensureFolder(path);
   } catch (error) {
     const above = dirname(path);
-    // A Windows drive that doesn't exist.
+    // This is a Windows drive that doesn't exist.
     if (above === path) throw error;
     await makeFolder(above);
     await ensureFolder(path);
@@ -98,7 +98,7 @@ async function ensureFolder(path: string): Promise<void> {
 }
 
 /**
- * A power cut can undo what was created, renamed or deleted in a folder until the folder is synced (fsync(2)). Windows has no such call.
+ * Syncs a folder (fsync(2)). Until then, a power cut can undo what was created, renamed or deleted in it. Windows doesn't support this.
  */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
@@ -110,12 +110,12 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** @returns undefined if the file doesn't exist @throws CallkeyError `failed` */
+/** Reads a file. @returns undefined if it doesn't exist @throws CallkeyError `failed` */
 export function readIfExists(path: string, advice?: string): Promise<string | undefined> {
   return unlessMissing(readFile(path, 'utf8'), undefined, path, advice);
 }
 
-/** @returns the names in a folder, or none if it doesn't exist @throws CallkeyError `failed` */
+/** Returns the names in a folder, or none if it doesn't exist. @throws CallkeyError `failed` */
 export function listIfExists(folder: string, advice?: string): Promise<string[]> {
   return unlessMissing(readdir(folder), [], folder, advice);
 }

@@ -16,7 +16,7 @@ type Remembering = { folders: Folders; output: Output };
 const lastCallFile = (folders: Folders, server: string, campaignId: string) =>
   join(folders.state, 'last', `${hash('sha256', JSON.stringify([server, campaignId])).slice(0, 32)}.json`);
 
-/** This is only a convenience: the call is placed even if it can't be remembered. */
+/** Remembers the last call. This is only a convenience: the call is placed even if it can't be remembered. */
 export async function rememberLastCall({ folders, output }: Remembering, server: string, campaignId: string, last: LastCall | undefined) {
   try {
     await writeLastCall(folders, server, campaignId, last);
@@ -25,7 +25,7 @@ export async function rememberLastCall({ folders, output }: Remembering, server:
   }
 }
 
-/** @param last undefined to delete it */
+/** Writes the last call to disk. @param last undefined to delete it */
 async function writeLastCall(folders: Folders, server: string, campaignId: string, last: LastCall | undefined): Promise<void> {
   const path = lastCallFile(folders, server, campaignId);
   if (last === undefined) await rm(path, { force: true });

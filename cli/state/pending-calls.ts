@@ -10,12 +10,12 @@ import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDu
 import type { Folders } from './xdg.ts';
 
 /**
- * A call without a response so far: a file that exists from before the request is sent until its response arrives. If a command died in
- * between, the same command finds the file and sends the same request ID. The file contains a digest of the call, and so no phone number.
+ * A call that hasn't got a response yet. Its file exists from before the request is sent until the response arrives. If a command dies in
+ * between, the next run finds the file and sends the same request ID. The file contains only a digest of the call, and no phone number.
  */
 type PendingCall = {
   requestId: string;
-  /** Whether an earlier command chose the request ID and died without a response. */
+  /** Whether an earlier command chose the request ID and died before a response arrived. */
   adopted: boolean;
   settle(): Promise<void>;
   /** Leaves the call to the next command if no response arrived. */
@@ -29,8 +29,8 @@ const lifetime = 24 * 60 * 60 * 1000;
 
 /**
  * A command waiting for its response touches its file at the first interval. Another command that finds the file untouched for the second
- * assumes that the first one is dead. Process IDs can't tell, since they're reused and mean nothing in another container. If a stopped or
- * starved command is assumed dead, both send the same request ID, which places one call too few but never one too many.
+ * assumes that the first one is dead. Process IDs don't help, since they're reused and mean nothing in another container. If a stopped or
+ * starved command is assumed dead, both send the same request ID, so there may be one call too few but never one too many.
  */
 const [betweenBeats, maxSilence] = [100, 1_000];
 
@@ -82,7 +82,7 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
   return undefined;
 }
 
-/** Compares the file's times with each other instead of with a clock, which may have been changed. */
+/** Whether a file stays untouched. Compares the file's times with each other, because the clock may have been changed. */
 async function isSilent(path: string): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();
@@ -103,7 +103,7 @@ async function claim(path: string, claimed: string): Promise<boolean> {
   }
 }
 
-/** After a cancel, no command may adopt the call, because the core would answer a repeat as if the call were still queued. */
+/** Deletes a cancelled call's file, so that no command adopts the call: the core would respond to a repeat as if it were still queued. */
 export async function deletePendingCall(folders: Folders, requestId: string): Promise<void> {
   for (const file of await pendingFiles(folders)) {
     if (file.requestId !== requestId) continue;

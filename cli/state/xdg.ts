@@ -4,11 +4,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The folders where the command stores its files (XDG Base Directory Specification 0.8, on every system). */
 export type Folders = {
-  /** Profiles, but never a key: many users put this folder under version control. */
+  /** For profiles, but never keys: many users put this folder under version control. */
   config: string;
-  /** Keys, if the user chose a file for them. */
+  /** For keys, if the user chose to store them in files. */
   data: string;
-  /** Journals, calls without a response, and the last call of each campaign. */
+  /** For journals, calls without a response, and the last call of each campaign. */
   state: string;
 };
 

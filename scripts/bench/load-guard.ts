@@ -3,7 +3,9 @@ import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuOf, hasProc, listProcesses, treeOf } from './proc.ts';
 
-/** CPU time in ms since the machine started: total, of the bench with its child processes, of the kernel's threads, and stolen by the host. */
+/**
+ * CPU time in ms since the machine started: total, of the bench with its child processes, of the kernel's threads, and stolen by the host.
+ */
 type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
 
 /** How many processors other work uses, and how many a virtual machine's host gives to other machines. */

@@ -24,7 +24,9 @@ export async function repeat<Found>(rounds: number, measure: (round: number) => 
   return found;
 }
 
-/** Measures the items in turn, again and again, so that other work of the machine affects all of them equally. @returns each item's rounds */
+/**
+ * Measures the items in turn, again and again, so that other work of the machine affects all of them equally. @returns each item's rounds
+ */
 export async function inTurn<Item, Found>(items: readonly Item[], rounds: number, measure: (item: Item, round: number) => Promise<Found>) {
   const all = items.map((item) => ({ item, found: [] as Found[] }));
   await repeat(rounds, async (round) => {

@@ -1,4 +1,5 @@
-// Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the times:
+// Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
+// times:
 //   node_modules/.bin/node scripts/bench/timing.ts --requests 5000
 // A malformed key is refused faster, because it isn't looked up; its form isn't secret. The other kinds must take the same time.
 import { Agent, request } from 'node:http';

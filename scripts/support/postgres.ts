@@ -64,7 +64,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
   }
   return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
-    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them again.
+    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them
+    // again.
     process.kill(Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -72,8 +73,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
 }
 
 /**
- * Starts a server of the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server, and
- * the npm package doesn't include them.
+ * Starts a server of the same release as this machine's PostgreSQL tools (pg_dump, pg_restore, psql). Older tools refuse a newer server,
+ * and the npm package doesn't include them.
  *
  * @returns undefined if none is installed
  */
@@ -131,8 +132,8 @@ function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
 export const refusedPort = 1;
 
 /**
- * Finds a port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that ask
- * for any port, so one of them would often be taken before that server has started.
+ * Finds a port for a server that can't choose one itself. Ports from 32,768 (Linux) or 49,152 are given to connections and to servers that
+ * ask for any port, so one of them would often be taken before that server has started.
  */
 export async function freePort(): Promise<number> {
   const port = randomInt(20_000, 32_768);

@@ -22,9 +22,9 @@ export type CallFile = {
   /** SHA-256 of the file, in hexadecimal. */
   content: string;
   reading: Reading;
-  /** Remarks about how the file is read. */
+  /** Notes about how the file is read. */
   notes: string[];
-  /** At least as many as the file has. */
+  /** An upper limit for the number of lines. */
   lines: number;
   rows(): AsyncGenerator<Row>;
 };
@@ -58,7 +58,7 @@ export type CheckedFile = {
   /** The number of lines that can be placed. */
   good: number;
   bad: LineSet;
-  /** Whether each of them has its own request ID. */
+  /** Whether each of these lines has its own request ID. */
   ownRequestIds: boolean;
 };
 
@@ -69,7 +69,7 @@ export type CheckReport = {
   line(): void;
 };
 
-/** Checks a whole file before any line of it is sent. @throws CallkeyError `usage` if it has no calls */
+/** Checks a whole file before any of its lines is sent. @throws CallkeyError `usage` if it has no calls */
 export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
   const bad = new LineSet();
   const requestIds = new FirstLines(file.lines);
@@ -94,7 +94,7 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 
-/** The valid lines, without those in `placed`, which don't need another check. */
+/** Returns the valid lines, except those in `placed`. They don't need another check. */
 export async function* goodLines(file: CallFile, bad: LineSet, placed = new LineSet()): AsyncGenerator<CallLine> {
   const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
@@ -113,7 +113,7 @@ function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
   const validated = validatePlaceCall(row.input);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
-  // Leaves room for the request ID that a line without one gets.
+  // A line without a request ID still gets one, so this leaves room for it.
   if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
     return {
       line,

@@ -16,13 +16,13 @@ export type CsvFormat = {
   delimiter: string;
   /** The number of the header line, or of a line before it. */
   firstLine: number;
-  /** By position; null for an ignored column. */
+  /** The columns by position; null for an ignored one. */
   cells: (Cell | null)[];
   /** The names of the ignored columns. */
   ignored: string[];
 };
 
-/** More than a call can have, so that an unclosed quote doesn't read the whole file into one cell. */
+/** Longer than any call. Without this limit, an unclosed quote would read the whole file into one cell. */
 const maxRecordLength = 256 * 1024;
 
 function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
@@ -62,7 +62,7 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
   return { ...layout, cells, ignored };
 }
 
-/** The delimiter that occurs most often in the header outside of quotes. */
+/** Returns the delimiter that occurs most often in the header, outside of quotes. */
 function detectDelimiter(start: string): string {
   const [header = ''] = start
     .replace(/"[^"]*"/g, '')
@@ -83,7 +83,7 @@ function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delim
   throw new CallkeyError('usage', `${name} is empty. Add a header and at least one call.`);
 }
 
-/** With --columns, other columns can have any name and are ignored. A spreadsheet may also leave an unnamed column at the end. */
+/** Interprets a column name. With --columns, other columns are ignored, and so is an unnamed column that a spreadsheet left at the end. */
 function toCell(header: string, columns: Reading['columns'], file: string): Cell | null {
   const mapped = Object.entries(columns).find(([, name]) => name === header)?.[0];
   const name = mapped ?? ownName(header);
@@ -95,12 +95,12 @@ function toCell(header: string, columns: Reading['columns'], file: string): Cell
   throw new CallkeyError('usage', `${file} has an unknown column: "${shorten(header, 60)}". ${columnsHint}`);
 }
 
-/** If the file isn't a table at all, its first line can be of any length. */
+/** Shortens a text: if the file isn't a table at all, its first line can have any length. */
 function shorten(text: string, max: number): string {
   return text.length > max ? `${text.slice(0, max)}…` : text;
 }
 
-/** "Time zone", time_zone and timeZone are the same column. */
+/** Returns our name for a column: "Time zone", time_zone and timeZone are the same. */
 function ownName(header: string): string | undefined {
   if (header.startsWith(variablePrefix)) return header;
   const folded = header.toLowerCase().replace(/[ _-]/g, '');
@@ -108,15 +108,15 @@ function ownName(header: string): string | undefined {
 }
 
 /**
- * The rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside and outside of cells can't be
- * told apart
+ * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside and outside of cells can't
+ * be told apart
  */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
   let countedTwice = 0;
   const parser = parse({
     ...optionsFor(format),
-    // Rows are collected here because the parser's readable side drops those before an error.
+    // Rows are collected here, because the parser's readable side drops the rows before an error.
     on_record(cells, { lines: lastLine }) {
       // A quoted cell can span several lines. The parser reports the last one, and counts CR LF twice inside such a cell.
       countedTwice += countMatches(/\r\n/g, cells);
@@ -149,7 +149,7 @@ function countMatches(form: RegExp, cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(form)?.length ?? 0) : 0), 0);
 }
 
-/** Omits empty cells: a column has a cell on every line, even if the call doesn't have that field. */
+/** Builds a row without its empty cells: a column has a cell on every line, even if a call doesn't have that field. */
 function toRow({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };

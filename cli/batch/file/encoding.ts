@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Source } from './source.ts';
 
-/** The names that TextDecoder uses. Spreadsheets write all four. */
+/** TextDecoder's names. Spreadsheets write all four encodings. */
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
 /** The first bytes of spreadsheet programs' own formats: .xlsx and .ods, .xls. */
@@ -17,7 +17,7 @@ export type Examined = {
   encoding: Encoding;
   /** The text at the start of the file. */
   start: string;
-  /** At least as many as the file has. */
+  /** An upper limit for the number of lines. */
   lines: number;
 };
 
@@ -41,7 +41,7 @@ export async function examine(source: Source): Promise<Examined> {
   return { content: digest.digest('hex'), encoding, start: new TextDecoder(encoding).decode(start, { stream: true }), lines };
 }
 
-/** The text of a source, without a byte order mark. */
+/** Decodes a source, and drops its byte order mark. */
 export async function* decodeText(source: Source, encoding: Encoding): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding);
   for await (const chunk of source.chunks()) yield decoder.decode(chunk, { stream: true });

@@ -27,7 +27,7 @@ export class LineSet {
 /** Identifies a text in a FirstLines: integers of up to 53 and 32 bits that are unique within a file. */
 export type Mark = { high: number; low: number };
 
-/** The first 80 bits of a digest. */
+/** Returns the first 80 bits of a digest. */
 export function toMark(digest: Buffer): Mark {
   return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
 }
@@ -40,7 +40,7 @@ export class FirstLines {
   readonly #capacity: number;
   readonly #high: Float64Array;
   readonly #low: Uint32Array;
-  /** A slot with 0 is free, since lines start at 1. */
+  /** 0 marks a free slot, since lines start at 1. */
   readonly #lines: Uint32Array;
 
   /** @param max the maximum number of marks */

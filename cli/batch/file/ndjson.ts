@@ -5,13 +5,13 @@ import type { Row } from './row.ts';
 /** Several times the size of a call. */
 const maxLineLength = 1024 * 1024;
 
-/** Each line is the body of one request. @throws CallkeyError `usage` for a line that is too long to hold in memory */
+/** Reads lines, each of which is the body of one request. @throws CallkeyError `usage` if a line is too long to hold in memory */
 export async function* readNdjson(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
   let line = 0;
   let rest = '';
   for await (const chunk of chunks) {
     const text = rest + chunk;
-    // At the end of a chunk, the LF after a CR may still be missing.
+    // If a chunk ends with CR, the LF may come with the next chunk.
     const end = text.endsWith('\r') ? text.length - 1 : text.length;
     const lines = text.slice(0, end).split(/\r\n|\n|\r/);
     rest = (lines.pop() ?? '') + text.slice(end);

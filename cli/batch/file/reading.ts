@@ -21,7 +21,7 @@ export const callColumns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore
 export type CallColumn = (typeof callColumns)[number];
 export const variablePrefix = 'var.';
 
-/** @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
+/** Parses --columns. @param text such as `phone=Mobile,name=Kunde` @throws CallkeyError `usage` */
 export function parseColumns(text: string): Reading['columns'] {
   // A comma that isn't followed by another pair belongs to a name.
   const pairs = text.split(/,(?=\s*[\w.]+=)/).map((pair): [string, string] => {
@@ -39,7 +39,7 @@ export function parseColumns(text: string): Reading['columns'] {
   return columns;
 }
 
-/** @throws CallkeyError `usage` */
+/** Parses --country. @throws CallkeyError `usage` */
 export function parseCountry(text: string): string {
   const code = text.toUpperCase();
   if (isSupportedCountry(code)) return code;
@@ -56,7 +56,7 @@ export function internationalNumber(text: string, country: string): string {
   return parsed?.isValid() && !parsed.ext ? parsed.number : text;
 }
 
-/** A long number in the form that a spreadsheet shows and saves, which has lost its last digits. */
+/** Whether a spreadsheet has rounded a long number for display, so that the saved text has lost its last digits. */
 export function isRounded(text: string): boolean {
   return /^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(text);
 }

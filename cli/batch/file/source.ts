@@ -7,7 +7,7 @@ import type { Folders } from '../../state/xdg.ts';
 
 /** An open file of calls. It's read several times and never kept in memory as a whole. */
 export type Source = {
-  /** For messages. */
+  /** The name for messages. */
   name: string;
   /** Null if no later command can read it again. */
   path: string | null;
@@ -43,8 +43,8 @@ export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>,
 
 function toSource(file: FileHandle, name: string, path: string | null): Source {
   /**
-   * A digest of each chunk as it was first read. A line that changed after its check would be sent unchecked and with the request ID of its
-   * old text. Compares content because a change can leave the size and times as they were.
+   * A digest of each chunk from the first read. If a line changed after its check, it would be sent unchecked and with its old text's
+   * request ID. A change can leave the file's size and times the same, so the content is compared.
    */
   const marks: string[] = [];
   let isKnownWhole = false;
@@ -69,7 +69,7 @@ function toSource(file: FileHandle, name: string, path: string | null): Source {
   };
 }
 
-/** @returns the number of bytes read, which is less than the buffer's size only at the end of the file */
+/** Fills a buffer from a file. @returns the number of bytes read; fewer than the buffer's size only at the end of the file */
 async function fill(buffer: Buffer, file: FileHandle, position: number, name: string): Promise<number> {
   for (let filled = 0; ; ) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled).catch((error: unknown) => {

@@ -25,7 +25,7 @@ export async function callCancel(context: Context, campaignId: string, options: 
   }
 }
 
-/** @returns undefined for --last */
+/** Returns the call that the options name, or undefined for --last. */
 function namedReference({ contact, requestId, last }: CancelOptions): CallReference | undefined {
   const references = [contact, requestId, last].filter((option) => option !== undefined);
   if (references.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');

@@ -66,7 +66,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   }
 }
 
-/** The journal records the server and the profile. */
+/** Builds the command that resumes a run. The journal already records the server and the profile. */
 function formatResumeCommand({ options: { state } }: Context): string {
   return shellCommand({ state }, 'call', 'resume');
 }

@@ -39,7 +39,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
     const answer = client.place(campaignId, recorded.call).catch(async (error: unknown) => {
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable') throw withAdvice(error, recorded);
-      // A first attempt that was refused has placed nothing, but an attempt before a retry may have.
+      // If the first attempt was refused, nothing was placed. But if there were retries, an earlier attempt may have placed the call.
       if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
     });
@@ -51,7 +51,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
   }
 }
 
-/** See connection-errors.ts. */
+/** Whether an error means that the request wasn't sent: see connection-errors.ts. */
 function sentNothing({ code }: CallkeyError): boolean {
   return code === 'untrusted-certificate' || code === 'proxy-refused';
 }
@@ -104,7 +104,7 @@ function defined<Fields extends object>(fields: Fields): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** `contact.timeZone` is --time-zone on the command line. */
+/** Returns the option for a field: `contact.timeZone` is --time-zone. */
 function toFlag(path: string): string {
   if (path.startsWith('variables')) return `--var ${path.slice('variables.'.length)}`.trim();
   return `--${path.replace('contact.', '').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

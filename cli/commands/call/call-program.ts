@@ -127,7 +127,7 @@ function wholeNumberUpTo(max: number) {
   };
 }
 
-/** A lower rate would need a longer delay than a timer supports, and Node.js wouldn't wait at all. */
+/** With a lower rate, delays would be longer than a timer supports, and Node.js wouldn't wait at all. */
 const minRate = 0.001;
 
 function rate(text: string): number {

@@ -9,7 +9,7 @@ import { runText } from './call-runs.ts';
 
 /**
  * Continues a stopped run. Gets the run's file, campaign, server, profile and placed lines from the journals in
- * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again, which must not have changed.
+ * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again. The file must not have changed.
  */
 export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
   const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);

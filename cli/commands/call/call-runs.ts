@@ -13,7 +13,7 @@ export async function callRuns({ folders, output }: Context): Promise<void> {
   );
 }
 
-/** Discards runs. The calls that they placed stay placed. */
+/** Discards runs, but not the calls that they placed. */
 export async function callRunsDiscard({ folders, output }: Context, names: readonly string[]): Promise<void> {
   const runs = await readRuns(folders);
   const chosen = names.map((name) => {
@@ -33,7 +33,7 @@ function discardedText(run: Run): string {
   const what = `Discarded ${runName(run)}.`;
   if (run.completedAt !== null) return what;
   const placed = `Calls already placed (${formatCount(run.placed.size)}) stay placed.`;
-  // Placing the same file again creates the same request IDs. Those of a repetition are lost with its journal.
+  // Placing the same file again creates the same request IDs. But the request IDs of an --again run are lost with its journal.
   return run.header.repetition === '' || run.header.ownRequestIds
     ? `${what} ${placed} If you place the same file again, only the remaining lines are placed.`
     : `${what} ${placed} If you place the file with --again, those contacts are called again.`;
@@ -44,7 +44,7 @@ function runView(run: Run) {
   return { run: runName(run), path, campaignId, server, calls, placed: placedCount(run), startedAt, completedAt: run.completedAt };
 }
 
-/** The same line for every list of runs. */
+/** Formats a run as a line, the same in every list of runs. */
 export function runText(run: Run): string {
   const { path, campaignId, calls, startedAt } = run.header;
   const state =

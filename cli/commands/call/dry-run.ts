@@ -11,7 +11,7 @@ type DryRunOptions = { skipInvalid: boolean; again: boolean };
 /** The number of calls shown on a terminal. A program gets all of them. */
 const maxShown = 10;
 
-/** Reports what the command would place and skip, based only on the file and the journals. Sends nothing and reads no key. */
+/** Reports what the command would place and skip, based only on the file and the journals. Doesn't send anything or read a key. */
 export async function dryRun(context: Context, campaignId: string, file: CallFile, options: DryRunOptions): Promise<void> {
   const { output } = context;
   const checked = await checkFile(context, file, options.skipInvalid);

@@ -7,15 +7,15 @@ import { checkedCampaign } from '../../identifiers.ts';
 import { readIfExists, writeDurably } from '../../state/durable-file.ts';
 import type { Folders } from '../../state/xdg.ts';
 
-/** Aliases for campaign IDs, per profile, since another server has other campaigns. */
+/** Aliases for campaign IDs. Each profile has its own, since its server may have other campaigns. */
 const aliasesSchema = z.record(z.string(), z.record(z.string(), z.string()));
 type Aliases = z.infer<typeof aliasesSchema>;
 
-/** Shorter than any campaign ID, so that the two can't be confused. */
+/** Aliases are shorter than any campaign ID, so that the two can't be confused. */
 const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
 
 /**
- * The ID of the campaign that a command is about.
+ * Returns the ID of the campaign that a command is about.
  *
  * @param campaign an ID or an alias; undefined means CALLKEY_CAMPAIGN
  * @throws CallkeyError `usage`
@@ -27,13 +27,13 @@ export async function resolveCampaign(context: Context, campaign: string | undef
   return checkedCampaign(Object.hasOwn(aliases, text) ? (aliases[text] ?? text) : text);
 }
 
-/** The aliases of the current profile. */
+/** Returns the aliases of the current profile. */
 export async function readAliases(context: Context): Promise<Record<string, string>> {
   const { profileName } = await loadSettings(context);
   return (await readAll(context.folders))[profileName] ?? {};
 }
 
-/** @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
+/** Stores an alias. @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
 export async function setAlias(context: Context, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
     throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);

@@ -10,7 +10,7 @@ type Check = { check: string; ok: boolean; detail: string };
 type Checklist = { checks: Check[]; pass(check: string, detail: string): void; fail(check: string, error: CallkeyError): void };
 
 /**
- * Checks everything that placing a call needs, without placing one. The last failure decides the exit code, since a refused key matters
+ * Checks everything that placing a call needs, without placing one. The last failure determines the exit code, since a refused key matters
  * more than a wrong clock.
  */
 export async function doctor(context: Context, campaign: string | undefined): Promise<void> {
@@ -87,7 +87,7 @@ async function probe(client: CallkeyClient, campaignId: string): Promise<Callkey
 /** If the clocks differ by more, notBefore and notAfter mean different times on the two machines. */
 const maxSkew = 60_000;
 
-/** @param serverTime from the Date header, which has whole seconds */
+/** Compares the clocks. @param serverTime the Date header, in whole seconds */
 function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): void {
   const skew = Date.now() - Date.parse(serverTime ?? '');
   const text = `this machine's clock is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'} the server's`;

@@ -5,13 +5,13 @@ import type { Context } from '../../context.ts';
 const packageName = '@callkey/cli';
 
 /**
- * The published version if it's newer than this one. Checks only if the user opts in with CALLKEY_UPDATE_NOTICE=on, and never in CI. Asks
- * npm, so that the request goes to the registry that npm is configured for.
+ * Returns the published version if it's newer than this one. Checks only if the user opts in with CALLKEY_UPDATE_NOTICE=on, never in CI.
+ * Asks npm, so that the request goes to the registry that npm is configured for.
  */
 export async function newerVersion({ environment, version }: Pick<Context, 'environment' | 'version'>): Promise<string | undefined> {
   if (environment['CALLKEY_UPDATE_NOTICE'] !== 'on' || environment['CI']) return undefined;
   try {
-    // On Windows, only a shell finds npm.cmd. No part of the command comes from outside.
+    // On Windows, only a shell finds npm.cmd. This is safe, because no part of the command comes from outside.
     const { stdout } = await promisify(execFile)('npm', ['view', packageName, 'version'], {
       timeout: 10_000,
       shell: process.platform === 'win32',

@@ -26,7 +26,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   );
 }
 
-/** Otherwise the old key would stay in the other place unnoticed. */
+/** Deletes the old key from the other place. Otherwise, it would stay there unnoticed. */
 async function deleteFromOldPlace(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
   if (!profile || profile.key === place) return;
   try {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { environmentHelp, exitCodesHelp } from '../../help-text.ts';
 
-/** The manual page in man(7) format: every command with its options, and what scripts need to know. */
+/** Builds the manual page in man(7) format: every command with its options, and what scripts need to know. */
 export function manPage(program: Command, version: string): string {
   const lines = [
     `.TH CALLKEY 1 "" "callkey ${version}" "User Commands"`,
@@ -36,7 +36,7 @@ function commandsBelow(command: Command): Command[] {
   return command.commands.flatMap((sub) => [sub, ...commandsBelow(sub)]);
 }
 
-/** `callkey call place [options] [campaign]` */
+/** Returns a command's usage: `callkey call place [options] [campaign]`. */
 function formatUsage(command: Command): string {
   return command.createHelp().commandUsage(command);
 }
@@ -54,7 +54,7 @@ function capitalized(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** A dash would become a hyphen, which can't be copied as an option. A dot or quote at the start of a line would be a roff request. */
+/** Escapes dashes, which would become hyphens that can't be copied, and dots and quotes that would start a roff request. */
 function roff(text: string): string {
   return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/gm, '\\&$&');
 }

@@ -1,5 +1,5 @@
-// Implements the place endpoint as a first version would: one query after another, with knex. It checks as much as the core about the key, its
-// creator, the campaign and the request ID, but less of the body.
+// Implements the place endpoint as a first version would: one query after another, with knex. It checks as much as the core about the key,
+// its creator, the campaign and the request ID, but less of the body.
 import { hash, randomUUID } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import knex from 'knex';
