@@ -273,7 +273,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it('can only be placed and cancelled with an active key', async () => {
+    it('are accepted only with a key that is active at that time', async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -287,7 +287,7 @@ describe('calls in the database', () => {
       expect(seen).to.deep.equal([['look up', 4]]);
     });
 
-    it('are placed only if the key may place calls', async () => {
+    it('are accepted only with a key that has access to the campaign', async () => {
       expect([
         await calls.authorize(request()),
         await calls.authorize(request({ campaignId: tenants.otherCampaign.id })),
