@@ -12,7 +12,7 @@ export type Answer = {
   text: string;
 };
 
-/** Reads the value from a response, or the reason why it has none. */
+/** Reads the value from a response, or the reason why the request failed. */
 export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
   const failure = failureIn(answer);
   if (failure) return failure;
@@ -24,7 +24,7 @@ export function failed(failure: Failure): Result<never> {
   return { ok: false, failure };
 }
 
-/** The failure that a response represents; null if it succeeded. */
+/** Returns the failure that a response represents; null if the request succeeded. */
 function failureIn({ status, header, text }: Answer): Result<never> | null {
   if (status >= 200 && status < 300) return generationMismatch(header(generationHeader.toLowerCase()));
   const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;

@@ -12,10 +12,10 @@ export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>
 
 /** Protects a secret while it's visible. */
 type SecretGuard = {
-  /** A secret is about to be requested. */
+  /** Called before a secret is requested. */
   begin(): void;
   show(secret: string): void;
-  /** The secret is no longer visible, or never arrived. */
+  /** Called when the secret is no longer visible, or never arrived. */
   end(): Promise<void>;
 };
 
@@ -36,7 +36,7 @@ export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name,
   by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
 );
 
-/** The fields of a route's query or body: the input without the path's parameters, and without empty fields of a query. */
+/** Returns the fields of a route's query or body: the input without the path's parameters, and without empty fields of a query. */
 export function toFields({ path, query }: Route, input: Fields): Fields {
   const names = parameterNames(path);
   const isField = ([name, value]: [string, unknown]) => !names.includes(name) && !(query && (value === null || value === ''));
@@ -62,7 +62,7 @@ function toQuery(fields: Fields): string {
   return query.size === 0 ? '' : `?${query}`;
 }
 
-/** In ms. During a rush, the core prefers clients that come back. */
+/** In ms. During a rush, the core prefers clients that retry. */
 const signInPatience = 10_000;
 
 export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
@@ -83,7 +83,7 @@ function shortWaitIn(answer: Result<unknown>): number {
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }
 
-/** The channels that send requests to the core, the same from the main process and from a browser. */
+/** Implements the channels that send requests to the core, for both the main process and a browser. */
 export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Channels, 'request' | 'dismissSecret' | 'identifyApiKey'> {
   return {
     async request(name, input) {

@@ -7,7 +7,7 @@ const to = (path: string) => from(`../dist/desktop/${path}`);
 /** Most licenses must be included with the bundled code. */
 const license = { fileName: 'THIRD-PARTY-LICENSES.md' };
 
-/** Also bundles the dependencies, so that the package needs no node_modules. */
+/** Also bundles the dependencies, so that the package doesn't need node_modules. */
 export default defineConfig({
   main: {
     build: {
@@ -32,7 +32,7 @@ export default defineConfig({
     build: {
       outDir: to('renderer'),
       license,
-      // Nothing inline, because the page's content security policy forbids it.
+      // Nothing may be inline, because the page's content security policy forbids it.
       minify: true,
       modulePreload: { polyfill: false },
       assetsInlineLimit: 0,

@@ -26,18 +26,20 @@ export type RememberedServer = { address: string; email: string; isSignedIn: boo
 
 /** What the page needs before it can show its first screen. */
 export type StartupState = {
-  /** The last server used; empty at the first start. */
+  /** The server used last; empty at the first start. */
   remembered: { server: string; email: string };
-  /** Null if the user has no choice: the browser keeps the session until it ends. */
+  /** Null in a browser, which always keeps the session until it ends. */
   persistence: SessionPersistence | null;
-  /** The session on that server; null if there is none. */
+  /** The session on that server; null if the user isn't signed in. */
   session: Result<SessionView> | null;
 };
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 
-/** The routes that the page can request: all that take a session, except for files, and for signing out, which has its own channel. */
+/**
+ * The routes that the page can request: all that require a session, except those for files and for signing out, which has its own channel.
+ */
 export type RequestName = Exclude<
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name] extends { answer: 'csv' } ? Name : never }[keyof ConsoleRoutes] | 'signOut'
@@ -55,10 +57,10 @@ export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<Cons
 export type RequestAnswer<Name extends keyof ConsoleRoutes> =
   AnswerOf<ConsoleRoutes[Name]> extends undefined ? null : AnswerOf<ConsoleRoutes[Name]>;
 
-/** The differences between the app and a browser. Screens check these, and never where they're running. */
+/** The differences between the app and a browser. Screens check these, but never where they're running. */
 export type Capabilities = {
   /**
-   * The user enters the server. In a browser, it's the one that the page comes from, and reloading the page updates it to the right
+   * The user enters the server. In a browser, the server is the one that the page comes from, and reloading updates the page to the right
    * release.
    */
   choosesServer: boolean;
@@ -66,7 +68,7 @@ export type Capabilities = {
   hasMenu: boolean;
   /** Hides the window from screen capture while a secret is visible, and clears a copied secret from the clipboard. */
   guardsSecrets: boolean;
-  /** No one on the network can read what the page sends and receives. */
+  /** Whether the connection is private, so that no one on the network can read it. */
   isPrivate: boolean;
 };
 
@@ -76,9 +78,9 @@ export type Capabilities = {
  */
 export type Channels = {
   getStartupState(): Promise<StartupState>;
-  /** The last one used comes first. Empty in a browser, whose only server is the one that the page comes from. */
+  /** Lists the servers, last used first. Empty in a browser, whose only server is the one that the page comes from. */
   listServers(): Promise<RememberedServer[]>;
-  /** Switches to a remembered server, for which `getStartupState` then returns the state. The sessions with other servers continue. */
+  /** Switches to a remembered server. `getStartupState` then returns that server's state. Sessions with other servers continue. */
   selectServer(address: string): Promise<void>;
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
   forgetServer(address: string): Promise<Result<null>>;
@@ -90,7 +92,7 @@ export type Channels = {
    */
   request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;
-  /** The pasted key value is hashed here, and only the hash goes to the core. */
+  /** Finds a key by its value. The value is hashed here, and only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   /**
    * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still
@@ -126,7 +128,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
 };
 
 /**
- * The commands that the menu sends to the renderer, and `close`, with which the window asks the page before it closes while a secret is
+ * The commands that the menu sends to the renderer. The window also sends `close`, to ask the page before it closes while a secret is
  * visible.
  */
 export const commands = [

@@ -4,7 +4,7 @@ import type { CoreRequest } from './core-requests.ts';
 type Headers = Readonly<Record<string, string>>;
 type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;
 
-/** Enough for the screens that a user returns to. A list of 500 keys has 150 KB. */
+/** Enough responses for the screens that a user returns to. A list of 500 keys takes 150 KB. */
 const most = 30;
 
 /** Sends the last response's ETag with a request, and returns that response again if the core says that it hasn't changed. */

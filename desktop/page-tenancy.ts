@@ -7,8 +7,8 @@ type Headers = Readonly<Record<string, string>>;
 type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;
 
 /**
- * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, and this
- * page must neither act nor look there. The page shows the tenancy from the latest response about the session.
+ * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, but this
+ * page must not read or change anything there. The page shows the tenancy from the latest response about the session.
  */
 export function inTenancyOfPage(send: SendWith): Send {
   let headers: Headers = {};

@@ -6,7 +6,7 @@ const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 /** Builds the same page as electron.vite.config.ts, but with the browser's bridge instead of the preload script's. The core serves it. */
 export default defineConfig({
   root: from('renderer'),
-  // Relative, for a core under a path of a proxy.
+  // The base is relative, because a proxy may serve the core under a path.
   base: './',
   resolve: { alias: { 'node:zlib': from('web/crc32.ts') } },
   plugins: [
@@ -25,7 +25,7 @@ export default defineConfig({
     outDir: from('../dist/web'),
     emptyOutDir: true,
     license: { fileName: 'assets/THIRD-PARTY-LICENSES.md' },
-    // Nothing inline, because the page's content security policy forbids it.
+    // Nothing may be inline, because the page's content security policy forbids it.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
   },

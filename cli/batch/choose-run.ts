@@ -16,7 +16,7 @@ export function runRequest(server: string, profile: string, campaignId: string, 
   return { server, profile, campaignId, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
 }
 
-/** Chooses the run and opens its journal. @throws CallkeyError `conflict`: see decideRun */
+/** Chooses the run to continue, or starts a new one. @throws CallkeyError `conflict`: see decideRun */
 export async function chooseRun(folders: Folders, request: RunRequest, file: CallFile, checked: CheckedFile, again: boolean): Promise<Run> {
   const choice = await decideRun(await readRuns(folders), request, file, checked, again);
   if ('continued' in choice) return choice.continued;
@@ -27,6 +27,8 @@ export async function chooseRun(folders: Folders, request: RunRequest, file: Cal
 }
 
 /**
+ * Decides which run to continue or replace.
+ *
  * @throws CallkeyError `conflict` if contacts might be called twice: see pickRun. Also if any earlier run of the campaign has placed some
  * of the lines
  */

@@ -14,7 +14,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Allows only what the page needs. There is no `connect-src`, because the main process sends all requests to the core. */
+/** Allows only what the page needs. `connect-src` is missing, because the main process sends all requests to the core. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,7 +44,7 @@ export function serveApp(folder: string): void {
       .map((file) => [`${appOrigin}/${relative(folder, file).split(sep).join('/')}`, file]),
   );
   protocol.handle('app', async ({ url, method }) => {
-    // After a reload, the URL has the fragment with the address of the screen.
+    // After a reload, the URL includes the fragment with the screen's address.
     const file = files.get(url.replace(/#.*$/s, ''));
     if (file === undefined || method !== 'GET') return new Response('File not found.', { status: 404, headers: headersFor('.txt') });
     return new Response(await readFile(file), { headers: headersFor(extname(file)) });

@@ -11,7 +11,7 @@ const nothing = z.undefined();
 /** The input of the channel `request`. */
 export type Request = { name: RequestName; input: RequestInput<RequestName> };
 
-/** Issues that the core reports itself, so that the form shows its messages. */
+/** Issues that are left to the core, so that the form shows the core's messages. */
 const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
 
 /** Whether an input has exactly the parameters and fields of the route, with the right types. */

@@ -5,7 +5,7 @@ const clearedAfterMs = 60_000;
 
 /** Copies secrets, and clears the clipboard after a minute and on quitting if the secret is still there. */
 export class SecretClipboard {
-  /** A hash of the copied secret, which recognizes it without keeping it. */
+  /** A hash of the copied secret, to recognize it without storing it. */
   #copiedDigest: string | null = null;
   #timer: NodeJS.Timeout | undefined;
 
@@ -16,11 +16,11 @@ export class SecretClipboard {
     this.#visibleDigest = hash('sha256', secret);
   }
 
-  /** Clears Linux's primary selection, which a middle click would paste, if it holds the secret. */
+  /** Clears Linux's primary selection if it contains the secret, which a middle click would otherwise paste. */
   async clearSelection(): Promise<void> {
     const digest = this.#visibleDigest;
     this.#visibleDigest = null;
-    // Electron supports it only on Linux.
+    // Electron supports the primary selection only on Linux.
     const selection: Electron.Clipboard | undefined = clipboard.selection;
     if (!selection || digest === null) return;
     if (hash('sha256', (await selection.readText()).trim()) === digest) selection.clear();
@@ -33,7 +33,7 @@ export class SecretClipboard {
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
   }
 
-  /** Copies a text that isn't secret, and so is never cleared. */
+  /** Copies a text that isn't secret. It's never cleared. */
   async copyText(text: string): Promise<void> {
     await clipboard.writeText(text);
   }

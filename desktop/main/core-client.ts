@@ -22,7 +22,7 @@ const timeoutsMs = { connect: 5_000, answer: 15_000 };
 const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Follows no redirects, so that the session's cookie goes to no other server. */
+/** Creates a client that doesn't follow redirects, so that the session's cookie isn't sent to another server. */
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
@@ -64,12 +64,12 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   };
 }
 
-/** @throws if it exceeds the size limit of a response */
+/** Decodes a response. @throws if it exceeds the size limit */
 async function decoded(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
-/** Loads undici and the system's certificates only when needed, since they would delay the start and most servers are only remembered. */
+/** Loads undici and the system's certificates only when needed, since this would delay the start, and most servers are only remembered. */
 async function newAgent(): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({

@@ -35,7 +35,7 @@ export function watchPage(window: ConsoleWindow): void {
   async function whileHanging(): Promise<void> {
     const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
     const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
-    // This leads to afterCrash, whose dialog says what was lost.
+    // The crash leads to afterCrash, whose dialog says what was lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
 
@@ -63,12 +63,12 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
   // An AppImage must be started from its own file, because the mounted executable disappears with this process.
   const { APPIMAGE } = process.env;
   if (response === 0) app.relaunch(APPIMAGE === undefined ? {} : { execPath: APPIMAGE });
-  // Destroys the window instead of closing it, which could ask the page.
+  // Destroys the window, because closing it could ask the page.
   for (const window of BrowserWindow.getAllWindows()) window.destroy();
   app.quit();
 }
 
-/** The stack trace without the message, which may contain a secret. */
+/** Returns the stack trace without the message, because the message may contain a secret. */
 function stackTrace(error: unknown): string {
   if (!(error instanceof Error)) return 'A value that isn’t an Error was thrown.';
   const places = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];

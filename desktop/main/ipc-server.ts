@@ -17,14 +17,14 @@ export function serveChannels(channels: Channels, page: WebContents): void {
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
       const parsed = channelSchemas[name].safeParse(input);
-      // Excludes the input, which may be secret.
+      // The message doesn't include the input, because that may be secret.
       if (!parsed.success) throw new Error(`Invalid input for ${name}.`);
       return handler(parsed.data);
     });
   }
 }
 
-/** Compares parts of the URL, because the `origin` of a custom scheme is the string "null". */
+/** Whether a frame is the console's page. Compares parts of the URL, because the `origin` of a custom scheme is the string "null". */
 function isOurPage(frame: Electron.WebFrameMain | null, page: WebContents): boolean {
   if (!frame || frame.parent !== null || frame !== page.mainFrame) return false;
   const url = URL.parse(frame.url);

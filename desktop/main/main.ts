@@ -20,7 +20,7 @@ async function start(): Promise<void> {
   const settings = new SettingsFile(folder);
   const clipboard = new SecretClipboard();
   const sessionStore = new SessionStore(folder);
-  // Starts this early, because the page asks for it and it takes as long as loading the page.
+  // Starts early, because the page asks for this, and it takes as long as loading the page.
   void sessionStore.persistence();
   const window = new ConsoleWindow(settings);
   const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
@@ -42,7 +42,7 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
     if (isFinished) return;
     event.preventDefault();
     isFinished = true;
-    // Electron ignores a quit while it's still cancelling the first one.
+    // Electron ignores a second quit while it's still cancelling the first one.
     void finish().finally(() => setImmediate(() => app.quit()));
   });
 }

@@ -22,7 +22,7 @@ const reasons: Readonly<Record<string, string>> = {
 const untrusted =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
 
-/** Says why a request got no response and what to check. */
+/** Says why there was no response, and what to check. */
 export function describeNetworkError(error: unknown): string {
   const code = errorCode(error);
   if (untrusted.test(code)) {
@@ -31,7 +31,7 @@ export function describeNetworkError(error: unknown): string {
   return reasons[code] ?? `Connection failed${code === '' ? '' : ` (${code})`}. Check the address and your network connection.`;
 }
 
-/** The code of an error or of its cause. If several addresses were tried, the code of the first. */
+/** Returns the code of an error or of its cause. If several addresses were tried, returns the first one's code. */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

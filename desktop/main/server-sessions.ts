@@ -8,12 +8,12 @@ import type { SettingsFile } from './settings.ts';
 
 type Connection = { client: CoreClient; staysSignedIn: boolean };
 
-/** The servers that the user has signed in to, with their sessions. The last one used is the current one. */
+/** Holds the servers that the user has signed in to, with their sessions. The last one used is the current one. */
 export class ServerSessions {
   readonly #settings: SettingsFile;
   readonly #store: SessionStore;
   readonly #connections = new Map<string, Connection>();
-  /** The cookies for servers without a session, by which the server recognizes this device. */
+  /** The cookies that servers without a session use to recognize this device. */
   readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
   #restored: Promise<void> | null = null;
 
@@ -35,17 +35,17 @@ export class ServerSessions {
     return this.#restored;
   }
 
-  /** Empty at the first start. */
+  /** Returns the current server; empty at the first start. */
   get current(): { address: string; email: string } {
     return this.#settings.current.servers[0] ?? { address: '', email: '' };
   }
 
-  /** Null while no one is signed in to the current server. */
+  /** Returns the current server's client; null while no one is signed in to it. */
   get client(): CoreClient | null {
     return this.#connections.get(this.current.address)?.client ?? null;
   }
 
-  /** The cookies to start a sign-in with. */
+  /** Returns the cookies to send when signing in. */
   async deviceAt(address: string): Promise<SessionCookies> {
     await this.restore();
     const connection = this.#connections.get(address);
@@ -58,7 +58,7 @@ export class ServerSessions {
     return this.#settings.current.servers.map((server) => ({ ...server, isSignedIn: this.#connections.has(server.address) }));
   }
 
-  /** @param keepSignedIn null keeps the last choice */
+  /** Adds a session. @param keepSignedIn null keeps the last choice */
   async add(client: CoreClient, email: string, keepSignedIn: boolean | null): Promise<void> {
     const address = client.server;
     await this.restore();
@@ -74,7 +74,7 @@ export class ServerSessions {
     if (match) await this.#putFirst(match);
   }
 
-  /** @returns the session's client, to end it on the server; null without a session */
+  /** Ends a session here. @returns its client, to end it on the server as well; null without a session */
   async end(address: string): Promise<CoreClient | null> {
     await this.restore();
     const connection = this.#connections.get(address);
@@ -101,7 +101,7 @@ export class ServerSessions {
     return this.#settings.change({ servers: [first, ...otherServers] });
   }
 
-  /** A failure must not prevent the user from signing in or out. */
+  /** Stores the sessions. A failure must not prevent the user from signing in or out. */
   async #storeSessions(): Promise<void> {
     const connections = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
     const sessions = connections.map(({ client }) => ({ server: client.server, cookies: client.cookies() }));

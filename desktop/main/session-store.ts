@@ -28,7 +28,7 @@ export class SessionStore {
     try {
       if (await safeStorage.isAsyncEncryptionAvailable()) return { possible: true };
     } catch {
-      // Treated as unavailable.
+      // A failure means that encryption isn't available.
     }
     return {
       possible: false,
@@ -43,7 +43,7 @@ export class SessionStore {
       await writeFile(this.#path, await safeStorage.encryptStringAsync(JSON.stringify(sessions)), { mode: 0o600 });
   }
 
-  /** @returns no sessions if they can't be decrypted */
+  /** Reads the stored sessions. Returns none if they can't be decrypted. */
   async read(): Promise<StoredSession[]> {
     try {
       const encrypted = await readFile(this.#path);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 const settingsSchema = z.object({
-  /** The servers that the user has signed in to, the latest first. */
+  /** The servers that the user has signed in to, latest first. */
   servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
   /** The window's last bounds in device-independent pixels. */
   window: z
@@ -30,7 +30,7 @@ export class SettingsFile {
     return this.#settings;
   }
 
-  /** Writes one after the other. Each write replaces the whole file, so that a crash leaves either the old file or the new one. */
+  /** Changes are written one after the other. Each write replaces the whole file, so a crash leaves either the old file or the new one. */
   change(changes: Partial<Settings>): Promise<void> {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;

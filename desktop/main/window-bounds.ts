@@ -8,8 +8,8 @@ const grip = { width: 120, height: 32 };
 const defaultSize = { width: 1280, height: 800 };
 
 /**
- * Where to open the window: at its last bounds, unless the screen is gone and the user couldn't drag it there. Otherwise in the middle of
- * the primary screen, at its last size or as large as fits.
+ * Returns where to open the window: at its last bounds, unless that screen is gone and the user couldn't drag it back. Otherwise in the
+ * middle of the primary screen, at its last size or as large as fits.
  *
  * @param last null at the first start
  * @param screens the work areas of all screens, the primary one first

@@ -1,12 +1,12 @@
 import { contextBridge, ipcRenderer } from 'electron';
 import { type Bridge, type Capabilities, type Command, channelNames, commandChannel } from '../ipc.ts';
 
-/** The page gets named functions instead of `ipcRenderer`, with which it could send on any channel. */
+/** The page gets named functions instead of `ipcRenderer`, because that could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
 
 const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));
 
-/** Main gets both as one input. */
+/** The main process gets both arguments as one input. */
 const request = (name: unknown, input: unknown) => ipcRenderer.invoke(channelNames.request, { name, input });
 
 const onCommand: Bridge['onCommand'] = (listener) => {
@@ -16,7 +16,7 @@ const onCommand: Bridge['onCommand'] = (listener) => {
 };
 
 const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, isPrivate: true };
-/** The app has only one window. */
+/** Does nothing, because the app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 
 contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onSessionChange });

@@ -8,7 +8,7 @@ const timeoutMs = 15_000;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
 const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
-  // Relative, for a core under a path of a proxy.
+  // The address is relative, because a proxy may serve the core under a path.
   const response = await fetch(new URL(path.slice(1), document.baseURI), {
     method,
     headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...more },
@@ -31,14 +31,14 @@ const send: Send = inTenancyOfPage(async (request, headers) => {
   }
 });
 
-/** Null over HTTP to another machine, because browsers offer `crypto.subtle` only in secure contexts. */
+/** Hashes a text. Returns null over HTTP to another machine, because browsers offer `crypto.subtle` only in secure contexts. */
 async function sha256(text: string): Promise<string | null> {
   if (!isSecureContext) return null;
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The other tabs show the same session. */
+/** Requests that change the session, which the other tabs also show. */
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy'];
 
 /** Implements the channels in the page itself. */
@@ -63,7 +63,7 @@ export function webBridge(): Bridge {
     },
   };
 
-  /** A change replaces the screen, which would lose a visible secret, so it waits. */
+  /** Follows a change in another tab. It replaces the screen, so it waits while a secret is visible. */
   async function followOtherTab(): Promise<void> {
     isChangeWaiting = showsSecret;
     if (!isChangeWaiting) onChange(await send(coreRequest('showSession', {})));
@@ -113,7 +113,7 @@ export function webBridge(): Bridge {
   };
 }
 
-/** The browser saves it in its downloads folder, or asks where. */
+/** Saves a file. The browser puts it in its downloads folder, or asks where. */
 async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
 import { webBridge } from './bridge.ts';
 
-// The screens look for it when they load, so this module comes before them.
+// The screens use `window.callkey` when they load, so this module must be loaded first.
 Object.defineProperty(window, 'callkey', { value: Object.freeze(webBridge()) });

@@ -1,6 +1,8 @@
 import { announcement } from '../state/announcement.ts';
 
-/** Shows the latest announcement and lets screen readers read it. In a dialog, it's only read, because it would cover the buttons. */
+/**
+ * Shows the latest announcement and lets screen readers read it. In a dialog, it's read but not shown, because it would cover the buttons.
+ */
 export function Announcer({ isHidden = false }: { isHidden?: boolean }) {
   return (
     <div class={isHidden ? 'visually-hidden' : 'announcer'} role="status" aria-live="polite">

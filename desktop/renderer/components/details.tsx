@@ -6,7 +6,7 @@ import { Icon } from './icons.tsx';
 
 type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => void; children: ComponentChildren };
 
-/** A panel about the selected row, next to the list, or over it if there is no room. Escape closes it. */
+/** Shows a panel about the selected row, next to the list, or over it if there isn't enough room. Escape closes it. */
 export function Details({ title, badge, onClose, children }: DetailsProps) {
   const ref = useRef<HTMLElement>(null);
   // A layout effect, because Escape right after an arrow key must return to the row that the panel now shows.
@@ -36,7 +36,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
   );
 }
 
-/** A list of terms with their values. */
+/** Shows a list of terms with their values. */
 export function Facts({ facts }: { facts: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">

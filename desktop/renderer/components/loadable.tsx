@@ -10,7 +10,7 @@ const retryMs = 5_000;
 
 /** Loads something from the core when the component appears, and again whenever `refreshKey` changes. */
 export function useResource<Value>(load: (before: Value | null) => Promise<Result<Value>>, key = ''): Resource<Value> {
-  // A different key makes a different resource. It shows the previous one's value until it has loaded.
+  // A different key creates a new resource, which shows the previous one's value until it has loaded.
   const last = useRef<Resource<Value> | null>(null);
   const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? null), [key]);
   last.current = resource;
@@ -90,7 +90,7 @@ export function useRetries<Value>(resource: Resource<Value>): void {
   }, [resource, isRetrying]);
 }
 
-/** Such a failure can resolve itself, so the console retries automatically. */
+/** Whether a failure can resolve itself, so that the console retries automatically. */
 function isTransient(failure: Failure): boolean {
   return (
     failure.kind === 'unreachable' ||

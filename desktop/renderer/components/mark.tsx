@@ -1,4 +1,4 @@
-/** The product's mark: a key whose bow is a speech bubble. */
+/** Draws the product's mark: a key whose bow is a speech bubble. */
 export function MarkIcon() {
   return (
     <svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">

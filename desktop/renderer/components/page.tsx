@@ -11,16 +11,16 @@ type PageProps<Value> = {
   actions?: ComponentChildren;
   /** Between the title and the list, such as search and filters. Stays visible while the list scrolls. */
   head?: ComponentChildren;
-  /** A panel about one row, next to the list. Opening it moves no row. */
+  /** A panel about one row, next to the list. Rows don't move when it opens. */
   details?: ComponentChildren;
-  /** What the list shows; the foot of the page says how old it is. */
+  /** The list's data; the foot of the page says how old it is. */
   resource?: Resource<Value>;
-  /** Below the list, always visible; false if there is nothing to show. */
+  /** Always visible below the list; false if there's nothing to show. */
   foot?: ComponentChildren;
   children: ComponentChildren;
 };
 
-/** A screen where only the list scrolls, so that nothing above, below or next to it moves a row. */
+/** Shows a screen where only the list scrolls, so that rows don't move when something around the list changes. */
 export function Page<Value>({ title, actions, head, details, resource, foot, children }: PageProps<Value>) {
   const loaded = resource?.state.value;
   const isStale = loaded !== undefined && loaded.value !== null && loaded.failure !== null;

@@ -9,7 +9,7 @@ type TimeProps = { at: string; text: string; tip: string; isInTable?: boolean };
 
 function TimeWithTip({ at, text, tip, isInTable = false }: TimeProps) {
   return (
-    // In a table, the arrow keys reach it, because a table is one tab stop.
+    // In a table, the arrow keys move the focus here, because a table is a single tab stop.
     <time dateTime={at} tabIndex={isInTable ? -1 : 0} data-tip={tip}>
       {text}
     </time>
@@ -24,34 +24,34 @@ function exactly(instant: DateTime): string {
   return `${formatInstant(instant)}, ${formatRelative(instant, now.value)}`;
 }
 
-/** A relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
+/** Shows a relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = here(at);
   const isNear = Math.abs(instant.diff(now.value).as('days')) < nearDays;
   return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={exactly(instant)} />;
 }
 
-/** A day in a table column. */
+/** Shows a day in a table column. */
 export function Day({ at }: { at: string }) {
   const instant = here(at);
   return <TimeWithTip at={at} text={formatDay(instant)} tip={exactly(instant)} isInTable />;
 }
 
-/** A day and a time to the minute. */
+/** Shows a day and a time to the minute. */
 export function Moment({ at, isInTable = false }: { at: string; isInTable?: boolean }) {
   const instant = here(at);
   return <TimeWithTip at={at} text={formatMinute(instant)} tip={exactly(instant)} isInTable={isInTable} />;
 }
 
-/** The time when a key expires, in the zone in which it was chosen. */
+/** Returns the time when a key expires, in the zone that was chosen for it. */
 export function toExpiry(at: string, zone: string | null): DateTime {
   const there = DateTime.fromISO(at, { zone: zone ?? ownZone.value });
   return there.isValid ? there : here(at);
 }
 
 /**
- * The day when a key expires, in the zone in which it was chosen. Hover and focus show the exact time in that zone and in the machine's
- * own.
+ * Shows the day when a key expires, in the zone that was chosen for it. Hover and focus show the exact time in that zone and in the
+ * machine's own.
  */
 export function EndDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
   const end = toExpiry(at, zone);

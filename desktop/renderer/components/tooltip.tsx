@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 const margin = 6;
 
 /**
- * One tooltip for every element with `data-tip`, and for those with `data-clip` whose text doesn't fit. Appears on hover and focus, the
+ * Shows a tooltip for elements with `data-tip`, and for those with `data-clip` whose text doesn't fit. Appears on hover and focus, the
  * pointer can move onto it, and Escape closes it (WCAG 2.2, 1.4.13).
  */
 export function Tooltip() {
@@ -48,7 +48,7 @@ function follow(tip: HTMLElement): () => void {
     else if (owner && owner !== document.activeElement) hide();
   };
   const leave = () => hide();
-  // Moving the focus also scrolls, and the tooltip of the focused element must stay with it.
+  // Moving the focus also scrolls, and the focused element's tooltip must stay with it.
   const scroll = () => {
     if (owner && owner === document.activeElement) place(tip, owner);
     else hide();
@@ -71,7 +71,7 @@ function follow(tip: HTMLElement): () => void {
   return () => off.abort();
 }
 
-/** Above the element, or below it if there is no room above; always inside the window. */
+/** Places the tooltip above the element, or below it if there's no room above, and always inside the window. */
 function place(tip: HTMLElement, element: HTMLElement): void {
   const around = element.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();

@@ -14,7 +14,7 @@ type Searched<View extends Paged> = {
 };
 
 /**
- * A list that the screen searches if all of it is loaded, and the core searches if there is more.
+ * Loads a list. If all of it is loaded, the screen searches it; otherwise, the core does.
  *
  * @param pagesOf loads the list for a search
  */

@@ -3,7 +3,7 @@ import { viewSignal } from '../state/loading/view.ts';
 import { tenancyKey } from '../state/session.ts';
 
 /**
- * The user's settings on a screen. They survive leaving the screen, and each tenancy has its own.
+ * Returns the user's settings on a screen. They survive leaving the screen, and each tenancy has its own.
  *
  * @returns the settings, and a function that changes some of them
  */

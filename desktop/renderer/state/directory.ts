@@ -31,7 +31,7 @@ export const kindLabels: Readonly<Record<DirectoryKind, { one: string; many: str
   campaign: { one: 'Campaign', many: 'Campaigns', few: 'campaign' },
 };
 
-/** What an entry contains. */
+/** The kind of entries that an entry contains. */
 export const childKinds: Readonly<Record<DirectoryKind, DirectoryKind | null>> = {
   partner: 'account',
   account: 'campaign',
@@ -95,7 +95,7 @@ export const requests: Readonly<Record<DirectoryKind, Requests>> = {
   },
 };
 
-/** What contains an entry. */
+/** The kind of entry that contains an entry. */
 export const parentKinds: Readonly<Record<DirectoryKind, DirectoryKind | null>> = {
   partner: null,
   account: 'partner',
@@ -111,7 +111,7 @@ export function directoryPages(kind: DirectoryKind, parent: string, search: stri
   };
 }
 
-/** The entries that match the search by name or ID, as the core would find them. */
+/** Returns the entries that match the search by name or ID, as the core would find them. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
   const sought = search.trim();
   return entries.filter(({ id, name }) => folded(name).includes(folded(sought)) || id === sought);

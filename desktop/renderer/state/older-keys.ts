@@ -1,7 +1,7 @@
 import type { ApiKeysView } from '#contract/console.ts';
 import type { Result } from '../../ipc.ts';
 
-/** The newest keys, and as many older ones as were listed before. */
+/** Loads the newest keys, and as many older ones as were listed before. */
 export async function reloadKeys(before: ApiKeysView | null): Promise<Result<ApiKeysView>> {
   const count = before?.apiKeys.length ?? 0;
   let result = await window.callkey.request('listApiKeys', {});
@@ -13,7 +13,7 @@ export async function reloadKeys(before: ApiKeysView | null): Promise<Result<Api
   return result;
 }
 
-/** The listed keys, followed by the next older ones. */
+/** Loads the next older keys, and adds them to the listed ones. */
 export async function withOlderKeys(listed: ApiKeysView): Promise<Result<ApiKeysView>> {
   const last = listed.apiKeys.at(-1);
   if (!last) return { ok: true, value: listed };

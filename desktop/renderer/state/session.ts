@@ -43,7 +43,7 @@ function serverPrefix(): string {
   return `${server.value} `;
 }
 
-/** Counts the sessions and servers that the user has left. A late response from one of them says nothing about the next. */
+/** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */
 let departures = 0;
 
 /** Updates the session state when a failure concerns the whole session. Returns the result unchanged. */
@@ -56,7 +56,7 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   return result;
 }
 
-/** The main process threw an error. Its errors quote nothing, so there is no detail to show. */
+/** Used when the main process threw an error. Its errors don't quote anything, so there's no detail to show. */
 const consoleFailed: Failure = {
   kind: 'refused',
   code: 'internal',
@@ -109,7 +109,7 @@ export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice 
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
-/** The page shows what its address says. If that isn't there any more, it shows what the session has selected. */
+/** Selects the tenancy in the page's address. If that doesn't exist any more, the session's own selection stays. */
 async function inAddressTenancy(view: SessionView): Promise<SessionView> {
   const selected = await selectTenancyIn(view, addressTenancy.peek());
   addressTenancy.value = null;
@@ -141,7 +141,7 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
   else {
     const { kind, id } = before.tenancy;
     const selected = await handleSessionFailure(window.callkey.request('selectTenancy', { kind, id }));
-    // Another tenancy would replace the screen, and the user's input would be lost.
+    // A different tenancy would replace the screen, and the user's input would be lost.
     if (!selected.ok) return selected;
     setSession(selected.value);
   }
@@ -164,7 +164,7 @@ async function hasEnded(ending: Promise<Result<null>>): Promise<boolean> {
   return result !== null && (result.ok || result.failure.kind === 'session-ended');
 }
 
-/** All tabs of a browser share one session: another tab has signed in or out, or selected another tenancy. */
+/** Called when another tab has signed in or out, or selected another tenancy, because all tabs of a browser share one session. */
 export function sessionChangedElsewhere(result: Result<SessionView>): void {
   if (!result.ok) {
     if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
@@ -194,7 +194,7 @@ function leaveServer(): void {
   connectionError.value = null;
 }
 
-/** The user has replaced the one-time password. */
+/** Called when the user has replaced the one-time password. */
 export function passwordChanged(): void {
   const now = session.peek();
   if (!now) return;

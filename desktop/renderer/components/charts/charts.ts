@@ -7,7 +7,7 @@ export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColum
 /** The minimum height of a count above zero, so that one call among thousands is visible. */
 const minHeight = 1.5;
 
-/** Columns of stacked counts, from 0 at the base to 100 for the highest day. */
+/** Computes the columns of stacked counts, from 0 at the base to 100 for the highest day. */
 export function stack(days: readonly DayCounts[]): Chart {
   const totals = days.map(({ counts }) => sum(counts));
   const max = Math.max(...totals, 1);
@@ -30,7 +30,7 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A part of a whole in whole percents: "71 %", or "< 1 %" for a small part. */
+/** Formats a share as a whole percentage: "71 %", or "< 1 %" for a small share. */
 export function percent(part: number, whole: number): string {
   const rounded = whole === 0 ? 0 : Math.round((part / whole) * 100);
   return `${rounded === 0 && part > 0 ? '< 1' : rounded} %`;

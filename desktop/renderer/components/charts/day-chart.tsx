@@ -27,7 +27,7 @@ export function DayChart({ chart: { columns }, classes, what, height, text, chos
     <div class="chart">
       <svg role="img" aria-label={text} viewBox={`0 0 ${columns.length * step} 100`} height={height} preserveAspectRatio="none">
         {columns.map(({ day, total, segments }, index) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: Who gives `onChoose` offers the days in a list, too, for the keyboard.
+          // biome-ignore lint/a11y/noStaticElementInteractions: For the keyboard, `onChoose` comes with a list of the days.
           <g
             key={day}
             class={day === chosen ? 'chosen' : undefined}

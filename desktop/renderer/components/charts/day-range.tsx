@@ -1,7 +1,7 @@
 type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
 
 /**
- * The first and last day of a filter in date input format: "2026-11-21". If the user chooses them the wrong way round, the other one moves
+ * The first and last day of a filter in date input format: "2026-11-21". If the first would be after the last, the other one moves
  * along.
  */
 export function DayRange({ from, to, onChange }: DayRangeProps) {

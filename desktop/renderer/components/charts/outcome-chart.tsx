@@ -8,7 +8,7 @@ import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 /** @property day the chosen day; empty for all days */
 type OutcomeChartProps = { summary: CallsSummaryView; day: string; onChoose: (day: string) => void };
 
-/** The outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
+/** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
 export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
   const chart = stack(outcomesByDay(summary));
   if (chart.total === 0) return null;

@@ -14,12 +14,12 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
 /** How often the chart refreshes. Less often than a list, because it counts a month of calls. */
 export const summaryMs = 60_000;
 
-/** The calls of all campaigns together. */
+/** Adds up the calls of all campaigns. */
 export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
   return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
 }
 
-/** Each campaign's calls, counted by group for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */
+/** Counts each campaign's calls by group, for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */
 export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
   const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
   const byId = Map.groupBy(counted, ({ id }) => id);
@@ -38,7 +38,7 @@ function countByGroup(states: States): number[] {
   return outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0)));
 }
 
-/** The calls of each day, counted by group. */
+/** Counts each day's calls by group. */
 export function outcomesByDay({ days }: CallsSummaryView): DayCounts[] {
   return days.map(({ day, states }) => ({ day, counts: countByGroup(states) }));
 }

@@ -29,7 +29,7 @@ type ConfirmDangerProps<Preview> = {
   verbing: string;
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;
-  /** Someone else deleted or revoked it first. */
+  /** Called if someone else has already deleted or revoked it. */
   onGone: () => void;
   onClose: () => void;
 };
@@ -81,7 +81,7 @@ type DangerActionsProps = {
   onAct: () => void;
 };
 
-/** The buttons of a dialog for an action that can't be undone. The focus starts on Cancel. */
+/** Shows the buttons of a dialog for an action that can't be undone. The focus starts on Cancel. */
 export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
   return (
     <div class="actions">

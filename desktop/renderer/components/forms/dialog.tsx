@@ -9,15 +9,15 @@ type DialogProps = {
   title: string;
   /** Called on Escape, and on a click on the backdrop if nothing is filled in. */
   onDismiss: () => void;
-  /** For an `alertdialog`, which screen readers announce immediately. */
+  /** Whether it's an `alertdialog`. Screen readers announce those immediately. */
   isAlert?: boolean;
   isWide?: boolean | 'very';
-  /** A screen reader reads it together with the title. */
+  /** Text that a screen reader reads together with the title. */
   lead?: ComponentChildren;
   children?: ComponentChildren;
 };
 
-/** A native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. */
+/** Shows a native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -69,7 +69,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       <h2 id={titleId}>{title}</h2>
       {lead && <p id={`${titleId}-lead`}>{lead}</p>}
       {children}
-      {/* While a modal dialog is open, screen readers ignore what is outside it. */}
+      {/* While a modal dialog is open, screen readers ignore everything outside it. */}
       <Announcer isHidden />
     </dialog>
   );

@@ -15,7 +15,7 @@ export type FieldProps = {
   children: (binding: FieldBinding) => ComponentChildren;
 };
 
-/** A control with its label, hint and error. */
+/** Shows a control with its label, hint and error. */
 export function Field({ label, error = null, hint, warning = null, aside, children }: FieldProps) {
   const id = useId();
   const describedBy = [hint ? `${id}-hint` : '', warning === null ? '' : `${id}-warning`, error === null ? '' : `${id}-error`]
@@ -47,7 +47,7 @@ export function Field({ label, error = null, hint, warning = null, aside, childr
   );
 }
 
-/** The error of a form as a whole. */
+/** Shows the error of a form as a whole. */
 export function FormError({ text }: { text: string | null }) {
   return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
 }

@@ -14,12 +14,12 @@ type PickerProps = {
   onChoose: (option: Option) => void;
 };
 
-/** A text field above a list; arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
+/** Shows a text field above a list; arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
 export function Picker({ label, listLabel, placeholder, search, onSearch, options, onChoose }: PickerProps) {
   const [active, setActive] = useState(0);
   const listId = useId();
 
-  // If Enter is pressed before the search has returned, chooses the first result for the typed text instead of a previous result.
+  // If the user presses Enter before the search has returned, the first result for the typed text is chosen, not an earlier result.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
     setActive(0);

@@ -53,7 +53,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       }),
     [],
   );
-  // Written directly to the element, because the virtual DOM would keep a copy. Erased however the dialog is closed.
+  // The secret is written directly to the element, because the virtual DOM would keep a copy. It's erased however the dialog is closed.
   useLayoutEffect(() => {
     const element = value.current;
     if (element) element.value = secret.text;
@@ -111,7 +111,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       {children}
       {asking === null ? (
         <div class="actions at-start">
-          {/* Ignores the second click of a double click on the button that opened this dialog, and is placed elsewhere. */}
+          {/* The second click of a double click on the button that opened this dialog must not close it. */}
           <button
             type="button"
             class="primary"

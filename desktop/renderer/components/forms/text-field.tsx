@@ -6,7 +6,7 @@ type TextFieldProps = Omit<FieldProps, 'children'> &
   // One member per type, because Preact's input types are discriminated by `type`.
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; autofocus?: boolean; onInput: (value: string) => void };
 
-/** A field with a one-line input. */
+/** Shows a field with a one-line input. */
 export function TextField({ label, error = null, hint, warning = null, aside, autofocus = false, onInput, ...input }: TextFieldProps) {
   return (
     <Field label={label} error={error} hint={hint} warning={warning} aside={aside}>

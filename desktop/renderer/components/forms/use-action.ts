@@ -5,7 +5,7 @@ import { focusFirstInvalid } from './field.tsx';
 
 type Action = {
   isBusy: boolean;
-  /** Why the last run failed; null if it succeeded or something was changed since. */
+  /** Why the last run failed; null if it succeeded, or if the input was changed since. */
   failure: Failure | null;
   clearError(): void;
   /** Shows an error found by the form itself. */
@@ -22,7 +22,7 @@ type Action = {
   form: { current: HTMLFormElement | null };
 };
 
-/** The action of a form or dialog. A second click while it's running does nothing. */
+/** Runs the action of a form or dialog. A second click while it's running does nothing. */
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);

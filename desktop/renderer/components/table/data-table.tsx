@@ -5,8 +5,8 @@ import { cellClass, type DataTableProps, toggle } from './table-model.ts';
 import { BodyRow } from './table-row.tsx';
 
 /**
- * A table that is one tab stop (ARIA APG, grid). Up and down, or `j` and `k`, move between rows; left and right move within a row; Enter
- * opens, Delete runs the row's action, Space selects.
+ * Shows a table that's a single tab stop (ARIA APG, grid). Up and down, or `j` and `k`, move between rows; left and right move within a
+ * row; Enter opens, Delete runs the row's action, Space selects.
  */
 export function DataTable<Row, Name extends string>(props: DataTableProps<Row, Name>) {
   const { label, columns, rows, idOf, selection, action, onOpen, openId } = props;

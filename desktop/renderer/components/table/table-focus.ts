@@ -43,7 +43,7 @@ export function focusRow(id: string | null): void {
   });
 }
 
-/** The row after this one, or before it at the end, which gets the focus when this row disappears. */
+/** Returns the row that gets the focus when this row disappears: the next one, or at the end the previous one. */
 export function adjacentRowId(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;

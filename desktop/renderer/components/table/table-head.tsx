@@ -2,7 +2,7 @@ import type { Sort } from '../../state/format/sorting.ts';
 import { Icon } from '../icons.tsx';
 import { type Column, cellClass, type DataTableProps, type Selection } from './table-model.ts';
 
-/** The column names. Sortable columns have buttons. */
+/** Shows the column names. Sortable columns have buttons. */
 export function TableHead<Row, Name extends string>({ columns, rows, idOf, selection, action, sort, onSort }: DataTableProps<Row, Name>) {
   return (
     <thead>

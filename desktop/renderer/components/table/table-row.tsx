@@ -16,7 +16,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
       aria-selected={selection ? isSelected : undefined}
       onClick={(event) => {
         if (!onOpen || !isPlainClick(event)) return;
-        // The row opens: the link is for other clicks, such as one with Ctrl.
+        // A plain click opens the row; the link handles other clicks, such as Ctrl-click.
         event.preventDefault();
         onOpen(row);
       }}
@@ -62,7 +62,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
   );
 }
 
-/** Ignores clicks on a control and clicks that end a text selection. */
+/** Whether a click is a plain one, and not on a control or at the end of a text selection. */
 function isPlainClick({ target, ctrlKey, metaKey, shiftKey }: MouseEvent): boolean {
   if (ctrlKey || metaKey || shiftKey) return false;
   return target instanceof Element && !target.closest('button, input, .pick, .act') && getSelection()?.isCollapsed !== false;

@@ -8,28 +8,28 @@ export const activityView = viewFields<ActivitySettings>('activity', [], { actor
 
 export type ActivityEvent = ActivityView['events'][number];
 
-/** The actor's name as shown to the viewer. */
+/** Returns the actor's name as shown to the viewer. */
 export function actorName({ actor }: ActivityEvent, viewerId: string): string {
   if (!actor) return 'The operator';
   return actor.id === viewerId ? 'You' : actor.name;
 }
 
-/** Staff see the operator's login name on the server: `local:ada`. */
+/** Formats an event's address. For events on the server, staff see the operator's login name: `local:ada`. */
 export function addressLabel(address: string): string {
   if (address === 'local') return 'the server itself';
   return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
-/** Signing in and out concerns no one but the actor. */
+/** Whether an action concerns only the actor, such as signing in or out. */
 export function isAboutItself(action: string): boolean {
   return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }
 
-/** The newest page, followed by the older events that were already loaded. */
+/** Joins the newest page with the older events that were already loaded. */
 export function mergeActivity(newest: ActivityView, before: ActivityView | null): ActivityView {
   const last = newest.events.at(-1);
   const index = before && last ? before.events.findIndex(({ id }) => id === last.id) : -1;
-  // There are more new events than fit on a page, or only new ones.
+  // There are more new events than fit on a page, or nothing was loaded before.
   if (!before || index < 0) return newest;
   return { ...newest, events: [...newest.events, ...before.events.slice(index + 1)], nextCursor: before.nextCursor };
 }

@@ -59,7 +59,7 @@ type ActivityFilter = Omit<RequestInput<'listActivity'>, 'cursor'>;
 
 const everything = activityView.initial;
 
-/** The audit events in the viewer's scope. The core filters them, because the list has loaded only some of them. */
+/** Shows the audit events in the viewer's scope. The core filters them, because the page has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
   const [chosen, change] = useView(activityView.name, everything);

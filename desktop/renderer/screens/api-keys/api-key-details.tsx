@@ -22,7 +22,7 @@ type OpenApiKeyProps = {
   children: (apiKey: ApiKeyView) => ComponentChildren;
 };
 
-/** Finds a key that an address names. An old one isn't in the list. */
+/** Finds a key that an address names, even an old one that isn't in the list. */
 export function OpenApiKey({ id, listed, onClose, children }: OpenApiKeyProps) {
   const load = async () =>
     listed ? { ok: true as const, value: null } : window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
@@ -46,7 +46,7 @@ type ApiKeyDetailsProps = {
   onClose: () => void;
 };
 
-/** Everything about a key, and the actions for it. */
+/** Shows everything about a key, and the actions for it. */
 export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
@@ -118,7 +118,7 @@ function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readon
   ];
 }
 
-/** The last moment in the zone in which it was chosen, and in the machine's own if that differs. */
+/** Shows when a key expires, in the zone that was chosen for it, and in the machine's own if that differs. */
 function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView }) {
   if (expiresAt === null) return <>No expiration</>;
   const end = toExpiry(expiresAt, expiryTimeZone);
@@ -131,7 +131,7 @@ function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView 
   );
 }
 
-/** The keys with one name next to each other: once only the newest is in use, the others can go. */
+/** Shows the keys with the same name together: once only the newest is in use, the others can be revoked. */
 function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
   const byAge = keys.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return (

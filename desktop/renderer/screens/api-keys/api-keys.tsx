@@ -24,7 +24,7 @@ import { KeyPager } from './list/key-pager.tsx';
 import { SelectionBar } from './list/selection-bar.tsx';
 import { WhichKey } from './which-key.tsx';
 
-/** The keys in the viewer's scope, and the dialogs about them. */
+/** Shows the keys in the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
   const resource = useFreshResource('api-keys', reloadKeys);
   const [settings, change] = useView(keyListView.name, keyListView.initial);
@@ -53,7 +53,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
   }
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
-    // Replacing continues in the details of the old key, which show both.
+    // The user continues in the old key's details, which show both keys.
     if (replaced) setOpenId(replaced.id);
     else requestedKey.value = { id: key.id };
     setReplaced(null);
@@ -76,9 +76,9 @@ export function ApiKeys({ session, title }: ScreenProps) {
     void resource.refresh().then(() => focusRow(null));
   }
 
-  // Only those still listed, because another administrator may have revoked some.
+  // Includes only keys that are still listed, because another administrator may have revoked some.
   const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
-  /** A key hidden by a filter doesn't stay selected, or it would be revoked unseen. */
+  /** Changes the filters, and deselects the keys that they hide. Otherwise, those keys would be revoked unseen. */
   function narrow(changes: Partial<KeyListView>): void {
     change(changes);
     const visible = new Set(keysInView(listed?.apiKeys ?? [], { ...settings, ...changes }, now.peek()).map(({ id }) => id));

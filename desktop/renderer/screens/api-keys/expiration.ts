@@ -34,7 +34,7 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 
-/** The allowed days for a custom expiration. They change at midnight in that zone. */
+/** Describes the allowed days for a custom expiration. They change at midnight in that zone. */
 export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
   return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
@@ -50,7 +50,7 @@ function expiryIn(timeZone: string, expiration: Expiration, now: DateTime): Date
   return end === null ? null : DateTime.fromMillis(end, { zone: timeZone });
 }
 
-/** The date that a choice results in, for its button. */
+/** Formats the date that a choice results in, for its button. */
 export function dateForChoice(choice: ExpirationChoice, now: DateTime, timeZone: string): string {
   if (choice === 'none') return 'until revoked';
   if (choice === 'custom') return 'choose a date';
@@ -58,13 +58,14 @@ export function dateForChoice(choice: ExpirationChoice, now: DateTime, timeZone:
   return instant ? formatDay(instant) : '';
 }
 
-/** The given zone, `UTC`, and then every zone that the machine knows. */
+/** Lists the given zone, `UTC`, and then every zone that the machine knows. */
 export function timeZonesAfter(ownZone: string): string[] {
   return [...new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')])];
 }
 
 /**
- * The choice that a key was created with, as far as its days reveal it. A custom one gets no date, since the old one no longer makes sense.
+ * Returns the choice that a key was created with, as far as its days reveal it. A custom choice doesn't get a date, since the old date no
+ * longer makes sense.
  */
 export function toExpirationChoice(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {
   if (apiKey.expiresAt === null) return 'none';

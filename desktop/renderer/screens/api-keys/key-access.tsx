@@ -2,7 +2,7 @@ import type { ApiKeyDetailsView } from '#contract/console.ts';
 import { useResource } from '../../components/loadable.tsx';
 import { ownZone } from '../../state/clock.ts';
 
-/** What a key has access to, on a line of its own. Empty until that is known. */
+/** Shows on its own line what a key has access to. Empty until that's known. */
 export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;

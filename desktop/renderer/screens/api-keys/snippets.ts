@@ -1,17 +1,17 @@
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
 import { pathTo } from '#contract/routes/route.ts';
 
-/** The same variable from which the command line reads the key. */
+/** The variable that the command line reads the key from. */
 const keyVariable = 'CALLKEY_API_KEY';
 
-/** From the numbers that North America reserves for fiction, so no one has it. */
+/** One of the numbers that North America reserves for fiction, so no one has it. */
 const phone = '+12025550143';
 
 /**
- * A shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process list:
- * `read` and `printf` are built into the shell, and curl reads the header from its input.
+ * Builds a shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process
+ * list: `read` and `printf` are built into the shell, and curl reads the header from its input.
  *
- * @param requestId must differ for each key, because the same one places no second call
+ * @param requestId must differ for each key, because the same ID doesn't place a second call
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
@@ -21,7 +21,7 @@ export function exampleCall(server: string, campaignId: string, requestId: strin
   -d '${JSON.stringify({ requestId, contact: { phone } })}'`;
 }
 
-/** The key's value as a line of a `.env` file. */
+/** Formats the key's value as a line of a `.env` file. */
 export function keyLine(keyValue: string): string {
   return `${keyVariable}=${keyValue}`;
 }

@@ -28,7 +28,7 @@ type AllCallsProps = {
   onChoose: (campaignId: string) => void;
 };
 
-/** The outcomes of all campaigns together, and of each. A campaign's row opens its calls. */
+/** Shows the outcomes of all campaigns together, and of each campaign. A campaign's row opens its calls. */
 export function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
   const zone = ownZone.value;
   const { search, from, to, sort } = settings;
@@ -113,7 +113,7 @@ function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
   };
 }
 
-/** The matching campaigns, once all of them are loaded. */
+/** Returns the matching campaigns, once all campaigns are loaded. */
 function searched(view: OutcomesView, search: string): OutcomesView {
   const sought = folded(search.trim());
   const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(sought)));

@@ -22,7 +22,7 @@ type CallDetailsProps = {
 
 type Fact = readonly [string, ComponentChildren];
 
-/** Everything that the console knows about a call. */
+/** Shows everything that the console knows about a call. */
 export function CallDetails({ campaignId, contactId, listed, onClose }: CallDetailsProps) {
   const resource = useFreshResource(`call/${contactId}`, () => window.callkey.request('showCall', { id: campaignId, contactId }));
   const call = listed ?? resource.state.value.value?.call;
@@ -79,7 +79,7 @@ function buildFacts(call: CallView): Fact[] {
   ];
 }
 
-/** When the call may be dialed, and the dialer's attempts. */
+/** Shows when the call may be dialed, and the dialer's attempts. */
 function HandOff({ view }: { view: CallDetailsView }) {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [

@@ -66,7 +66,7 @@ export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps)
   );
 }
 
-/** The outcome of a call. If it's simulated, no phone rang. */
+/** Shows the outcome of a call, and whether it's simulated. */
 export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
   return (
     <>

@@ -29,7 +29,7 @@ import { DialerOff } from './dialer-off.tsx';
 import { DialerTrouble } from './dialer-trouble.tsx';
 import { useCalls } from './use-calls.ts';
 
-/** The calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
+/** Shows the calls of a campaign, or the outcomes of all campaigns. No other screen or endpoint shows a call's outcome. */
 export function Calls({ title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
   const [settings, change] = useView(callsView.name, callsView.initial);
@@ -41,7 +41,7 @@ export function Calls({ title }: ScreenProps) {
     scrollToTop();
     focusCampaignSelect();
   };
-  // The day chosen there was one of the chart's.
+  // The day that was chosen there was a day of the chart.
   const chooseFromAll = (campaignId: string) => choose(campaignId, { from: '', to: '' });
   if (!view || !first) {
     return (
@@ -200,7 +200,7 @@ async function loadRows(query: RequestInput<'listCalls'>) {
 
 type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (apiKey: string) => void };
 
-/** The keys that the viewer can see, and the revoked ones among those that placed the calls shown. */
+/** Offers the keys that the viewer can see, and revoked keys that placed some of the calls shown. */
 function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
   const keys = useFreshResource('keys-of-calls', () => window.callkey.request('listApiKeys', {}), summaryMs);
   const named = [...(keys.state.value.value?.apiKeys ?? []), ...calls.flatMap((call) => call.apiKey ?? [])];
@@ -220,7 +220,7 @@ function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
   );
 }
 
-/** The chart above the list. The list doesn't wait for it. */
+/** Shows the chart above the list. The list doesn't wait for it. */
 function Outcomes({ campaignId, day, onChoose }: { campaignId: string; day: string; onChoose: (day: string) => void }) {
   const zone = ownZone.value;
   const load = () => window.callkey.request('summarizeCalls', { id: campaignId, timeZone: zone });

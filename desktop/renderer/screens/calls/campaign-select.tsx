@@ -11,13 +11,13 @@ import { pluralize } from '../../state/format/format.ts';
 
 export type Campaign = CampaignsView['campaigns'][number];
 
-/** Enough for most users. */
+/** The first page of campaigns, which is enough for most users. */
 export const firstPage = { search: '', cursor: null };
 
 /** @property chosen null for all campaigns */
 type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; onChange: (id: string) => void };
 
-/** The campaigns grouped by account, or a search if there are more than a list can show. */
+/** Offers the campaigns grouped by account, or a search if there are more than a list can show. */
 export function CampaignSelect(props: CampaignSelectProps) {
   return props.campaigns.nextCursor === null ? <CampaignList {...props} /> : <CampaignSearch {...props} />;
 }
@@ -105,7 +105,7 @@ function toOption({ id, name, account }: Campaign): Option {
 
 const selectId = 'campaign';
 
-/** Choosing another campaign replaces the screen, including the focused element. */
+/** Moves the focus back to the select, because choosing another campaign replaces the screen and the focused element. */
 export function focusCampaignSelect(): void {
   requestAnimationFrame(() => document.getElementById(selectId)?.focus());
 }

@@ -1,6 +1,6 @@
 import { session } from '../../state/session.ts';
 
-/** Says that calls are waiting on a server that dials none, and how to have them dialed. */
+/** Explains that calls stay queued because the server has no dialer, and how to get them dialed. */
 export function DialerOff() {
   if (session.value?.dialer !== 'off') return null;
   return (

@@ -1,7 +1,7 @@
 import type { DialerTroubleView } from '#contract/console.ts';
 import { Moment } from '../../components/time.tsx';
 
-/** Says that no calls get through, for as long as that is the case. */
+/** Says that the provider isn't accepting calls, for as long as that lasts. */
 export function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
   return (
     <div role="status">

@@ -10,7 +10,7 @@ const idleMs = 15_000;
 
 type CallsQuery = Omit<RequestInput<'listCalls'>, 'cursor'>;
 
-/** The newest matching calls, kept up to date while they're visible. */
+/** Loads the newest matching calls, and keeps them up to date while they're visible. */
 export function useCalls(query: CallsQuery, pages: number): Resource<CallsView> {
   const key = JSON.stringify([query, pages]);
   const newest = useRef(key);

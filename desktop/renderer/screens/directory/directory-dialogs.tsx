@@ -12,7 +12,7 @@ import { fieldError, generalError } from '../../state/format/failure-text.ts';
 
 type CreateEntryProps = {
   kind: DirectoryKind;
-  /** Where the new entry belongs, as far as that is known. */
+  /** The new entry's partner or account, if that's already known. */
   parent: DirectoryEntry | null;
   session: SessionView;
   onCreated: (entry: DirectoryEntry) => void;
@@ -113,7 +113,7 @@ export function FormActions({ verb, verbing, isBusy, onCancel }: { verb: string;
 
 type ParentFieldProps = { kind: 'partner' | 'account'; parentId: string; error: string | null; onChange: (id: string) => void };
 
-/** The partner or account of a new entry, or a search if there are more than a list can show. */
+/** Offers partners or accounts for a new entry, or a search if there are more than a list can show. */
 function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<Named | null>(null);

@@ -25,12 +25,12 @@ import { CreateEntry, RenameEntry } from './directory-dialogs.tsx';
 import { EntryDetails } from './entry-details.tsx';
 import { EntryTable } from './entry-table.tsx';
 
-/** Only staff get the partners, since they see all of them. */
+/** Returns the kinds of entries that the viewer can see. Only staff can see partners. */
 function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
   return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
 }
 
-/** Partners, accounts and campaigns, which can be found, created, renamed and opened. */
+/** Shows partners, accounts and campaigns, to find, create, rename and open them. */
 export function Directory({ session, title }: ScreenProps) {
   const kinds = kindsFor(session);
   const [view, change] = useView(directoryView.name, directoryView.initial);
@@ -153,7 +153,9 @@ export function Directory({ session, title }: ScreenProps) {
   );
 }
 
-/** The entry of an address; null until it's found, and if there is none. @param kind null to look for none */
+/**
+ * Finds the entry that an address names; null until it's found, or if it doesn't exist. @param kind null if the address doesn't name one
+ */
 function useEntry(kind: DirectoryKind | null, id: string): DirectoryEntry | null {
   const load = async () =>
     kind !== null && id !== ''

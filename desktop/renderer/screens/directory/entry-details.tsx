@@ -13,7 +13,7 @@ type EntryDetailsProps = {
   onClose: () => void;
 };
 
-/** Everything about a partner, an account or a campaign, and the actions for it. */
+/** Shows everything about a partner, an account or a campaign, and the actions for it. */
 export function EntryDetails({ entry, session, onRename, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
   const childKind = childKinds[kind];
@@ -47,7 +47,7 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
   );
 }
 
-/** Staff work on what they open; everyone opens the calls of a campaign. */
+/** Switches staff to a partner or an account, or opens a campaign's calls for any user. */
 function OpenLink({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session'>) {
   const { kind, id, account } = entry;
   const isStaff = session.viewer.userType === 'staff';

@@ -13,7 +13,7 @@ import { passwordChanged, signOut } from '../../state/session.ts';
 
 type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
 
-/** A full screen after a one-time password, otherwise a dialog. */
+/** Shows a full screen after a one-time password, and otherwise a dialog. */
 export function ChangePassword(props: ChangePasswordProps) {
   if (!props.isDue) {
     return (
@@ -34,7 +34,7 @@ export function ChangePassword(props: ChangePasswordProps) {
   );
 }
 
-/** @property isDue the session was started with the one-time password */
+/** @property isDue whether the session was started with a one-time password */
 type PasswordFormProps = { isDue?: true; cancel: string; onCancel: () => void; onDone: () => void };
 
 function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {

@@ -26,7 +26,7 @@ const explanations: Readonly<Record<Core, Explanation>> = {
   },
 };
 
-/** The core that served the page has been replaced by another release since. */
+/** Shown if another release has replaced the core that served the page. */
 const pageIsOutdated: Explanation = {
   title: 'This page doesn’t match the server’s version',
   text: 'The server was updated or replaced. Reload the page to continue. You’ll lose anything you’ve typed here.',
@@ -42,14 +42,14 @@ function explain(core: Core): Explanation {
   return choosesServer() || core === 'unknown' ? explanations[core] : pageIsOutdated;
 }
 
-/** Before signing in, when the server is another release of the core or a different kind of server. */
+/** Shown before signing in if the server is another release of the core or a different kind of server. */
 export function Incompatible({ core }: { core: Core }) {
   const { title, text } = explain(core);
   const isOutdated = !choosesServer() && core !== 'unknown';
   return <ErrorCard title={title} text={text} retry={isOutdated ? reload : loadStartupState} />;
 }
 
-/** The same during a session, as a dialog, so that the screen under it keeps its state. */
+/** Shown for the same reason during a session, as a dialog, so that the screen under it keeps its state. */
 export function BecameIncompatible({ core }: { core: Core }) {
   const { title, text } = explain(core);
   const canReload = !choosesServer();
@@ -75,7 +75,7 @@ export function BecameIncompatible({ core }: { core: Core }) {
   );
 }
 
-/** The core of the stored session doesn't respond. The console retries until it does. */
+/** Shown if the stored session's core doesn't respond. The console retries until it does. */
 export function Unreachable({ detail }: { detail: string }) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;

@@ -6,7 +6,7 @@ import { announce } from '../../state/announcement.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
 import { serverHost } from '../../state/workspace.ts';
 
-/** The servers that the user has signed in to, to switch to one or forget it. */
+/** Lists the servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {
   const [servers, setServers] = useState<RememberedServer[]>([]);
   const closeButton = useRef<HTMLButtonElement>(null);
@@ -18,7 +18,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
     announce(
       `Forgot ${serverHost(address)}.${isOver ? '' : ' It didn’t respond, so your session there stays active until a day passes without use.'}`,
     );
-    // The sign-in form must not bring it back.
+    // Otherwise, the sign-in form would still show the forgotten server.
     if (!session.peek() && address === server.peek()) addServer();
     await load();
     closeButton.current?.focus();

@@ -7,7 +7,7 @@ import { announce } from '../../state/announcement.ts';
 import { describeFailure, fieldError } from '../../state/format/failure-text.ts';
 import { resetSession, session, signInAgain } from '../../state/session.ts';
 
-/** A dialog over the current screen, which keeps its state, so that no typed text is lost. */
+/** Asks the user to sign in again, in a dialog over the current screen, so that typed text isn't lost. */
 export function SessionEnded() {
   const [password, setPassword] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();

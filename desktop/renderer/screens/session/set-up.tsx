@@ -10,7 +10,7 @@ import { setSession } from '../../state/session.ts';
 const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };
 
 type SetUpProps = {
-  /** Someone else has set it up in the meantime. */
+  /** Called if someone else has already set up the server. */
   onTaken: () => void;
 };
 

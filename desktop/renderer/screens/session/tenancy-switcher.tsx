@@ -76,7 +76,7 @@ function toOption(tenancy: Match): Option {
   return { id: toOptionId(tenancy), name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName ?? ''}` };
 }
 
-/** The results for the current search. Responses to earlier searches are dropped. */
+/** Loads the results for the current search. Responses to earlier searches are dropped. */
 function useTenancies(search: string): { matches: Match[] | null; failure: Failure | null } {
   const [state, setState] = useState<{ search: string | null; matches: Match[] | null; failure: Failure | null }>({
     search: null,

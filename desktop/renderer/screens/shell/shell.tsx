@@ -30,7 +30,7 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   directory: Directory,
 };
 
-/** The frame around every screen: navigation, tenancy and viewer. */
+/** Shows the frame around every screen: navigation, tenancy and viewer. */
 export function Shell({ session }: { session: SessionView }) {
   const available = screensFor(session.viewer);
   const current = available.find(({ name }) => name === screen.value) ?? screens[0];
@@ -74,7 +74,7 @@ function useSlash(): void {
   }, []);
 }
 
-/** The window's title follows the document's. */
+/** Sets the document's title, which is also the window's. */
 function useWindowTitle(title: string): void {
   useEffect(() => {
     document.title = title;
@@ -116,7 +116,7 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
     refreshKey.value += 1;
   },
   'sign-out': () => void signOut(),
-  // Handled by SecretDialog.
+  // SecretDialog handles this command.
   close: () => undefined,
 };
 
@@ -134,7 +134,7 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
   openDialog.value = dialog;
 }
 
-/** Staff haven't selected anything yet. On a new server, they must create something to select first. */
+/** Shown to staff who haven't selected anything yet. On a new server, they must first create something to select. */
 function NoTenancy({ title }: { title: string }) {
   const first = useFreshResource('any-partner', () => window.callkey.request('listDirectoryPartners', {}));
   const { value } = first.state.value;

@@ -16,7 +16,7 @@ const opens = (dialog: typeof openDialog.value) => () => {
   openDialog.value = dialog;
 };
 
-/** The navigation, and which screen the viewer is on. */
+/** Shows the navigation, with the current screen marked. */
 export function Sidebar({ session, current, onPalette }: SidebarProps) {
   return (
     <header class="sidebar">
@@ -50,7 +50,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
   );
 }
 
-/** The tenancy that the viewer is working in, and the server. Staff can switch the tenancy here. */
+/** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
 function Place({ session }: { session: SessionView }) {
   const names = (
     <span>

@@ -12,7 +12,7 @@ import { userTypeLabels } from '../../state/format/labels.ts';
 
 type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string) => void; onClose: () => void };
 
-/** The user types that the viewer can create: none with a wider scope. Staff without a selected tenancy create staff. */
+/** Returns the user types that the viewer can create, none with a wider scope. Without a selected tenancy, staff create staff. */
 function typesFor({ viewer, tenancy }: SessionView): UserType[] {
   const isService = viewer.userType === 'staff' && !tenancy;
   return userTypes.filter((type) => (type === 'staff') === isService);
@@ -97,7 +97,7 @@ const typeHints: Readonly<Record<UserType, string>> = {
   staff: 'Sees the account or partner that they select.',
 };
 
-/** In a scope with one account, every new user belongs to that account. */
+/** Whether the scope is one account. If so, every new user belongs to it. */
 export function isWithinOneAccount({ viewer, tenancy }: SessionView): boolean {
   return viewer.userType === 'staff' ? tenancy?.kind === 'account' : viewer.account !== null;
 }
@@ -106,7 +106,7 @@ type AccountFieldProps = {
   isOnlyOne: boolean;
   userType: UserType;
   accountId: string;
-  /** Shown until another one is chosen. */
+  /** The account that's shown until another one is chosen. */
   current?: Named | null;
   error: string | null;
   onChange: (id: string) => void;
@@ -124,7 +124,7 @@ export function AccountField({ isOnlyOne, userType, accountId, current = null, e
   return (
     <Loadable resource={accounts} what="accounts">
       {(view) => {
-        // The chosen one stays while the user searches for others.
+        // The chosen account stays while the user searches for others.
         const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);
         const options = isElsewhere ? [chosen, ...view.accounts] : view.accounts;
         return (

@@ -20,7 +20,7 @@ type UserDetailsProps = {
   onClose: () => void;
 };
 
-/** Everything about a user, and the actions for them. */
+/** Shows everything about a user, and the actions for them. */
 export function UserDetails({ user, isYou, canSeeKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
   const place = formatMembership(user);
   return (
@@ -82,7 +82,7 @@ type OpenUserProps = {
   children: (user: UserView) => ComponentChildren;
 };
 
-/** Finds a user that an address names. In a long list, not all of them are loaded. */
+/** Finds a user that an address names. In a long list, not all users are loaded. */
 export function OpenUser({ id, listed, onClose, children }: OpenUserProps) {
   const load = async () => (listed ? { ok: true as const, value: null } : window.callkey.request('previewDeletion', { id }));
   const { value, failure } = useResource<DeletionView | null>(load, listed ? 'listed' : id).state.value;

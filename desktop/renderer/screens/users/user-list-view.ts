@@ -22,7 +22,7 @@ const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = 
   seen: ({ lastSignInAt }) => (lastSignInAt === null ? null : Date.parse(lastSignInAt)),
 };
 
-/** The users whose name or email address contains the search text, in the chosen order. */
+/** Returns the users whose name or email address contains the search text, in the chosen order. */
 export function usersInView(users: readonly UserView[], { search, sort }: UserListView): UserView[] {
   const query = folded(search.trim());
   const matches = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(query));

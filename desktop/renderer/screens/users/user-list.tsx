@@ -38,7 +38,7 @@ export function UserSearch({ search, onChange }: UserSearchProps) {
   );
 }
 
-/** The matching users. */
+/** Shows the matching users. */
 export function UserList({ users, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
   if (users.length === 0) return <Empty title="No matching users" />;

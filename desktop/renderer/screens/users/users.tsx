@@ -34,7 +34,7 @@ function userPages(search: string): Pages<UsersView> {
   };
 }
 
-/** The users in the viewer's scope. */
+/** Shows the users in the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
   const [isCreating, setCreating] = useState(false);
   const [handedOver, setHandedOver] = useState<HandedOver | null>(null);

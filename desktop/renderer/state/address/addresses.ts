@@ -12,7 +12,7 @@ import { type ScreenView, screenViews } from './screen-views.ts';
 type Tenancy = Extract<TenancyChoice, { id: string }>;
 type Place = { name: ScreenName; view: object; tenancy: Tenancy | null };
 
-/** The screens' views differ; each is read and written by its own fields only. */
+/** Returns the fields of a screen's view. Each screen has its own. */
 function fieldsOf(name: ScreenName): ViewFields<object> {
   return screenViews[name] as unknown as ViewFields<object>;
 }
@@ -22,16 +22,16 @@ function viewOf(name: ScreenName) {
   return viewSignal<object>(tenancyKey.value, viewName, initial);
 }
 
-/** The inverse of `placeAt`. */
+/** Writes the address of a place, the inverse of `placeAt`. */
 export function writeAddress({ name, view, tenancy }: Place): string {
   const { path, query } = writeView(fieldsOf(name), view);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
-  // Readable: neither of them ends a part of a query.
+  // Keeps these characters readable, because they don't end a part of a query.
   const written = query.toString().replaceAll('%2F', '/').replaceAll('%40', '@');
   return `#/${name}${path}${written === '' ? '' : `?${written}`}`;
 }
 
-/** @returns null if the address isn't a screen's */
+/** Reads an address. @returns null if it isn't a screen's */
 export function placeAt(hash: string): Place | null {
   const [path = '', search = ''] = hash.split('?', 2);
   const [start, wanted, ...parts] = path.split('/');
@@ -52,21 +52,21 @@ function decoded(part: string): string {
 }
 
 /**
- * The address of a screen of the tenancy that the page shows, for a link.
+ * Returns a screen's address in the tenancy that the page shows, for a link.
  *
- * @param changes to the screen as it is at its start; null for the screen as the user left it
+ * @param changes to the screen's initial view; null for the view as the user left it
  */
 export function addressOf<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
   const view = changes === null ? viewOf(name).value : { ...fieldsOf(name).initial, ...changes };
   return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
 }
 
-/** The same for the screen as it is now, with another part open. */
+/** Returns the address of the screen's current view with other details open. */
 export function addressOfOpen(name: ScreenName, open: string): string {
   return writeAddress({ name, view: { ...viewOf(name).value, open }, tenancy: session.value?.tenancy ?? null });
 }
 
-/** What a colleague opens in a browser. */
+/** Returns the URL that a colleague can open in a browser. */
 export function linkTo(address: string): string {
   const { choosesServer } = window.callkey.capabilities;
   return new URL(address, choosesServer ? `${server.value}/` : document.baseURI).href;
@@ -75,14 +75,14 @@ export function linkTo(address: string): string {
 const currentAddress = () =>
   writeAddress({ name: screen.value, view: viewOf(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
-/** Everything before the query, and the tenancy: a change of these is a step that Back takes back. */
+/** Returns everything before the query, and the tenancy. A change of these is a step that Back undoes. */
 function stepOf(hash: string): string {
   return `${hash.split('?')[0]} ${new URLSearchParams(hash.split('?')[1]).get('tenancy')}`;
 }
 
 /**
- * Gives every screen, key, call, campaign, user, filter, search and tenancy an address, which survives a reload, opens in a new tab, and can
- * be sent to a colleague.
+ * Gives every screen, key, call, campaign, user, filter, search and tenancy an address, which survives a reload, opens in a new tab, and
+ * can be sent to a colleague.
  */
 export function followAddresses(): void {
   addressTenancy.value = placeAt(location.hash)?.tenancy ?? null;
@@ -138,7 +138,7 @@ async function goTo(place: Place, now: SessionView): Promise<void> {
   const shown = await inTenancyOf(place, now);
   if (!shown) return history.replaceState(null, '', currentAddress());
   const isElsewhere = screen.peek() !== place.name;
-  // In one step: after one of the two alone, the effect above would add an address that no one went to.
+  // Both change in one step. Otherwise, the effect above would add an address in between that the user never visited.
   batch(() => {
     if (shown !== now) setSession(shown);
     apply(place);
@@ -146,7 +146,7 @@ async function goTo(place: Place, now: SessionView): Promise<void> {
   if (isElsewhere) showScreen(place.name);
 }
 
-/** Selects the tenancy of the place first, if it's another one. */
+/** Selects the place's tenancy first, if it isn't the current one. */
 async function inTenancyOf({ tenancy }: Place, now: SessionView): Promise<SessionView | null> {
   const selected = await selectTenancyIn(now, tenancy);
   if (selected.ok) return selected.value;

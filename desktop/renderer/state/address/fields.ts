@@ -12,17 +12,17 @@ export function text(): Field<string> {
   return { initial: '', read: (written) => written, write: (value) => value };
 }
 
-/** `2026-11-08`, or empty. */
+/** A field for a day: `2026-11-08`, or empty. */
 export function day(): Field<string> {
   return { ...text(), read: (written) => (/^\d{4}-\d\d-\d\d$/.test(written) && !Number.isNaN(Date.parse(written)) ? written : undefined) };
 }
 
-/** Isn't part of the address. */
+/** A field that isn't part of the address. */
 export function unwritten<Value>(initial: Value): Field<Value> {
   return { initial, read: () => undefined, write: () => '' };
 }
 
-/** @param initial of the names, or a value that isn't written */
+/** A field with one of several names. @param initial one of the names, or a value that isn't written */
 export function oneOf<Name extends string, Initial extends Name | null>(names: readonly Name[], initial: Initial): Field<Name | Initial> {
   return { initial, read: (written) => names.find((name) => name === written), write: (value) => value ?? '' };
 }
@@ -31,7 +31,7 @@ export function oneOfNumbers(numbers: readonly number[], initial: number): Field
   return { initial, read: (written) => numbers.find((number) => String(number) === written), write: String };
 }
 
-/** A page. People count from one. */
+/** A field for a page number, which starts at one in the address. */
 export function pageNumber(): Field<number> {
   return {
     initial: 0,
@@ -40,7 +40,7 @@ export function pageNumber(): Field<number> {
   };
 }
 
-/** A minus means descending: `-created`. */
+/** A field for a sort order. A minus means descending: `-created`. */
 export function sortBy<Column extends string>(columns: readonly Column[], initial: Sort<Column>): Field<Sort<Column>> {
   return {
     initial,
@@ -55,7 +55,7 @@ export function sortBy<Column extends string>(columns: readonly Column[], initia
 
 export type Fields<View> = { readonly [Name in keyof View]: Field<View[Name]> };
 
-/** What the user sets on a screen. @property path the parts of the address before its query; an empty one ends it */
+/** The fields of a screen's view. @property path the parts of the address before its query; an empty part ends the path */
 export type ViewFields<View> = { name: string; path: readonly (keyof View & string)[]; fields: Fields<View>; initial: View };
 
 export function viewFields<View extends object>(
@@ -67,7 +67,7 @@ export function viewFields<View extends object>(
   return { name, path, fields, initial };
 }
 
-/** `/c1?search=ada`. A value that is as it was at the start isn't written. */
+/** Writes a view as `/c1?search=ada`. Initial values aren't written. */
 export function writeView<View extends object>(
   { path, fields, initial }: ViewFields<View>,
   view: View,
@@ -83,7 +83,7 @@ export function writeView<View extends object>(
   return { path: written.join(''), query };
 }
 
-/** The inverse. @returns null if the address has more parts than the view */
+/** Reads a view, the inverse of `writeView`. @returns null if the address has more parts than the view */
 export function readView<View extends object>(
   { path, fields, initial }: ViewFields<View>,
   parts: readonly string[],

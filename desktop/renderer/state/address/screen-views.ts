@@ -5,7 +5,7 @@ import { callsView } from '../../screens/calls/calls-view.ts';
 import { userListView } from '../../screens/users/user-list-view.ts';
 import { directoryView } from '../directory.ts';
 
-/** What each screen's address says about it. The compiler reports a missing screen. */
+/** The parts of each screen's view that its address contains. The compiler reports a missing screen. */
 export const screenViews = {
   'api-keys': keyListView,
   calls: callsView,

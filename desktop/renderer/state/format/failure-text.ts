@@ -17,18 +17,18 @@ export function describeFailure(failure: Failure): string {
   }
 }
 
-/** Nothing is there that the viewer may see. */
+/** Whether nothing was found, or nothing that the viewer has access to. */
 export function isNotFound(failure: Failure): boolean {
   return failure.kind === 'refused' && failure.code === 'not-found';
 }
 
-/** The core's message about one field of a form, or null. */
+/** Returns the core's message about one field of a form, or null. */
 export function fieldError(failure: Failure | null, path: string): string | null {
   if (failure?.kind !== 'refused') return null;
   return failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`))?.message ?? null;
 }
 
-/** The message above the form's buttons, or null if one of the form's fields already shows the failure. */
+/** Returns the message above the form's buttons, or null if one of the form's fields already shows the failure. */
 export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
   if (failure === null) return null;
   // A dialog in front of the form explains these two. Otherwise, the text would stay after that dialog closes.

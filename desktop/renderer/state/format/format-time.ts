@@ -7,7 +7,7 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/** The relative time in whole units of the largest one that fits, up to days: "3 days ago", "in 71 days". */
+/** Formats a relative time in the largest unit that fits, up to days: "3 days ago", "in 71 days". */
 export function formatRelative(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
   // The core's clock may be slightly ahead of this one.
@@ -17,17 +17,17 @@ export function formatRelative(instant: DateTime, from: DateTime): string {
   return relative.format(Math.trunc(seconds / size) || Math.sign(seconds), unit);
 }
 
-/** A calendar day: "31 Jan 2027". */
+/** Formats a calendar day: "31 Jan 2027". */
 export function formatDay(instant: DateTime): string {
   return instant.setLocale('en').toFormat('d LLL yyyy');
 }
 
-/** A calendar day with hours and minutes: "31 Jan 2027, 23:59". */
+/** Formats a calendar day with hours and minutes: "31 Jan 2027, 23:59". */
 export function formatMinute(instant: DateTime): string {
   return instant.setLocale('en').toFormat('d LLL yyyy, HH:mm');
 }
 
-/** To the second, with the zone's name: "31 Jan 2027, 23:59:59 Europe/Berlin". */
+/** Formats a time to the second, with the zone's name: "31 Jan 2027, 23:59:59 Europe/Berlin". */
 export function formatInstant(instant: DateTime): string {
   return `${instant.setLocale('en').toFormat('d LLL yyyy, HH:mm:ss')} ${instant.zoneName}`;
 }
@@ -37,13 +37,13 @@ export function formatIsoDay(iso: string): string {
   return formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
 }
 
-/** Minutes and seconds, as on a phone: "2:16". */
+/** Formats minutes and seconds as a phone does: "2:16". */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1_000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** How long ago something was loaded: "just now", "10 s ago", "3 min ago". */
+/** Formats how long ago something was loaded: "just now", "10 s ago", "3 min ago". */
 export function formatAge(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 5_000) * 5;
   if (seconds <= 0) return 'just now';

@@ -4,12 +4,12 @@ export function formatNumber(count: number): string {
   return numbers.format(count);
 }
 
-/** A count with its noun: "1 key", "1,200 keys". */
+/** Formats a count with its noun: "1 key", "1,200 keys". */
 export function pluralize(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** How much of a list is loaded: "50 of 60 calls". @param view earlier cores don't send its `total` */
+/** Says how much of a list is loaded: "50 of 60 calls". @param view earlier cores don't send its `total` */
 export function describeLoaded(loaded: number, { total = loaded, totalIsMore = false }: Totals, one: string): string {
   if (totalIsMore) return `${formatNumber(loaded)} of more than ${pluralize(total, one)}`;
   return total > loaded ? `${formatNumber(loaded)} of ${pluralize(total, one)}` : pluralize(loaded, one);

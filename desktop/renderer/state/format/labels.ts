@@ -9,7 +9,7 @@ export const userTypeLabels: Readonly<Record<UserType, string>> = {
   staff: 'Service staff',
 };
 
-/** A user's account and partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
+/** Formats a user's account and partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
 export function formatMembership({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
   return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
 }
@@ -57,12 +57,12 @@ const actionLabels: Readonly<Record<string, string>> = {
   'clock.accepted': 'confirmed the clock:',
 };
 
-/** An audit action as a verb. An action without a label, from a newer core, is shown as it is. */
+/** Describes an audit action as a verb. An action without a label, from a newer core, is shown as it is. */
 export function actionLabel(action: string): string {
   return actionLabels[action] ?? action;
 }
 
-/** The campaigns that a key created by the viewer now would have access to; null if the viewer can't create one. */
+/** Describes the campaigns that a new key of the viewer's would have access to; null if the viewer can't create one. */
 export function describeKeyAccess({ viewer, tenancy }: SessionView): string | null {
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;

@@ -5,7 +5,7 @@ export type SortValue = string | number | null;
 
 const texts = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** The rows in the order of a column; equal rows keep their order. */
+/** Sorts rows by a column; equal rows keep their order. */
 export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortValue, isDescending: boolean): Row[] {
   const sign = isDescending ? -1 : 1;
   return rows.toSorted((rowA, rowB) => {
@@ -15,7 +15,7 @@ export function sorted<Row>(rows: readonly Row[], sortValue: (row: Row) => SortV
   });
 }
 
-/** The sort order after a click on a column header: by that column, or in the other direction on a second click. */
+/** Returns the sort order after a click on a column header: by that column, or in the other direction on a second click. */
 export function sortAfterPress<Column extends string>(sort: Sort<Column>, column: Column, startsDescending: boolean): Sort<Column> {
   return { column, isDescending: sort.column === column ? !sort.isDescending : startsDescending };
 }

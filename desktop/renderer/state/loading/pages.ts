@@ -24,13 +24,13 @@ export async function loadAsMany<View extends Paged>({ load, join, count }: Page
   return result;
 }
 
-/** Adds the next page. @returns why it couldn't */
+/** Adds the next page. @returns the failure if it couldn't be loaded */
 export async function loadNext<View extends Paged>({ load, join }: Pages<View>, resource: Resource<View>): Promise<Result<View> | null> {
   const cursor = resource.state.peek().value?.nextCursor ?? null;
   if (cursor === null) return null;
   const result = await handleSessionFailure(load(cursor));
   const view = resource.state.peek().value;
-  // A refresh may have come first and loaded other pages.
+  // In the meantime, a refresh may have loaded other pages.
   if (result.ok && view?.nextCursor === cursor) resource.change(join(view, result.value));
   return result;
 }

@@ -3,14 +3,14 @@ import type { Failure, Result } from '../../../ipc.ts';
 import { handleSessionFailure } from '../session.ts';
 
 /**
- * The value stays while it reloads and after reloading fails.
+ * The value stays while it's being reloaded, and if that fails.
  *
  * @property loadedAt when the value arrived, in milliseconds
  * @property tookMs how long loading took
  */
 export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number; tookMs: number };
 
-/** A list is loading for at most a twentieth of the time, because refreshing a slow one more often would make it slower for everyone. */
+/** Loading takes up at most a twentieth of the time, because refreshing a slow list more often would make it slower for everyone. */
 const restPerLoad = 20;
 
 /** Something that a screen loads from the core. */

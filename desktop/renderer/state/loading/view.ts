@@ -1,10 +1,10 @@
 import { type Signal, signal } from '@preact/signals';
 
-/** What a screen showed, and the user's settings on it, such as the search and sort order. Kept until the user signs out. */
+/** What each screen showed, and the user's settings on it, such as the search and sort order. Kept until the user signs out. */
 const remembered = new Map<string, unknown>();
 
 /**
- * A value that outlives its component.
+ * Returns a value that outlives its component.
  *
  * @param key belongs to one type of value
  */
@@ -13,7 +13,7 @@ export function remember<Value>(key: string, make: () => Value): Value {
   return remembered.get(key) as Value;
 }
 
-/** The user's settings on a screen, in an account or partner. */
+/** Returns the user's settings on a screen, in an account or partner. */
 export function viewSignal<View extends object>(tenancyKey: string, name: string, initial: View): Signal<View> {
   return remember(`${tenancyKey}/view/${name}`, () => signal(initial));
 }

@@ -23,7 +23,7 @@ type CreateApiKeyProps = {
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
   onCreated: (view: CreatedApiKeyView) => void;
-  /** The core didn't respond, so the key may exist. */
+  /** Called if the core didn't respond, so that the key may exist. */
   onUncertain: () => void;
   onClose: () => void;
 };
@@ -40,7 +40,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 
   const line = normalLine(name, limits.apiKeyName);
   const length = codePoints(line);
-  // Updated every minute, because at midnight the range and the date of every choice change.
+  // This is computed every minute, because at midnight, the range and the date of every choice change.
   const resolved = resolve(draft, now.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
@@ -132,7 +132,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
   );
 }
 
-/** The form is gone, so the value can't be shown. */
+/** Handles a key that was created after the form was closed, when its value can't be shown any more. */
 function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
@@ -156,7 +156,7 @@ function Guidance({ session }: { session: SessionView }) {
   );
 }
 
-/** Gives the dialog the time zone of this moment. */
+/** Reads the machine's time zone, which may have changed since the console started. */
 function readOwnZone(): string {
   readClock();
   return ownZone.peek();

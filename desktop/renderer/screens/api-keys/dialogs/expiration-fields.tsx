@@ -21,7 +21,7 @@ type ExpirationFieldsProps = {
   onChange: (changes: Partial<ExpirationDraft>) => void;
 };
 
-/** The expiration, the last day of a custom one, and the time zone in which that day ends. */
+/** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
 export function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
   const range = customRange(now.value, draft.timeZone);
   return (
@@ -52,7 +52,7 @@ export function ExpirationFields({ draft, choiceError, dateError, resolved, onCh
 
 type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
 
-/** Radio buttons, each with its resulting date. */
+/** Shows radio buttons, each with the date that it results in. */
 function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
   const id = useId();
   const invalid = error === null ? undefined : 'true';
@@ -93,7 +93,8 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
   const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Only after the button was pressed, which then disappears. Otherwise, the list would take the focus from the choices.
+  // Moves the focus only after the button was pressed, because the button then disappears. Otherwise, the list would take it from the
+  // choices.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);

@@ -30,7 +30,7 @@ type ApiKeyListProps = {
   onRevoke: (key: ApiKeyView) => void;
 };
 
-/** A page of the matching keys. */
+/** Shows a page of the matching keys. */
 export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const matches = keysInView(view.apiKeys, settings, now.value);
@@ -80,7 +80,7 @@ type ApiKeyHeadProps = {
   onChange: (changes: Partial<KeyListView>) => void;
 };
 
-/** Search and filters, the expiration banner, and a link to older keys. */
+/** Shows search and filters, the expiration banner, and a link to older keys. */
 export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadProps) {
   const { size } = settings;
   return (

@@ -26,10 +26,10 @@ export const keyListView = viewFields<KeyListView>('api-keys', ['open'], {
   page: pageNumber(),
 });
 
-/** The matching keys in the order that the user chose. */
+/** Returns the matching keys in the order that the user chose. */
 export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
   const matches = filterKeys(keys, search, filter, now, owner);
-  // In the core's order, which is stable even for keys with the same time.
+  // Uses the core's order, which is stable even for keys with the same time.
   if (sort.column === 'created') return sort.isDescending ? matches : matches.toReversed();
   return sorted(matches, keySortValues[sort.column], sort.isDescending);
 }

@@ -25,7 +25,7 @@ export function ownerIdOf({ owner }: ApiKeyView): string {
 /** The viewer, whatever their name. */
 export const viewerAsOwner = 'You';
 
-/** The owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
+/** Lists the owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
 export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
   const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerName(key)]));
   const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
@@ -34,13 +34,13 @@ export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, str
   return new Map(labels.toSorted(([a, nameA], [b, nameB]) => isViewer(b) - isViewer(a) || nameA.localeCompare(nameB)));
 }
 
-/** The owner's name. */
+/** Returns the owner's name. */
 export function ownerName({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : owner.name;
 }
 
-/** The keys whose name contains the search text and that match the filter, in their order. */
+/** Returns the keys whose names contain the search text and that match the filter, in the same order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
   const query = folded(search.trim());
   const matches = filters[filter](now);
@@ -49,7 +49,7 @@ export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: 
   );
 }
 
-/** Compares milliseconds, because 500 luxon dates slow down every keystroke in the search. */
+/** The filters compare milliseconds, because 500 luxon dates would slow down every keystroke in the search. */
 const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
   all: () => () => true,
   expiring: (now) => (key) => endsSoon(key, now),
@@ -68,12 +68,12 @@ export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
   return key.expiresAt !== null && !hasExpired(key, now) && expiresSoon(Date.parse(key.expiresAt), now.toMillis());
 }
 
-/** Whether the core said so, or the key has expired since the list was loaded. */
+/** Whether a key has expired, according to the core or since the list was loaded. */
 export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
   return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
 }
 
-/** The keys that expire within 30 days, the next one first. */
+/** Returns the keys that expire within 30 days, the next one first. */
 export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
   return keys.filter((key) => endsSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }
@@ -84,7 +84,7 @@ export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean 
   return foldedName !== '' && keys.some((key) => folded(key.name.trim()) === foldedName);
 }
 
-/** The other keys with the same name. */
+/** Returns the other keys with the same name. */
 export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
   return keys.filter((key) => key.id !== id && key.name === name);
 }
@@ -127,7 +127,7 @@ export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
 
 export type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
 
-/** One page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
+/** Returns one page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
 export function paginate<Item>(all: readonly Item[], requested: number, size: number): Page<Item> {
   const count = Math.max(1, Math.ceil(all.length / size));
   const index = Math.min(Math.max(0, requested), count - 1);

@@ -6,7 +6,7 @@ import type { KeyListView } from './key-list-view.ts';
 
 export type KeyToolbarProps = { keys: readonly ApiKeyView[]; settings: KeyListView; onChange: (changes: Partial<KeyListView>) => void };
 
-/** Search, owner and filters. */
+/** Shows the search, the owner and the filters. */
 export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange }: KeyToolbarProps) {
   const owners = listOwners(keys);
   return (

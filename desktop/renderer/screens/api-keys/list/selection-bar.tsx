@@ -2,7 +2,7 @@ import { pluralize } from '../../../state/format/format.ts';
 
 type SelectionBarProps = { count: number; onRevoke: () => void; onClear: () => void };
 
-/** The actions for the selected keys. */
+/** Shows the actions for the selected keys. */
 export function SelectionBar({ count, onRevoke, onClear }: SelectionBarProps) {
   return (
     <div class="selection">
