@@ -79,7 +79,7 @@ export async function makeFolder(path: string): Promise<void> {
     await ensureFolder(path);
   } catch (error) {
     const above = dirname(path);
-    // This is a Windows drive that doesn't exist.
+    // The root has no parent to create. This happens if a Windows drive doesn't exist.
     if (above === path) throw error;
     await makeFolder(above);
     await ensureFolder(path);

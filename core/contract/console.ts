@@ -350,7 +350,7 @@ export const callsSummarySchema = z.object({
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
-  /** The same days. Each day omits campaigns without calls. */
+  /** The same days. Campaigns without calls are omitted. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,

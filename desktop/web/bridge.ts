@@ -38,7 +38,7 @@ async function sha256(text: string): Promise<string | null> {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Requests that change the session, which the other tabs also show. */
+/** Requests that change the session. Other tabs share it, so they must be told. */
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy'];
 
 /** Implements the channels in the page itself. */

@@ -143,7 +143,7 @@ function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
     // These are for users with a one-time password, and for tenancies that don't exist or that the viewer can't use.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
-    // Without a valid signature, and so without a complete body, a report gets the 401.
+    // A report whose body is incomplete can't have a valid signature, so it gets a 401 instead of these.
     [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
   ];
   return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];

@@ -276,7 +276,7 @@ describe('callkey call', () => {
       });
 
       it('uses the same request ID even if the process ID is in use again', async function () {
-        // In separate namespaces, processes are numbered from 1: 2 is the command, then the bystander.
+        // Each PID namespace starts at 1. In the first run, PID 2 is the command. In the second, it's the unrelated `sleep`.
         const inNamespace = (script: string, args: string[]): [string, string[]] => [
           'unshare',
           ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],

@@ -64,7 +64,7 @@ describeDesktop('the console, for API keys', () => {
     await signInAs(harness, 'account');
     const focused = await button('Create API Key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-      // Before the next frame.
+      // A zero timeout fires before the next frame.
       await new Promise((resolve) => setTimeout(resolve));
       return document.activeElement?.closest('.field')?.querySelector('label')?.textContent;
     });

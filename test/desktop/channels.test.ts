@@ -222,6 +222,9 @@ describeDesktop('the bridge to the page', () => {
         const outcome = await own.app.evaluate(
           async ({ BrowserWindow }, [url, code]) => {
             const [window] = BrowserWindow.getAllWindows();
+            // If the app's page is still loading, its abortion counts as a failure of this load.
+            if (window?.webContents.isLoading())
+              await new Promise<void>((loaded) => window.webContents.once('did-stop-loading', () => loaded()));
             await window?.loadURL(url);
             return window?.webContents.executeJavaScript(code);
           },

@@ -104,7 +104,7 @@ describe('the call summary of a campaign', () => {
       expect(await today()).to.deep.equal(expected);
     });
 
-    it('counts a call once if its outcome is late, under that outcome', async () => {
+    it('counts a call with a late outcome only once, under that outcome', async () => {
       const { dialing, callList, retention } = direct.ports.stores;
       for (const id of ['a', 'b']) await place(id);
       const claimed = await claim(2);

@@ -71,7 +71,7 @@ describe('the console’s page', () => {
     expect(await length({ 'Accept-Encoding': 'br, gzip' })).to.be.below((await length({})) / 2);
   });
 
-  it('returns the headers of GET without a body for HEAD', async () => {
+  it('responds to HEAD with the headers of GET and no body', async () => {
     const [get, head] = [await ask('GET', `${core.url}/`), await ask('HEAD', `${core.url}/`)];
     const perConnection = ['date', 'x-request-id', 'connection', 'keep-alive'];
     const lasting = (headers: object) => Object.entries(headers).filter(([name]) => !perConnection.includes(name));

@@ -53,7 +53,7 @@ while True:
 `;
 
 describe('a core started by systemd (needs systemd-notify and python3)', () => {
-  it("reports that it's ready only once it responds, and when it stops", async function () {
+  it("tells systemd when it can respond, and when it's stopping", async function () {
     if (spawnSync('systemd-notify', ['--version']).status !== 0) skip(this, 'systemd-notify is not installed');
     if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'python3 is not installed');
     const socket = join(freshDirectory(), 'notify');

@@ -22,7 +22,7 @@ const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, sea
 const secrets = { hash: 'a hash', expiresAt: null };
 const nothing = { kind: 'nothing' } as const;
 
-/** Runs a function with one value after another, because the order of concurrent statements would vary. */
+/** Runs a function with one value after another, because concurrent statements would run in varying order. */
 async function each<Value>(values: readonly Value[], run: (value: Value) => Promise<unknown>): Promise<void> {
   for (const value of values) await run(value);
 }

@@ -82,7 +82,7 @@ describe("a database's connection lanes", () => {
     });
 
     if (kind === 'sqlite') {
-      it('share the one connection that writes, with keys first up to eight times in a row, and then the others in turn', async () => {
+      it('share a single write connection: after at most eight key queries in a row, another lane gets a turn', async () => {
         const { database } = direct.storage;
         const { keys, 'sign-in': signIn, background } = database.lanes;
         await occupy(database.write);

@@ -24,7 +24,7 @@ export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
-/** Deletes counts from before the first day of any chart, in every time zone. @returns the number of counts */
+/** Deletes counts that are too old for any chart in any time zone. @returns the number of counts */
 export function forgetOldCounts(store: RetentionStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   return store.forgetCounts(plus(clock.now(), -(limits.chartDays + 1) * oneDay), signal);
 }

@@ -7,9 +7,9 @@ import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
 /*
- * A key's queued calls are found by reading the whole queue. An index by key would cost each placed call more than everything else that a
- * thousand keys change (core/docs/decisions/one-index-of-the-queue.md). The index of the queue contains the key, so only the rows of these
- * keys are read.
+ * To find a key's queued calls, the core scans the whole index of the queue. Another index by key would make every placed call too
+ * expensive (core/docs/decisions/one-index-of-the-queue.md). The index of the queue contains the key, so only matching rows are looked up
+ * in the table.
  */
 
 /** The columns of the index, in order. */

@@ -131,8 +131,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   return {
     create(key, digest, mostActive, event) {
       return write.transaction(async (trx) => {
-        // Lock the creator until the end of the transaction. Another key for the same creator waits, and then counts this one; so does an
-        // import that moves the creator.
+        // Lock the creator until the end of the transaction. A concurrent request that creates a key for the same
+        // user waits, and then counts this key. An import that moves the user waits, too.
         const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
         if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
         if ((await countActive(key.creator.id, key.createdAt, mostActive, trx)) >= mostActive) return false;

@@ -20,7 +20,7 @@ type DayChartProps = {
 const step = 10;
 const gap = 2;
 
-/** A chart with a column per day. A column's tooltip has its numbers, and a screen reader reads the text. */
+/** A chart with a column per day. Each column's tooltip shows its total, and screen readers read `text`. */
 export function DayChart({ chart: { columns }, classes, what, height, text, chosen, onChoose }: DayChartProps) {
   const [first, last] = [columns[0], columns.at(-1)];
   return (

@@ -39,7 +39,7 @@ export type DataTableProps<Row, Name extends string> = {
   openId?: string | null;
   /** The address of a row's details, so that they can be opened in a new tab. */
   hrefOf?: (row: Row) => string;
-  /** At the end of each row; Delete also runs it. */
+  /** The button at the end of each row. The Delete key also triggers it. */
   action?: RowAction<Row>;
   selection?: Selection;
 };
