@@ -6,6 +6,7 @@ import { type ConsoleHarness, openConsole, sharedConsole, signInAs, type UserNam
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 let harness: ConsoleHarness;
 
@@ -48,7 +49,7 @@ describeDesktop('the console, for API keys', () => {
     const keyValue = await create('Practice software', 'No expiration');
     await button("I've Saved It").click();
     await row('Practice software').waitFor();
-    expect(await cells(row('Practice software'))).to.deep.equal([today(), 'Never', 'No expiration', '']);
+    await eventually(async () => expect(await cells(row('Practice software'))).to.deep.equal([today(), 'Never', 'No expiration', '']));
     expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(202);
     expect(await harness.page.content()).not.to.include(keyValue);
   });
@@ -56,6 +57,7 @@ describeDesktop('the console, for API keys', () => {
   it('offers the specified expirations', async () => {
     await signInAs(harness, 'account');
     await openCreate();
+    await harness.page.getByRole('group', { name: 'Expiration' }).waitFor();
     const choices = await harness.page.getByRole('group', { name: 'Expiration' }).locator('.choice > span:first-of-type').allInnerTexts();
     expect(choices).to.deep.equal(['No expiration', '1 Year', '2 Years', '3 Years', '4 Years', '5 Years', 'Custom']);
   });
@@ -83,7 +85,7 @@ describeDesktop('the console, for API keys', () => {
       await dismiss();
       await dialog('Create API key').waitFor({ state: 'detached' });
       await button('Create API Key').click();
-      expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('');
+      await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal(''));
       expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
     });
   }
@@ -113,8 +115,8 @@ describeDesktop('the console, for API keys', () => {
     await createKeyOn(harness, account, 'Fallen due', { on: '2025-03-03T08:00:00.000Z', expiration: { kind: 'years', years: 1 } });
     await createKeyOn(harness, account, 'In use', { lastUsed: new Date(Date.now() - 74 * 3_600_000).toISOString() });
     await signInAs(harness, 'account');
-    expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired');
-    expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 })));
+    await eventually(async () => expect((await cells(row('Fallen due')))[2]?.replace(/\s+/g, ' ')).to.equal('3 Mar 2026 Expired'));
+    await eventually(async () => expect((await cells(row('In use')))[1]).to.equal(day(DateTime.now().minus({ hours: 74 }))));
   });
 
   it('shows the exact time with its zone on hover and on focus', async () => {
@@ -153,7 +155,9 @@ describeDesktop('the console, for API keys', () => {
     const rows = () => harness.page.locator('tbody tr').count();
 
     it('shows pages of 10, 20 and 50', async () => {
-      expect(await harness.page.getByLabel('Rows').getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']);
+      await eventually(async () =>
+        expect(await harness.page.getByLabel('Rows').getByRole('option').allInnerTexts()).to.deep.equal(['10', '20', '50']),
+      );
       for (const [size, pages] of [
         ['10', 6],
         ['20', 3],
@@ -267,7 +271,7 @@ describeDesktop('the console, for API keys', () => {
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByText('Never', { exact: true }).first().waitFor();
-      expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel');
+      await eventually(async () => expect(await harness.page.evaluate('document.activeElement.textContent')).to.equal('Cancel'));
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
       expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);

@@ -7,6 +7,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('the console, for calls and users', () => {
   const open = sharedConsole();
@@ -39,8 +40,10 @@ describeDesktop('the console, for calls and users', () => {
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'));
     await signInAs(harness, 'tied');
     await link('Calls').click();
-    expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']);
-    expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']);
+    await eventually(async () =>
+      expect(await cells('Ada Lovelace', 'Outcome', 'Key')).to.deep.equal(['No answer Simulated Rang for 30 s.', 'Practice software']),
+    );
+    await eventually(async () => expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['Queued']));
     await row('Ada Lovelace').click();
     await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
   });
@@ -61,8 +64,10 @@ describeDesktop('the console, for calls and users', () => {
     await row('Ada Lovelace').click();
     const panel = page.getByRole('complementary');
     await panel.getByText('orderNumber').waitFor();
-    const facts = (await panel.locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
-    expect(facts).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/);
+    const facts = async () => (await panel.locator('.facts').allInnerTexts()).join('\n').replace(/\s+/g, ' ');
+    await eventually(async () =>
+      expect(await facts()).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/),
+    );
     await page.keyboard.press('Escape');
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 1 });
     await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100 %').waitFor();
@@ -74,7 +79,7 @@ describeDesktop('the console, for calls and users', () => {
     await placeCallIn(harness, harness.tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
     await signInAs(harness, 'account');
     await link('Calls').click();
-    expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Another user’s key']);
+    await eventually(async () => expect(await cells('Ada Lovelace', 'Key')).to.deep.equal(['Another user’s key']));
   });
 
   it('refreshes the list of calls automatically', async () => {
@@ -128,15 +133,15 @@ describeDesktop('the console, for calls and users', () => {
     ]);
     await signInAs(harness, 'partner');
     await link('Calls').click();
-    expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']);
-    expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']);
+    await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
+    await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75 %').waitFor();
-    expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']);
+    await eventually(async () => expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']));
     await row('Appointment reminders').click();
     await page.getByText('3 calls, newest first').waitFor();
     const campaign = page.getByLabel('Campaign', { exact: true });
-    expect(await campaign.evaluate((select) => select === document.activeElement)).to.equal(true);
+    await eventually(async () => expect(await campaign.evaluate((select) => select === document.activeElement)).to.equal(true));
     await campaign.selectOption('All campaigns');
     await row('Recalls').waitFor();
   });
@@ -151,7 +156,7 @@ describeDesktop('the console, for calls and users', () => {
     network.faults.push({ status: 502 }, { status: 502 });
     await button('Show older calls').click();
     await page.getByText('Showing the last data loaded.').waitFor();
-    expect(await page.locator('tbody tr').count()).to.equal(50);
+    await eventually(async () => expect(await page.locator('tbody tr').count()).to.equal(50));
     network.faults.length = 0;
     await page.getByText('51 calls').waitFor();
     await network.close();
@@ -162,7 +167,9 @@ describeDesktop('the console, for calls and users', () => {
     await signInAs(harness, 'partner');
     await link('Users').click();
     await button('Create user').click();
-    expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']);
+    await eventually(async () =>
+      expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']),
+    );
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page.getByText('Must not be empty.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
@@ -175,7 +182,7 @@ describeDesktop('the console, for calls and users', () => {
       .waitFor();
     await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
+    await eventually(async () => expect((await page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8));
     await button("I've Saved It").click();
     expect(await cells('Nora New', 'Type', 'Belongs to', 'Keys', 'Last sign-in')).to.deep.equal([
       'Account user',
@@ -191,8 +198,10 @@ describeDesktop('the console, for calls and users', () => {
     await link('Users').click();
     await button('Create user').click();
     await page.getByLabel('Type').selectOption('Partner user');
-    expect(await page.getByLabel('Limited to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']);
-    expect(await page.getByLabel('Limited to').inputValue()).to.equal(harness.tenants.account.id);
+    await eventually(async () =>
+      expect(await page.getByLabel('Limited to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']),
+    );
+    await eventually(async () => expect(await page.getByLabel('Limited to').inputValue()).to.equal(harness.tenants.account.id));
   });
 
   it('marks a disabled user', async () => {
@@ -201,7 +210,7 @@ describeDesktop('the console, for calls and users', () => {
     await signInAs(harness, 'partner');
     await link('Users').click();
     await row('Sue Sibling').getByText('Disabled', { exact: true }).waitFor();
-    expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1);
+    await eventually(async () => expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1));
   });
 
   it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {
@@ -212,7 +221,9 @@ describeDesktop('the console, for calls and users', () => {
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
     await dialog.getByText('1 API key stops working').waitFor();
-    expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2');
+    await eventually(async () =>
+      expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2'),
+    );
     await page.getByLabel('Also cancel 2 calls not yet dialed').check();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
@@ -236,6 +247,11 @@ describeDesktop('the console, for calls and users', () => {
     await button("I've Saved It").click();
     await link('Activity').click();
     await row('created the API key Fresh').waitFor();
-    expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(0, 2)).to.deep.equal(['You', '127.0.0.1']);
+    await eventually(async () =>
+      expect((await row('created the API key Fresh').getByRole('gridcell').allInnerTexts()).slice(0, 2)).to.deep.equal([
+        'You',
+        '127.0.0.1',
+      ]),
+    );
   });
 });

@@ -5,6 +5,7 @@ import { customRange } from '#contract/expiry.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('choosing when a key expires', () => {
   const start = '2026-11-21T22:58:30.000Z';
@@ -42,7 +43,7 @@ describeDesktop('choosing when a key expires', () => {
     ];
     for (const [choice, expected] of ends) {
       await choose(choice);
-      expect(await words().innerText()).to.equal(expected);
+      await eventually(async () => expect(await words().innerText()).to.equal(expected));
     }
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2031-11-20', 'Europe/Berlin'));
@@ -50,14 +51,18 @@ describeDesktop('choosing when a key expires', () => {
 
   it('accepts a date from tomorrow to one day short of five years, and shows that range', async () => {
     await choose('Custom');
-    expect([await lastDay().getAttribute('min'), await lastDay().getAttribute('max')]).to.deep.equal(['2026-11-22', '2031-11-20']);
+    await eventually(async () =>
+      expect([await lastDay().getAttribute('min'), await lastDay().getAttribute('max')]).to.deep.equal(['2026-11-22', '2031-11-20']),
+    );
     await harness.page.getByText('Any day from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     for (const outside of ['2026-11-21', '2031-11-21']) {
       await lastDay().fill(outside);
       await harness.page.getByText('The date must be from 22 Nov 2026 to 20 Nov 2031.').waitFor();
     }
     await lastDay().fill('2027-01-31');
-    expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)');
+    await eventually(async () =>
+      expect(await words().innerText()).to.equal('Works until 31 Jan 2027, 23:59:59 Europe/Berlin (in 71 days)'),
+    );
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-01-31', 'Europe/Berlin'));
     await harness.page.getByText('works until 31 Jan 2027, 23:59:59 Europe/Berlin.').waitFor();
@@ -69,7 +74,9 @@ describeDesktop('choosing when a key expires', () => {
     await harness.page.getByRole('button', { name: 'Use another time zone' }).click();
     // In that zone, it's already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
-    expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)');
+    await eventually(async () =>
+      expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)'),
+    );
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland'));
   });
@@ -84,10 +91,10 @@ describeDesktop('choosing when a key expires', () => {
     await oneYear.focus();
     await page.keyboard.press('ArrowLeft');
     await page.getByLabel('Time zone').waitFor({ state: 'detached' });
-    expect(await without.isChecked()).to.equal(true);
+    await eventually(async () => expect(await without.isChecked()).to.equal(true));
     await page.keyboard.press('ArrowRight');
     await page.getByLabel('Time zone').waitFor();
-    expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true);
+    await eventually(async () => expect(await oneYear.evaluate((element) => element === document.activeElement)).to.equal(true));
   });
 
   it('updates the shown expiration at midnight while the dialog is open', async () => {
@@ -107,7 +114,7 @@ describeDesktop('choosing when a key expires', () => {
     clock.advance({ minutes: 2 });
     await harness.page.clock.fastForward('02:00');
     await harness.page.getByText('The date must be from 23 Nov 2026 to 21 Nov 2031.').waitFor();
-    expect(await lastDay().getAttribute('min')).to.equal('2026-11-23');
+    await eventually(async () => expect(await lastDay().getAttribute('min')).to.equal('2026-11-23'));
   });
 
   it("shows the core’s message if it's already the next day on the core", async () => {
@@ -117,6 +124,6 @@ describeDesktop('choosing when a key expires', () => {
     await create();
     const { earliest, latest } = customRange(DateTime.fromISO('2026-11-22T18:58:30Z'), 'Europe/Berlin');
     await harness.page.getByText(`Must be a date from ${earliest} to ${latest}.`).waitFor();
-    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Practice software');
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Practice software'));
   });
 });

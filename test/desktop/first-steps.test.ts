@@ -9,6 +9,7 @@ import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openDirect, password } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 const run = promisify(execFile);
 
@@ -44,11 +45,11 @@ describeBrowser('a new administrator', () => {
   it('can show the password while typing it', async () => {
     const field = page.getByLabel('New password', { exact: true });
     await field.fill(password);
-    expect(await field.getAttribute('type')).to.equal('password');
+    await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
     await button('Show password').click();
-    expect([await field.getAttribute('type'), await field.inputValue()]).to.deep.equal(['text', password]);
+    await eventually(async () => expect([await field.getAttribute('type'), await field.inputValue()]).to.deep.equal(['text', password]));
     await button('Hide password').click();
-    expect(await field.getAttribute('type')).to.equal('password');
+    await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
     await button('Change password').click();
   });
 

@@ -15,6 +15,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { skip } from '../support/skip.ts';
 import { password, placeCall, signIn } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 /** The browser's warnings, and the errors thrown by the page. */
 function watch(page: Page): string[] {
@@ -137,7 +138,7 @@ describeBrowser('the console in a browser', () => {
   it('asks only for the email address and password', async () => {
     await page.goto(harness.core.url);
     await page.getByLabel('Email').waitFor();
-    expect(await page.locator('form input').count()).to.equal(2);
+    await eventually(async () => expect(await page.locator('form input').count()).to.equal(2));
     await page.getByText('You stay signed in to this browser').waitFor();
   });
 
@@ -232,7 +233,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByLabel('Days', { exact: true }).selectOption(day);
     await page.getByText('1 call,').waitFor();
     await page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
-    expect(await page.getByLabel('From day').inputValue()).to.equal(day);
+    await eventually(async () => expect(await page.getByLabel('From day').inputValue()).to.equal(day));
     await page.getByRole('search').getByLabel('Key').selectOption('Orders');
     await page.getByLabel('State').selectOption('Failed');
     await page.getByText('No matching calls').waitFor();
@@ -273,7 +274,7 @@ describeBrowser('the console in a browser', () => {
       await heading('API keys').waitFor();
       await page.goForward();
       await heading('Calls').waitFor();
-      expect(await page.evaluate('document.activeElement.textContent')).to.equal('Calls');
+      await eventually(async () => expect(await page.evaluate('document.activeElement.textContent')).to.equal('Calls'));
     });
 
     it('contains the campaign whose calls are shown, and Back returns to all campaigns', async () => {
@@ -282,7 +283,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByLabel('Campaign').selectOption('Appointment reminders');
       await page.waitForURL(/#\/calls\/[0-9a-f-]{36}$/);
       const address = page.url();
-      expect(await page.getByLabel('Campaign').inputValue()).to.equal(address.split('/').at(-1));
+      await eventually(async () => expect(await page.getByLabel('Campaign').inputValue()).to.equal(address.split('/').at(-1)));
       await page.goBack();
       await page.getByLabel('Campaign').getByText('All campaigns').and(page.locator(':checked')).waitFor({ state: 'attached' });
       expect(await path()).to.equal('/#/calls');
@@ -318,7 +319,7 @@ describeBrowser('the console in a browser', () => {
       expect(await path()).to.equal(`/#/api-keys/${id}?search=front&sort=name&size=50`);
       await page.reload();
       await page.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
-      expect(await page.getByLabel('Search by name').inputValue()).to.equal('front');
+      await eventually(async () => expect(await page.getByLabel('Search by name').inputValue()).to.equal('front'));
       const opening = context.waitForEvent('page');
       await page.getByRole('link', { name: 'Front desk' }).click({ modifiers: ['Control'] });
       const tab = await opening;
@@ -347,11 +348,11 @@ describeBrowser('the console in a browser', () => {
 
     it('contains the filters of calls and activity, and the parent in the directory', async () => {
       await open(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}?state=failed&from=2026-11-01&to=2026-11-08`, 'partner');
-      expect(await page.getByLabel('From day').inputValue()).to.equal('2026-11-01');
-      expect(await page.getByLabel('State').inputValue()).to.equal('failed');
+      await eventually(async () => expect(await page.getByLabel('From day').inputValue()).to.equal('2026-11-01'));
+      await eventually(async () => expect(await page.getByLabel('State').inputValue()).to.equal('failed'));
       await page.goto(`${harness.core.url}/#/activity?action=user.added&to=2026-11-08`);
       await heading('Activity').waitFor();
-      expect(await page.getByLabel('To day').inputValue()).to.equal('2026-11-08');
+      await eventually(async () => expect(await page.getByLabel('To day').inputValue()).to.equal('2026-11-08'));
       await page.goto(`${harness.core.url}/#/directory/campaign?parent=${harness.tenants.siblingAccount.id}`);
       await page.getByRole('row', { name: 'Recalls' }).waitFor();
       expect(await page.getByRole('row', { name: 'Appointment reminders' }).count()).to.equal(0);
@@ -364,7 +365,7 @@ describeBrowser('the console in a browser', () => {
       await page.getByLabel('Password').fill(password);
       await button('Sign in').click();
       await heading('Calls').waitFor();
-      expect(await page.getByLabel('State').inputValue()).to.equal('failed');
+      await eventually(async () => expect(await page.getByLabel('State').inputValue()).to.equal('failed'));
       await button('Sign out').click();
       await page.getByLabel('Email').waitFor();
       expect(await path()).to.equal('/');
@@ -387,14 +388,14 @@ describeBrowser('the console in a browser', () => {
       const keyValue = await createKey();
       await page.goBack();
       await page.getByText('Close without saving?').waitFor();
-      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await eventually(async () => expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue));
       const asked = page.waitForEvent('dialog');
       const left = page.goto('about:blank').catch((error: Error) => error.message);
       const question: Dialog = await asked;
       expect(question.type()).to.equal('beforeunload');
       await question.dismiss();
       expect(await left).to.include('ERR_ABORTED');
-      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await eventually(async () => expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue));
       await button('Close without saving').click();
       await page.goto('about:blank');
     });
@@ -581,7 +582,7 @@ describeBrowser('the console in a browser', () => {
       await createKey();
       await button("I've Saved It").click();
       await page.getByRole('row', { name: /Canary .*You/ }).waitFor();
-      expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1);
+      await eventually(async () => expect(await page.getByRole('row', { name: 'Practice software' }).count()).to.equal(1));
       const [canary] = await write('api_keys').where({ name: 'Canary', creator_id: harness.tenants.users.staff.id });
       expect(canary?.account_id).to.equal(harness.tenants.account.id);
     });
@@ -614,7 +615,7 @@ describeBrowser('the console in a browser', () => {
       await other.goto(harness.core.url);
       await other.getByRole('button', { name: 'Sign out', exact: true }).click();
       await other.getByLabel('Email').waitFor();
-      expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await eventually(async () => expect(await page.getByLabel('Key value').inputValue()).to.equal(keyValue));
       await button("I've Saved It").click();
       await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });

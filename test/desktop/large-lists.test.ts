@@ -4,6 +4,7 @@ import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { signIn } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 const count = 700;
 
@@ -74,7 +75,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByLabel('Account', { exact: true }).selectOption('Praxis 0699');
     await page.getByLabel('Search accounts').fill('clinic');
     await page.getByRole('option', { name: 'Green Clinic' }).waitFor({ state: 'attached' });
-    expect(await page.getByLabel('Account', { exact: true }).inputValue()).to.equal('a699');
+    await eventually(async () => expect(await page.getByLabel('Account', { exact: true }).inputValue()).to.equal('a699'));
   });
 
   it('searches for a campaign on the server, shows its calls, and opens it again from its address', async () => {

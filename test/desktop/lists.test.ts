@@ -5,7 +5,7 @@ import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 /** The worst names that are allowed. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
@@ -37,7 +37,9 @@ describeDesktop('the lists of the console', () => {
 
   it('have one tab stop each, where arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
     await list(['One', 'Two', 'Three']);
-    expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1);
+    await eventually(async () =>
+      expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1),
+    );
     await row('One').focus();
     await press('ArrowDown');
     await press('j');
@@ -67,15 +69,15 @@ describeDesktop('the lists of the console', () => {
   it('can be sorted by column, and keep the order and search when the user returns', async () => {
     await list(['Beta 10', 'beta 9', 'Alpha']);
     await button('Name').click();
-    expect(await names()).to.deep.equal(['Alpha', 'beta 9', 'Beta 10']);
+    await eventually(async () => expect(await names()).to.deep.equal(['Alpha', 'beta 9', 'Beta 10']));
     await button('Name').click();
     await harness.page.getByLabel('Search by name').fill('BETA');
     await harness.page.getByText('1–2 of 2 keys').waitFor();
     await link('Activity').click();
     await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
     await link('API keys').click();
-    expect(await names()).to.deep.equal(['Beta 10', 'beta 9']);
-    expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA');
+    await eventually(async () => expect(await names()).to.deep.equal(['Beta 10', 'beta 9']));
+    await eventually(async () => expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA'));
   });
 
   it('keep every row on one line and every action visible, however long the names', async () => {
@@ -113,7 +115,7 @@ describeDesktop('the lists of the console', () => {
     await list(['Endless']);
     await harness.page.getByText(/^One key expires within 30 days: Zapier, on /).waitFor();
     await button('Show it').click();
-    expect(await names()).to.deep.equal(['Zapier']);
+    await eventually(async () => expect(await names()).to.deep.equal(['Zapier']));
     await row('Zapier')
       .getByText(/^in [3-6] days$/)
       .waitFor();
@@ -159,6 +161,7 @@ describeDesktop('the lists of the console', () => {
       await press('Space');
     }
     await button('Revoke 2 keys…').click();
+    await dialog('Revoke 2 API keys?').locator('tbody tr').nth(1).waitFor();
     const named = await dialog('Revoke 2 API keys?').locator('tbody tr').allInnerTexts();
     expect(named.map((text) => text.split(/\s*[\t\n]\s*/)).map((texts) => [texts[0], texts[2]])).to.deep.equal([
       ['One', 'Ada Account'],
@@ -168,7 +171,7 @@ describeDesktop('the lists of the console', () => {
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
     await harness.page.getByText('2 keys were revoked.').waitFor();
     await row('One').waitFor({ state: 'detached' });
-    expect(await names()).to.deep.equal(['Two']);
+    await eventually(async () => expect(await names()).to.deep.equal(['Two']));
   });
 
   it('keep a selection across pages, and name each selected key before revoking them', async () => {
@@ -186,8 +189,10 @@ describeDesktop('the lists of the console', () => {
     await button('Next page').click();
     await pick('Key 0');
     await button('Revoke 2 keys…').click();
-    const named = await dialog('Revoke 2 API keys?').locator('tbody th').allInnerTexts();
-    expect(named.map((text) => text.split('\n')[0])).to.deep.equal(['Key 11', 'Key 0']);
+    await eventually(async () => {
+      const named = await dialog('Revoke 2 API keys?').locator('tbody th').allInnerTexts();
+      expect(named.map((text) => text.split('\n')[0])).to.deep.equal(['Key 11', 'Key 0']);
+    });
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
     await harness.page.getByText('10 keys', { exact: false }).first().waitFor();
     const left: string[] = await harness.direct.storage.database.read('api_keys').orderBy('created_at').pluck('name');
@@ -201,7 +206,7 @@ describeDesktop('the lists of the console', () => {
     await button('Revoke 11 keys…').click();
     const confirm = dialog('Revoke 11 API keys?').getByRole('button', { name: 'Revoke 11 keys' });
     await confirm.click({ force: true });
-    expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
+    await eventually(async () => expect(await confirm.getAttribute('aria-disabled')).to.equal('true'));
     await harness.page.getByLabel('To revoke 11 keys, type 11').fill('11');
     await confirm.click();
     await harness.page.getByText('No API keys yet').waitFor();
@@ -217,8 +222,8 @@ describeDesktop('the lists of the console', () => {
     await button('Create Key').click();
     await button("I've Saved It").click();
     await panel().getByText('Keys with this name').waitFor();
-    expect(await panel().locator('tbody tr').count()).to.equal(2);
-    expect(await names()).to.deep.equal(['Zapier', 'Zapier']);
+    await eventually(async () => expect(await panel().locator('tbody tr').count()).to.equal(2));
+    await eventually(async () => expect(await names()).to.deep.equal(['Zapier', 'Zapier']));
   });
 
   it('say that an expired key no longer works', async () => {
@@ -240,7 +245,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
     await harness.page.getByText('A key with this name already exists.').waitFor();
     await harness.page.mouse.click(5, 5);
-    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER');
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER'));
   });
 
   it('can be reached from the palette, which also finds a key by its name', async () => {
@@ -300,7 +305,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByLabel('Action').selectOption('Signed in');
     await harness.page.getByText('1 event,').waitFor();
     await harness.page.getByLabel('User').selectOption('You');
-    expect(await names()).to.deep.equal(['Signed in']);
+    await eventually(async () => expect(await names()).to.deep.equal(['Signed in']));
   });
 
   it("reset a user's password, which ends their sessions", async () => {
@@ -309,7 +314,7 @@ describeDesktop('the lists of the console', () => {
     await row('Tom Teammate').click();
     await button('Reset password…').click();
     await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
-    expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8);
+    await eventually(async () => expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8));
     await button("I've Saved It").click();
     await harness.page.getByText('The password of Tom Teammate was reset.').waitFor();
   });
@@ -321,7 +326,7 @@ describeDesktop('the lists of the console', () => {
     await button('Delete Tom Teammate').click();
     const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
     await harness.page.getByLabel('To delete 11 keys, type the email address').fill('tom@');
-    expect(await confirm.getAttribute('aria-disabled')).to.equal('true');
+    await eventually(async () => expect(await confirm.getAttribute('aria-disabled')).to.equal('true'));
     await harness.page.getByLabel('To delete 11 keys, type the email address').fill(harness.tenants.users.teammate.email);
     await confirm.click();
     await row('Tom Teammate').waitFor({ state: 'detached' });

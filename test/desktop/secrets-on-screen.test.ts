@@ -6,6 +6,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { heapOf } from '../support/heap.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { skip } from '../support/skip.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('a key value in the console', () => {
   const open = sharedConsole();
@@ -43,7 +44,7 @@ describeDesktop('a key value in the console', () => {
       await dismiss();
       await harness.page.getByText('Close without saving?').waitFor();
       await button('Go back').click();
-      expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue);
+      await eventually(async () => expect(await harness.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
     });
   }
 

@@ -6,6 +6,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('several servers', () => {
   let first: CoreHarness;
@@ -35,7 +36,7 @@ describeDesktop('several servers', () => {
     await row('Key of the first').waitFor();
     await openDialog();
     await dialog().getByRole('button', { name: 'Add a server' }).click();
-    expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal('');
+    await eventually(async () => expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal(''));
     // The form has a button to go back.
     await button('Switch server').waitFor();
     await signInAs({ ...second, page: desktop.page }, 'account');
@@ -53,9 +54,9 @@ describeDesktop('several servers', () => {
     await openDialog();
     await entry(first).click();
     await row('Another of the first').waitFor();
-    expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another');
+    await eventually(async () => expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another'));
     expect(await desktop.page.title()).to.include(serverHost(first));
-    expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1);
+    await eventually(async () => expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1));
   });
 
   it('are signed out of separately', async () => {
@@ -103,8 +104,8 @@ describeDesktop('several servers', () => {
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
     const later = await launchConsole({ userData });
     await later.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url);
-    expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com');
+    await eventually(async () => expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url));
+    await eventually(async () => expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com'));
     await later.close();
   });
 });

@@ -4,7 +4,7 @@ import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 describeDesktop("the console's session", () => {
   const open = sharedConsole();
@@ -50,7 +50,7 @@ describeDesktop("the console's session", () => {
     await ended.getByRole('button', { name: 'Sign in again' }).click();
     await ended.waitFor({ state: 'detached' });
 
-    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await eventually(async () => expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
     await button("I've Saved It").click();
@@ -82,7 +82,7 @@ describeDesktop("the console's session", () => {
     await link('Activity').click();
     await button('Discard and sign out').click();
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
+    await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
   });
 
   it("isn't ended by a slow sign-out from the previous session", async () => {
@@ -129,7 +129,7 @@ describeDesktop("the console's session", () => {
     network.faults.push({ status: 502 });
     await button('Create Key').click();
     await harness.page.getByText('Can’t reach the server.').waitFor();
-    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
   });
@@ -161,7 +161,7 @@ describeDesktop("the console's session", () => {
     await button('Create Key').click();
     await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
     await button('Try again').click();
-    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
   });
 
   it('closes the window after a key value was discarded', async () => {
@@ -218,7 +218,7 @@ describeDesktop("the console's session", () => {
     held.resolve();
     // A later request gets its response after this one.
     await harness.page.evaluate(`callkey.request('listActivityFacets', {})`);
-    expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care');
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
   });
 
   it("distinguishes a newer, incompatible core from one that doesn't respond", async () => {

@@ -8,6 +8,7 @@ import { screensFor } from '../../desktop/screens.ts';
 import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('signing in to the console', () => {
   let harness: ConsoleHarness;
@@ -51,8 +52,10 @@ describeDesktop('signing in to the console', () => {
     it(`shows the right screens to ${description}`, async () => {
       await signInAs(harness, user);
       const labels = screensFor(harness.tenants.users[user]).map(({ label }) => label);
-      const shown = await harness.page.getByRole('navigation').getByRole('link').allInnerTexts();
-      expect(shown.map((text) => text.split('\n')[0])).to.deep.equal(labels);
+      await eventually(async () => {
+        const shown = await harness.page.getByRole('navigation').getByRole('link').allInnerTexts();
+        expect(shown.map((text) => text.split('\n')[0])).to.deep.equal(labels);
+      });
       await harness.page.getByText(description, { exact: true }).waitFor();
       await signOut();
     });
@@ -61,15 +64,15 @@ describeDesktop('signing in to the console', () => {
   it('says that the email address or password is incorrect, and keeps what was typed', async () => {
     await submit(harness.core.url, harness.tenants.users.account.email, 'wrong');
     await harness.page.getByText('Incorrect email address or password.').waitFor();
-    expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
-    expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
+    await eventually(async () => expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
+    await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
   });
 
   it('says what to enter in every empty field', async () => {
     await submit('', '', '');
     await harness.page.getByText('Enter the address of your server.').waitFor();
     for (const label of ['Server address', 'Email', 'Password']) {
-      expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true');
+      await eventually(async () => expect(await harness.page.getByLabel(label).getAttribute('aria-invalid'), label).to.equal('true'));
     }
     await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
   });
@@ -105,8 +108,8 @@ describeDesktop('signing in to the console', () => {
       await submit(url, 'ada@example.com');
       await harness.page.getByRole('heading', { name: title }).waitFor();
       await harness.page.getByRole('button', { name: 'Use another server' }).click();
-      expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(url);
-      expect(await harness.page.getByLabel('Email').inputValue()).to.equal('ada@example.com');
+      await eventually(async () => expect(await harness.page.getByLabel('Server address').inputValue()).to.equal(url));
+      await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal('ada@example.com'));
     });
   }
 
@@ -146,9 +149,9 @@ describeDesktop('signing in to the console', () => {
     expect(settings.servers[0]).to.deep.equal({ address: harness.core.url, email: harness.tenants.users.account.email });
     const again = await launchConsole({ userData });
     await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url);
-    expect(await again.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email);
-    expect(await again.page.getByLabel('Password').inputValue()).to.equal('');
+    await eventually(async () => expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
+    await eventually(async () => expect(await again.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
+    await eventually(async () => expect(await again.page.getByLabel('Password').inputValue()).to.equal(''));
     await again.close();
   });
 });

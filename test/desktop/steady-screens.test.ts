@@ -7,6 +7,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+import { eventually } from '../support/until.ts';
 
 const longName = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
 
@@ -140,9 +141,11 @@ for (const [where, describeHome, openHome] of homes) {
         for (const width of isOpen ? [1280, 1600] : [480, 700, 900, 1024, 1280, 1600]) {
           await resize(width);
           const cells = page().getByRole('row', { name: 'Key 26' }).locator('th, td');
-          const shown = (await cells.allInnerTexts()).join(' ');
-          for (const text of ['Key 26', 'Ada Account', '27 Mar 2026', 'Never', 'No expiration'])
-            expect(shown, `${width}${isOpen ? ' with details' : ''}`).to.include(text);
+          await eventually(async () => {
+            const shown = (await cells.allInnerTexts()).join(' ');
+            for (const text of ['Key 26', 'Ada Account', '27 Mar 2026', 'Never', 'No expiration'])
+              expect(shown, `${width}${isOpen ? ' with details' : ''}`).to.include(text);
+          });
         }
       }
       await button('Close details').click();
@@ -155,7 +158,7 @@ for (const [where, describeHome, openHome] of homes) {
       await dialog.getByText('Last used').waitFor();
       const [id = '']: string[] = await harness.direct.storage.database.read('api_keys').where({ name: 'Key 26' }).pluck('id');
       for (const text of ['Ada Account', 'ada@example.com', '27 Mar 2026', 'No expiration', id])
-        expect(await dialog.innerText()).to.include(text);
+        await eventually(async () => expect(await dialog.innerText()).to.include(text));
       await button('Cancel').click();
     });
 
@@ -164,7 +167,9 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('heading', { name: 'API keys', exact: true }).focus();
       for (const key of ['/', '/']) await page().keyboard.press(key);
       const search = page().getByLabel('Search by name');
-      expect([await search.evaluate((each) => each === document.activeElement), await search.inputValue()]).to.deep.equal([true, '/']);
+      await eventually(async () =>
+        expect([await search.evaluate((each) => each === document.activeElement), await search.inputValue()]).to.deep.equal([true, '/']),
+      );
       await search.fill('');
     });
 
@@ -197,7 +202,7 @@ for (const [where, describeHome, openHome] of homes) {
       await dialog.getByRole('status').getByText('Copied the command.').waitFor({ state: 'attached' });
       for (const each of await dialog.getByRole('button').all()) {
         await each.scrollIntoViewIfNeeded();
-        expect(await isInSight(each), await each.innerText()).to.equal(true);
+        await eventually(async () => expect(await isInSight(each), await each.innerText()).to.equal(true));
       }
       await button("I've Saved It").click();
     });

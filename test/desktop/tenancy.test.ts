@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { eventually } from '../support/until.ts';
 
 describeDesktop('the tenancy switcher', () => {
   const open = sharedConsole();
@@ -31,7 +32,7 @@ describeDesktop('the tenancy switcher', () => {
     await keyboard.press('ArrowDown');
     await keyboard.press('Enter');
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
-    expect(await names()).to.deep.equal(['Key of sibling']);
+    await eventually(async () => expect(await names()).to.deep.equal(['Key of sibling']));
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('row', { name: 'Sue Sibling' }).waitFor();
     expect(await page.getByRole('row', { name: 'Tom Teammate' }).count()).to.equal(0);
@@ -69,7 +70,7 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('dialog').getByRole('combobox').fill('northwind');
     await page.getByRole('option', { name: 'Northwind Voice Partner' }).click();
     await page.getByRole('row', { name: 'Key of sibling' }).waitFor();
-    expect((await names()).toSorted()).to.deep.equal(['Key of account', 'Key of sibling']);
+    await eventually(async () => expect((await names()).toSorted()).to.deep.equal(['Key of account', 'Key of sibling']));
     await page.getByRole('button', { name: 'Northwind Voice' }).click();
     await page.getByRole('button', { name: 'Clear selection' }).click();
     await page.getByText('Choose an account or partner first').waitFor();

@@ -6,3 +6,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(5);
 }
+
+/**
+ * Repeats an assertion about a page until it holds, because a page can still be loading or drawing. After 15 seconds, its last failure counts.
+ */
+export async function eventually(assertion: () => Promise<unknown>): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  for (;;) {
+    try {
+      await assertion();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await pause(20);
+    }
+  }
+}
