@@ -58,18 +58,16 @@ Sign in with the password  ${password}  as
   tess@northwind.example   a partner user, tied to one account
   sam@callkey.example      service staff
 
-Start the core with  ${port === '8080' ? '' : `PORT=${port} `}npm start  and, in another terminal, place a first call with the key of Ada's practice software:
+Start the core with  ${port === '8080' ? '' : `PORT=${port} `}DIALER=simulated npm start  and, in another terminal, place a first call with the key of Ada's practice software.
+No phone rings: the simulated dialer invents the outcome (core/docs/rehearsing.md), and nobody has the number.
 
+export CALLKEY_SERVER=http://127.0.0.1:${port}
 export CALLKEY_API_KEY=${keyValue}
+export CAMPAIGN=${reminders.id}
 printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
-  curl -i http://127.0.0.1:${port}/api/v1/campaigns/${reminders.id}/contacts/on-demand \\
+  curl -i $CALLKEY_SERVER/api/v1/campaigns/$CAMPAIGN/contacts/on-demand \\
   -H @- -H 'Content-Type: application/json' \\
-  -d '{"requestId":"first-call","contact":{"phone":"+353861234567","name":"Ada Lovelace"}}'
-
-and cancel it, before it is dialed:
-
-printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
-  curl -i -X DELETE http://127.0.0.1:${port}/api/v1/campaigns/${reminders.id}/contacts/on-demand/by-request-id/first-call -H @-
+  -d '{"requestId":"first-call","contact":{"phone":"+493023125000","name":"Ada Lovelace"}}'
 
 (The key goes through a pipe, since every user of the machine can see the arguments of a command.)
 `;

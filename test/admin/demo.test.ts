@@ -9,9 +9,12 @@ describe('the demo', () => {
     const database = await emptyDatabase('sqlite');
     const demo = await runScript('scripts/demo.ts', [], { env: { DATABASE_URL: database, PORT: '18180' } });
     expect(demo.code).to.equal(0);
-    expect(demo.stdout).to.contain('PORT=18180 npm start').and.contain('http://127.0.0.1:18180/').and.not.contain(':8080/');
+    expect(demo.stdout)
+      .to.contain('PORT=18180 DIALER=simulated npm start')
+      .and.contain('http://127.0.0.1:18180\n')
+      .and.not.contain(':8080');
     const key = /CALLKEY_API_KEY=(\S+)/.exec(demo.stdout)?.[1] ?? '';
-    const campaign = /campaigns\/([\w-]+)\//.exec(demo.stdout)?.[1] ?? '';
+    const campaign = /CAMPAIGN=(\S+)/.exec(demo.stdout)?.[1] ?? '';
     const body = /-d '(\{.*\})'/.exec(demo.stdout)?.[1] ?? '';
     const core = await startCoreHere(database);
     expect((await placeCall(core.url, campaign, key, JSON.parse(body))).status).to.equal(202);
