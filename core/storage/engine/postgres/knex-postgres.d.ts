@@ -9,6 +9,7 @@ declare module 'knex/lib/dialects/postgres/index.js' {
   export type Query = { sql: string; bindings?: readonly unknown[]; options?: Partial<QueryConfig>; response?: QueryResult };
 
   export default class Client extends Knex.Client {
+    _driver(): { Client: typeof Connection };
     /** The driver reads these settings at the start of `acquireRawConnection`. */
     connectionSettings: { connectionString: string };
     acquireRawConnection(): Promise<Connection>;

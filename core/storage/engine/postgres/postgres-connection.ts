@@ -133,11 +133,27 @@ async function requireWritable(connection: pg.Client): Promise<void> {
     throw new NotWritable('None of the hosts accepts writes: the last one tried is a standby or read-only.');
 }
 
+/** The driver leaves the socket open if signing in fails, for example because the server requires a password and none is set. */
+class Connection extends pg.Client {
+  override async connect(): Promise<pg.Client> {
+    try {
+      return await super.connect();
+    } catch (error) {
+      hangUp(this, error);
+      throw error;
+    }
+  }
+}
+
 export class PostgresClient extends Client {
   protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
   /** The index of the host that accepted the last connection. The next one tries it first. */
   #last = 0;
+
+  override _driver() {
+    return { ...pg, Client: Connection };
+  }
 
   override async acquireRawConnection(): Promise<pg.Client> {
     this.#addresses ??= addressesOf(this.connectionSettings.connectionString);
