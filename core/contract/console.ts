@@ -326,8 +326,10 @@ export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 const chartZone = { timeZone: timeZoneSchema };
 export const chartQuerySchema = z.strictObject(chartZone);
 export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
-/** Covers one page of the campaign list, selected by `search` and `cursor`. */
-export const allCallsSummaryQuerySchema = z.strictObject({ ...callFilter, ...directoryQuerySchema.shape, ...chartZone }).check(isRange);
+/** Covers one page of the campaign list, selected by `campaignSearch` and `cursor`. */
+export const allCallsSummaryQuerySchema = z
+  .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema, ...chartZone })
+  .check(isRange);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
@@ -415,12 +417,33 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 // Activity
 
+/** Everything that the audit log records. */
+export const auditActions = [
+  ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
+  ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.revoked'] as const),
+  ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted'] as const),
+  ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
+  ...([
+    'contact.erased',
+    'contact.exported',
+    'list.exported',
+    'retention.run',
+    'backup.created',
+    'audit.pruned',
+    'clock.accepted',
+  ] as const),
+] as const;
+export type AuditAction = (typeof auditActions)[number];
+
 const activityFilter = {
   ...dayRange,
   /** The ID of the user who acted, or `operator` for the operator on the server itself. */
   actor: identifierSchema.optional(),
-  /** An action such as `api-key.created`. */
-  action: z.string().max(limits.identifier).refine(isPrintable, { error: 'Must not contain control characters.' }).optional(),
+  action: z
+    .string()
+    .refine((action) => auditActions.some((known) => known === action), { error: `Must be one of ${auditActions.join(', ')}.` })
+    .meta({ enum: [...auditActions] })
+    .optional(),
   /** The ID of the subject. */
   subject: identifierSchema.optional(),
 };

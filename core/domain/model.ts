@@ -1,5 +1,5 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import type { Named, TenancyKind, UserType } from '#contract/console.ts';
+import type { AuditAction, Named, TenancyKind, UserType } from '#contract/console.ts';
 import type { Millis } from './instant.ts';
 
 export type Account = Named & { partnerId: string };
@@ -209,35 +209,6 @@ export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
 /** The matching calls in one stretch. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
-
-export type AuditAction =
-  | 'session.started'
-  | 'session.ended'
-  | 'session.refused'
-  | 'session.revoked'
-  | 'tenancy.selected'
-  | 'password.changed'
-  | 'password.reset'
-  | 'api-key.created'
-  | 'api-key.revoked'
-  | 'user.added'
-  | 'user.changed'
-  | 'user.disabled'
-  | 'user.enabled'
-  | 'user.deleted'
-  | 'partner.added'
-  | 'partner.changed'
-  | 'account.added'
-  | 'account.changed'
-  | 'campaign.added'
-  | 'campaign.changed'
-  | 'contact.erased'
-  | 'contact.exported'
-  | 'list.exported'
-  | 'retention.run'
-  | 'backup.created'
-  | 'audit.pruned'
-  | 'clock.accepted';
 
 export type AuditSubject = Named & {
   kind:

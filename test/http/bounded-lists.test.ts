@@ -141,8 +141,8 @@ describe('console lists that are longer than a page', () => {
         return answer.text.includes(id);
       };
       expect(await count('')).to.equal(true);
-      expect(await count('&search=reminders')).to.equal(true);
-      expect(await count('&search=ruckrufe')).to.equal(false);
+      expect(await count('&campaignSearch=reminders')).to.equal(true);
+      expect(await count('&campaignSearch=ruckrufe')).to.equal(false);
     });
 
     it('show the best tenancy matches first, however many others match', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { activityFacetsSchema, activitySchema, callsSchema, callsSummarySchema } from '#contract/console.ts';
+import { activityFacetsSchema, activitySchema, allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -97,6 +97,10 @@ describe('filtered calls and activity in the console', () => {
       expect(await days(the8th)).to.deep.equal([['2026-11-08', { cancelled: 1, queued: 1 }]]);
       expect(await days(`${the8th}&apiKey=${key.id}`)).to.deep.equal([['2026-11-08', { cancelled: 1 }]]);
       expect(await days(`${the8th}&search=last&state=queued`)).to.deep.equal([['2026-11-08', { queued: 1 }]]);
+      const all = await get(`/console/calls/summary?${the8th}&search=last`, partner);
+      expect(allCallsSummarySchema.parse(all.json).days).to.deep.equal([
+        { day: '2026-11-08', campaigns: [{ id: tenants.campaign.id, states: { queued: 1 } }] },
+      ]);
       const range = 'from=2026-10-01&to=2026-11-07&timeZone=UTC';
       expect((await days(range)).at(-1)).to.deep.equal(['2026-11-07', { cancelled: 1, queued: 1 }]);
       expect(await days(range)).to.have.length(38);
@@ -116,6 +120,14 @@ describe('filtered calls and activity in the console', () => {
         }
       });
     }
+
+    it('are refused for an unknown action', async () => {
+      for (const path of ['/console/activity', '/console/activity.csv']) {
+        const answer = await get(`${path}?action=api-key.eaten`);
+        expect([answer.status, codeOf(answer)], path).to.deep.equal([400, 'malformed-request']);
+        expect(answer.json['detail']).to.match(/^Invalid query at action: Must be one of session\.started, .*api-key\.created, /);
+      }
+    });
 
     it('are refused for an unknown state', async () => {
       for (const query of ['state=ringing', 'state=busy&state=ringing']) {
@@ -157,7 +169,7 @@ describe('filtered calls and activity in the console', () => {
       expect(await events(`actor=${pat.id}&from=2026-11-07&to=2026-11-07&action=api-key.created`)).to.have.length(1);
       expect(await events(`action=api-key.created&from=2026-11-08`)).to.deep.equal([]);
       expect((await events('actor=operator&action=account.added')).length).to.equal(2);
-      expect(await events('action=nothing')).to.deep.equal([]);
+      expect(await events('action=backup.created')).to.deep.equal([]);
     });
 
     it("offer the users and actions that occur in the viewer's scope", async () => {

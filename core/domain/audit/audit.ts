@@ -1,4 +1,5 @@
-import type { Actor, AuditAction, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
+import type { AuditAction } from '#contract/console.ts';
+import type { Actor, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
 /** The actor for changes made on the server itself, for example with `admin`. */

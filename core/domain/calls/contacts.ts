@@ -1,5 +1,6 @@
+import type { AuditAction } from '#contract/console.ts';
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, AuditAction, ContactCall } from '../model.ts';
+import type { Actor, ContactCall } from '../model.ts';
 import type { Ports } from '../ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */

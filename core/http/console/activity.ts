@@ -1,4 +1,4 @@
-import { type ActivityFacetsView, type ActivityView, operatorActor } from '#contract/console.ts';
+import { type ActivityFacetsView, type ActivityView, auditActions, operatorActor } from '#contract/console.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
@@ -14,7 +14,11 @@ export async function listActivity({ ports, viewer, query }: Request<'listActivi
 
 export async function listActivityFacets({ ports, viewer }: Request<'listActivityFacets'>): Promise<ActivityFacetsView> {
   const { actors, actions } = await domain.activityFacets(ports, viewer);
-  return { actors: actors.map((actor) => actor ?? { id: operatorActor, name: 'The operator' }), actions };
+  return {
+    actors: actors.map((actor) => actor ?? { id: operatorActor, name: 'The operator' }),
+    // A newer core may have recorded others, but lists can't be filtered by them.
+    actions: auditActions.filter((action) => actions.includes(action)),
+  };
 }
 
 export async function exportActivity({ ctx, deps, ports, query }: Request<'exportActivity'>): Promise<void> {

@@ -74,8 +74,9 @@ export async function summarizeCalls({ ctx, ports, viewer, params, query }: Requ
 }
 
 export async function summarizeAllCalls({ ctx, ports, viewer, query }: Request<'summarizeAllCalls'>): Promise<AllCallsSummaryView> {
-  const wanted = { days: query, filter: filterOf(ports, { ...query, search: '' }) };
-  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, query, wanted, turnOf(ctx));
+  const page = { search: query.campaignSearch, cursor: query.cursor };
+  const wanted = { days: query, filter: filterOf(ports, query) };
+  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, page, wanted, turnOf(ctx));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 }
 

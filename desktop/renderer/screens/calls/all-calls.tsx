@@ -94,10 +94,9 @@ type OutcomesView = CampaignsView & AllCallsSummaryView;
 function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
   return {
     async load(cursor) {
-      const query = { search, cursor };
       const [campaigns, summary] = await Promise.all([
-        window.callkey.request('listCampaigns', query),
-        window.callkey.request('summarizeAllCalls', { ...query, timeZone }),
+        window.callkey.request('listCampaigns', { search, cursor }),
+        window.callkey.request('summarizeAllCalls', { campaignSearch: search, cursor, timeZone }),
       ]);
       if (!campaigns.ok) return campaigns;
       return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;
