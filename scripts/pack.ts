@@ -1,7 +1,7 @@
 // Shared by the scripts that build published packages.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
@@ -77,10 +77,19 @@ export function run(command: string, args: string[], cwd = root): void {
 
 function licensesOf({ inputs }: Metafile): string {
   const folders = new Set(Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
-  return [...folders]
+  const texts = [...folders]
     .toSorted()
-    .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${licenseOf(join(root, folder)).trim()}\n`)
-    .join(`\n${'-'.repeat(80)}\n\n`);
+    .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${licenseOf(join(root, folder)).trim()}\n`);
+  return [...texts, ...ownDataLicenses(Object.keys(inputs))].join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Returns the licenses of data in our own folders that others made, in files such as LICENSE.libphonenumber. */
+function ownDataLicenses(paths: readonly string[]): string[] {
+  const folders = new Set(paths.filter((path) => !path.includes('node_modules')).map((path) => dirname(join(root, path))));
+  return [...folders].flatMap((folder) => {
+    const files = readdirSync(folder).filter((name) => name.startsWith('LICENSE.'));
+    return files.map((file) => `${file.slice('LICENSE.'.length)}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`);
+  });
 }
 
 function licenseOf(folder: string): string {

@@ -17,6 +17,16 @@ function zoneOf(name: string): IANAZone {
   return IANAZone.create(knownZones.has(name) ? name : new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone);
 }
 
+/** Returns how many minutes a time zone's clocks are ahead of UTC. */
+export function offsetAt(at: number, timeZone: string): number {
+  return zoneOf(timeZone).offset(at);
+}
+
+/** Returns the number of days from 1970-01-01 to a day. */
+export function dayNumber(day: string): number {
+  return Date.parse(day) / 86_400_000;
+}
+
 /** Returns the current day in a time zone. */
 export function localDay(now: number, timeZone: string): string {
   return isoDay(DateTime.fromMillis(now, { zone: zoneOf(timeZone) }));

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export type Weekday = (typeof weekdays)[number];
+
+/** The maximum number of rules of one partner, account or campaign. */
+export const mostHoursRules = 500;
+
+const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
+const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, timeError);
+
+/**
+ * One window, or one closed day, in the local time of the person who is called. Several rules make several windows. On a date that has a
+ * rule, only rules for that date count. Among the rules that may decide, those with the longest matching prefix do.
+ */
+export const hoursRuleSchema = z
+  .strictObject({
+    prefix: z.string().regex(/^(?:\+[1-9]\d{0,14})?$/, { error: 'Must be the beginning of a number, such as +49, or empty for all.' }),
+    days: z
+      .array(z.enum(weekdays, { error: `Must be one of ${weekdays.join(', ')}.` }))
+      .min(1, { error: 'Must contain at least one day.' })
+      .max(weekdays.length)
+      .optional(),
+    date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }).optional(),
+    from: timeSchema.optional(),
+    to: timeSchema.optional(),
+    closed: z.literal(true, { error: 'Must be true, or omitted.' }).optional(),
+  })
+  .check(({ value, issues }) => {
+    const problem = findRuleProblem(value);
+    if (problem) issues.push({ code: 'custom', ...problem, input: value });
+  });
+export type HoursRule = z.infer<typeof hoursRuleSchema>;
+
+type GivenRule = {
+  days?: readonly string[] | undefined;
+  date?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  closed?: true | undefined;
+};
+
+/** Says which combination of fields is wrong; null if the rule is complete. */
+function findRuleProblem({ days, date, from, to, closed }: GivenRule): { path: string[]; message: string } | null {
+  if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
+  if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from and to." } : null;
+  if (from === undefined || to === undefined) return { path: ['from'], message: 'Must have from and to, or "closed": true.' };
+  return from < to ? null : { path: ['to'], message: 'Must be later than from. For a window past midnight, use two rules.' };
+}
+
+export const hoursRulesSchema = z.array(hoursRuleSchema).max(mostHoursRules, { error: `Must contain at most ${mostHoursRules} rules.` });

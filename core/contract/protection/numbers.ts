@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+/** The kinds of numbers that are refused unless a partner or account allows them. All other numbers are `ordinary`. */
+export const restrictedKinds = ['premium-rate', 'shared-cost', 'satellite', 'personal'] as const;
+export type RestrictedKind = (typeof restrictedKinds)[number];
+export type NumberKind = RestrictedKind | 'ordinary';
+
+export const restrictedKindLabels: Readonly<Record<RestrictedKind, string>> = {
+  'premium-rate': 'Premium rate',
+  'shared-cost': 'Shared cost',
+  satellite: 'Satellite',
+  personal: 'Personal numbers',
+};
+
+const kindsSchema = z
+  .array(z.enum(restrictedKinds, { error: `Must be one of ${restrictedKinds.join(', ')}.` }))
+  .max(restrictedKinds.length)
+  .nullable()
+  .meta({ description: 'The restricted kinds that may be called. Null if this scope has no setting of its own.' });
+
+/** A country or territory, by its ISO 3166-1 code. */
+export const countrySchema = z.string().regex(/^[A-Z]{2}$/, { error: 'Must be a country code with two letters, such as DE.' });
+
+const countriesSchema = z
+  .array(countrySchema)
+  .max(300)
+  .nullable()
+  .meta({ description: 'The countries that may be called. Empty for all. Null if this scope has no setting of its own.' });
+
+/** Which numbers an account, or all accounts of a partner, may call. */
+export const numberRulesSchema = z.strictObject({ countries: countriesSchema, kinds: kindsSchema });
+export type NumberRules = z.infer<typeof numberRulesSchema>;
+
+/** The rules that decide: an account's own setting, or else its partner's, or else all countries and no restricted kinds. */
+export const effectiveNumberRulesSchema = z.object({ countries: z.array(z.string()), kinds: z.array(z.enum(restrictedKinds)) });
+export type EffectiveNumberRules = z.infer<typeof effectiveNumberRulesSchema>;

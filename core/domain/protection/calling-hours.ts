@@ -1,0 +1,69 @@
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { instant, type Millis, oneDay } from '../instant.ts';
+import { getSchedule, type Schedule } from './hours-rules.ts';
+import { getOffset, oneMinute } from './local-time.ts';
+
+export { selectRules } from './hours-rules.ts';
+
+/** Nothing that opens later is looked for. */
+export const mostDaysAhead = 31;
+
+/**
+ * Finds when someone who may be in any of the zones can be called.
+ *
+ * @param given.rules from {@link selectRules}
+ * @returns 'open' if all zones are open at `from`, else the next instant at which they are; null if there's none within 31 days, or no zone
+ */
+export function findOpening(given: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): 'open' | Millis | null {
+  const { rules, zones, from } = given;
+  if (zones.length === 0) return null;
+  const schedule = getSchedule(rules);
+  const limit = from + mostDaysAhead * oneDay;
+  for (let at: number = from; at < limit; ) {
+    let latest = at;
+    for (const zone of zones) latest = findOpeningIn(schedule, zone, latest, limit);
+    if (latest === at) return at === from ? 'open' : instant(at);
+    at = latest;
+  }
+  return null;
+}
+
+/**
+ * Returns the first instant at which one zone is open: both it and the next minute are within a window, so that the phone doesn't ring when
+ * the window has just closed.
+ *
+ * @returns `limit` or later if there's none
+ */
+function findOpeningIn(schedule: Schedule, zone: string, from: number, limit: number): number {
+  let at = from;
+  while (at < limit) {
+    const start = findWindow(schedule, zone, at, limit);
+    if (findWindow(schedule, zone, start + oneMinute, limit + oneMinute) === start + oneMinute) return start;
+    at = start + oneMinute;
+  }
+  return at;
+}
+
+/** Returns the first instant within a window, or `limit`. */
+function findWindow(schedule: Schedule, zone: string, from: number, limit: number): number {
+  for (let at = from; at < limit; ) {
+    // Until the offset changes, local time is only another scale.
+    const { ms, until } = getOffset(at, zone);
+    const local = findLocalWindow(schedule, at + ms, until + ms);
+    if (local !== null) return local - ms;
+    at = until;
+  }
+  return limit;
+}
+
+/** As {@link findWindow}, in ms of local time. */
+function findLocalWindow(schedule: Schedule, from: number, before: number): number | null {
+  for (let day = Math.floor(from / oneDay); day * oneDay < before; day++) {
+    const midnight = day * oneDay;
+    const next = schedule(day).find(({ to }) => midnight + to * oneMinute > from);
+    if (!next) continue;
+    const start = Math.max(from, midnight + next.from * oneMinute);
+    return start < before ? start : null;
+  }
+  return null;
+}

@@ -1,0 +1,87 @@
+import { dayNumber } from '#contract/calendar.ts';
+import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
+
+/** In minutes of the local day: includes `from`, excludes `to`. */
+type Window = { from: number; to: number };
+
+/** Returns the windows of a local day, earliest first. The day is counted from 1970-01-01. */
+export type Schedule = (day: number) => readonly Window[];
+
+// Preparing rules takes much longer than using them, and most calls have the rules of an earlier one.
+const selections = new WeakMap<readonly HoursRule[], { prefixes: ReadonlySet<string>; byPrefix: Map<string, readonly HoursRule[]> }>();
+const schedules = new WeakMap<readonly HoursRule[], Schedule>();
+
+/**
+ * Selects the rules that decide about a number: among those for a date, and among those for days of the week, the ones with the longest
+ * matching prefix. Numbers with the same rules get the same array. If it's empty, no calling hours apply.
+ */
+export function selectRules(rules: readonly HoursRule[], phone: string): readonly HoursRule[] {
+  let selection = selections.get(rules);
+  if (!selection) {
+    selection = { prefixes: new Set(rules.map(({ prefix }) => prefix)), byPrefix: new Map() };
+    selections.set(rules, selection);
+  }
+  const { prefixes, byPrefix } = selection;
+  // All other matching prefixes are the beginning of the longest one.
+  const longest = findLongest(prefixes, phone);
+  if (longest === undefined) return none;
+  const known = byPrefix.get(longest);
+  if (known) return known;
+  const selected = [...Map.groupBy(rules, ({ date }) => date).values()].flatMap((ofDate) => selectLongestPrefix(ofDate, longest));
+  byPrefix.set(longest, selected);
+  return selected;
+}
+
+const none: readonly HoursRule[] = [];
+
+function findLongest(prefixes: ReadonlySet<string>, phone: string): string | undefined {
+  for (let end = phone.length; end >= 0; end--) {
+    const prefix = phone.slice(0, end);
+    if (prefixes.has(prefix)) return prefix;
+  }
+  return undefined;
+}
+
+function selectLongestPrefix(rules: readonly HoursRule[], number: string): HoursRule[] {
+  const longest = findLongest(new Set(rules.map(({ prefix }) => prefix)), number);
+  return rules.filter(({ prefix }) => prefix === longest);
+}
+
+/**
+ * Returns the windows of selected rules. On a date with a rule, only the rules for that date count; on other days, the weekly ones. If there
+ * are none, other days aren't limited.
+ */
+export function getSchedule(rules: readonly HoursRule[]): Schedule {
+  const known = schedules.get(rules);
+  if (known) return known;
+  const schedule = toSchedule(rules);
+  schedules.set(rules, schedule);
+  return schedule;
+}
+
+const wholeDay: readonly Window[] = [{ from: 0, to: 24 * 60 }];
+
+function toSchedule(rules: readonly HoursRule[]): Schedule {
+  const weekly = rules.filter(({ days }) => days);
+  const week = weekdays.map((day) => (weekly.length === 0 ? wholeDay : toWindows(weekly.filter(({ days }) => days?.includes(day)))));
+  const byDate = Map.groupBy(
+    rules.filter(({ date }) => date),
+    ({ date = '' }) => dayNumber(date),
+  );
+  const dates = new Map(byDate.entries().map(([day, ofDate]) => [day, toWindows(ofDate)]));
+  return (day) => dates.get(day) ?? week[toWeekday(day)] ?? [];
+}
+
+function toWindows(rules: readonly HoursRule[]): Window[] {
+  if (rules.some(({ closed }) => closed)) return [];
+  return rules.map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) })).sort((a, b) => a.from - b.from);
+}
+
+function toMinutes(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+}
+
+/** Counts from Monday. 1970-01-01 was a Thursday. */
+function toWeekday(day: number): number {
+  return (((day + 3) % 7) + 7) % 7;
+}

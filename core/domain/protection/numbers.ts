@@ -1,0 +1,118 @@
+import type { MetadataJson } from 'libphonenumber-js/core';
+// The smaller metadata doesn't have the types of numbers.
+import metadata from 'libphonenumber-js/max/metadata';
+import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { isPhoneNumber } from '#contract/calls/phone.ts';
+import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
+
+/** Positions in the library's data about a country (see its METADATA.md), and in its list of types. */
+const at = { leadingDigits: 10, types: 11 } as const;
+const kindsAt: Readonly<Record<number, RestrictedKind>> = { 3: 'premium-rate', 4: 'personal', 9: 'shared-cost' };
+
+/** Country codes for satellite networks and other international networks, whose types the library doesn't distinguish from mobile or VoIP. */
+const wholeCodes: Readonly<Record<string, RestrictedKind>> = {
+  808: 'shared-cost',
+  870: 'satellite',
+  878: 'personal',
+  881: 'satellite',
+  882: 'satellite',
+  883: 'satellite',
+  979: 'premium-rate',
+};
+
+/** The types of one country's numbers. `kind` is null for numbers that are allowed by default. */
+type NumberType = { kind: RestrictedKind | null; whole: RegExp; lengths: readonly number[] | undefined; start: RegExp };
+type Country = { code: string; leadingDigits: RegExp | null; types: readonly NumberType[] };
+
+/** The countries with one country code. `suspicious` matches every number that could be of a kind. */
+type Plan = { countries: readonly Country[]; suspicious: RegExp };
+
+const plans = new Map<string, Plan | null>();
+
+/**
+ * Returns the kind of a number. A number that begins like a restricted kind, but has too many digits or too few, is of that kind too, because
+ * networks ignore further digits.
+ */
+export function getNumberKind(phone: string): NumberKind {
+  const code = findCode(phone);
+  if (code === null) return 'ordinary';
+  const kind = wholeCodes[code];
+  if (kind) return kind;
+  const plan = getPlan(code);
+  const number = phone.slice(1 + code.length);
+  if (!plan?.suspicious.test(number)) return 'ordinary';
+  const types = plan.countries.flatMap((country) => country.types);
+  const type = types.find((candidate) => isOfType(number, candidate)) ?? types.find(({ kind, start }) => kind && start.test(number));
+  return type?.kind ?? 'ordinary';
+}
+
+/** Returns the country of a number as an ISO 3166-1 code; null if it has none, or if countries share its code and it doesn't tell. */
+export function getCountry(phone: string): string | null {
+  const code = findCode(phone);
+  const countries = (code !== null && getPlan(code)?.countries) || [];
+  if (code === null || countries.length <= 1) return countries[0]?.code ?? null;
+  const number = phone.slice(1 + code.length);
+  const isOf = ({ leadingDigits, types }: Country) => leadingDigits?.test(number) ?? types.some((type) => isOfType(number, type));
+  return countries.find(isOf)?.code ?? null;
+}
+
+/**
+ * Converts any usual spelling of a number to E.164.
+ *
+ * @param country of numbers without a country code
+ * @returns null if it isn't a valid number, or has an extension
+ */
+export function parsePhone(text: string, country?: string): string | null {
+  if (isPhoneNumber(text)) return text;
+  const options = country !== undefined && isSupportedCountry(country) ? { defaultCountry: country, extract: false } : { extract: false };
+  const parsed = parsePhoneNumberFromString(text, options);
+  return parsed && parsed.ext === undefined && isPhoneNumber(parsed.number) ? parsed.number : null;
+}
+
+/** No country code is the beginning of another. */
+function findCode(phone: string): string | null {
+  for (let end = 2; end <= 4; end++) {
+    const code = phone.slice(1, end);
+    if (code in wholeCodes || getPlan(code)) return code;
+  }
+  return null;
+}
+
+function isOfType(number: string, { whole, lengths }: NumberType): boolean {
+  return whole.test(number) && (lengths?.includes(number.length) ?? true);
+}
+
+function getPlan(code: string): Plan | null {
+  const known = plans.get(code);
+  if (known !== undefined) return known;
+  const plan = toPlan(metadata, code);
+  plans.set(code, plan);
+  return plan;
+}
+
+function toPlan({ countries, country_calling_codes }: MetadataJson, code: string): Plan | null {
+  const names = country_calling_codes[code];
+  if (!names) return null;
+  const found = names.map((name) => {
+    const data = countries[name] ?? [];
+    const leading = data[at.leadingDigits];
+    return { code: name, leadingDigits: leading ? new RegExp(`^(?:${leading})`) : null, types: toTypes(data[at.types] || []) };
+  });
+  const starts = found.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
+  return { countries: found, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
+}
+
+function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]): NumberType[] {
+  return types
+    .flatMap((type, index) => {
+      if (type === 0) return [];
+      const [pattern, lengths] = type;
+      return { kind: kindsAt[index] ?? null, whole: new RegExp(`^(?:${pattern})$`), lengths, start: toStart(pattern) };
+    })
+    .toSorted((a, b) => Number(b.kind !== null) - Number(a.kind !== null));
+}
+
+/** Returns a pattern for all numbers with the same beginning, with as many more digits as they like. */
+function toStart(pattern: string): RegExp {
+  return new RegExp(`^(?:${pattern.replaceAll(/\\d(\{\d+(,\d+)?\})?/g, '\\d*')})`);
+}

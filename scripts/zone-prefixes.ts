@@ -1,0 +1,55 @@
+// Makes core/domain/protection/zone-prefixes.ts from libphonenumber's data. Download the source of a release (Debian: apt-get source
+// libphonenumber), and pass its version and the path of resources/timezones/map_data.txt:
+//   node scripts/zone-prefixes.ts 8.13.51 libphonenumber-8.13.51/resources/timezones/map_data.txt
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const [version, file] = process.argv.slice(2);
+if (version === undefined || file === undefined) throw new Error('Specify the version of libphonenumber and the path of its map_data.txt.');
+
+const zonesByPrefix = parse(readFileSync(file, 'utf8'));
+// The North American plan has 25 countries, so its own entry, with the zones of all of them, says nothing about a toll-free number or an
+// unknown area code.
+zonesByPrefix.delete('1');
+const prefixesByZones = Map.groupBy(
+  zonesByPrefix.keys().filter((prefix) => !isRedundant(prefix)),
+  (prefix) => zonesByPrefix.get(prefix) ?? '',
+);
+const lines = [...prefixesByZones].map(([zones, prefixes]) => `${zones.replaceAll('&', ' ')}|${prefixes.join(' ')}`).toSorted();
+
+writeFileSync(
+  'core/domain/protection/zone-prefixes.ts',
+  `// Made by scripts/zone-prefixes.ts from libphonenumber ${version}, resources/timezones/map_data.txt: edit the script instead.
+// Copyright (C) 2012 The Libphonenumber Authors. Licensed under the Apache License, Version 2.0: see LICENSE.libphonenumber.
+
+/** On each line, time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. */
+export const zonePrefixes = \`
+${lines.join('\n')}
+\`;
+`,
+);
+
+function parse(text: string): Map<string, string> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const [prefix = '', zones = ''] = line.split('|');
+      if (!/^\d+$/.test(prefix) || !zones.split('&').every(isZone)) throw new Error(`This isn't a prefix with time zones: ${line}`);
+      return [prefix, zones];
+    }),
+  );
+}
+
+/** The runtime must know the zone, or calling hours couldn't be computed. */
+function isZone(name: string): boolean {
+  new Intl.DateTimeFormat('en', { timeZone: name });
+  return true;
+}
+
+/** Whether the next shorter prefix has the same zones. */
+function isRedundant(prefix: string): boolean {
+  for (let end = prefix.length - 1; end > 0; end--) {
+    const zones = zonesByPrefix.get(prefix.slice(0, end));
+    if (zones !== undefined) return zones === zonesByPrefix.get(prefix);
+  }
+  return false;
+}

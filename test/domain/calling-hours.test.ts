@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { instant, type Millis } from '../../core/domain/instant.ts';
+import { findOpening, selectRules } from '../../core/domain/protection/calling-hours.ts';
+import { at } from '../support/clock.ts';
+import { runs } from '../support/runs.ts';
+
+const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
+const week = [...workdays, 'sat', 'sun'] as const;
+const daily = (from: string, to: string, prefix = ''): HoursRule => ({ prefix, days: [...week], from, to });
+
+type Given = { rules: HoursRule[]; phone?: string; zones: readonly string[]; from: string };
+
+/** Returns the next opening in UTC. */
+function open({ rules, phone = '+493012345678', zones, from }: Given): string | null {
+  const opening = findOpening({ rules: selectRules(rules, phone), zones, from: at(from) });
+  return typeof opening === 'number' ? new Date(opening).toISOString() : opening;
+}
+
+const minute = 60_000;
+const hour = 60 * minute;
+const zones = Intl.supportedValuesOf('timeZone');
+
+describe('calling hours', () => {
+  const berlin = { rules: [{ prefix: '', days: [...workdays], from: '09:00', to: '20:00' }], zones: ['Europe/Berlin'] };
+  const cases: [title: string, given: Given, opening: string | null][] = [
+    ['are open from the first minute', { ...berlin, from: '2026-11-23T08:00:00Z' }, 'open'],
+    ['open at the start of the window', { ...berlin, from: '2026-11-23T07:59:59.999Z' }, '2026-11-23T08:00:00.000Z'],
+    ['are open until the last minute', { ...berlin, from: '2026-11-23T18:58:59.999Z' }, 'open'],
+    ['are closed in the last minute', { ...berlin, from: '2026-11-23T18:59:00Z' }, '2026-11-24T08:00:00.000Z'],
+    ['skip days without a rule', { ...berlin, from: '2026-11-27T19:30:00Z' }, '2026-11-30T08:00:00.000Z'],
+    [
+      'are open through midnight',
+      { ...berlin, rules: [daily('20:00', '24:00'), daily('00:00', '06:00')], from: '2026-11-23T22:59:30Z' },
+      'open',
+    ],
+    [
+      'are open where one window follows another',
+      { ...berlin, rules: [daily('09:00', '12:00'), daily('12:00', '20:00')], from: '2026-11-23T10:59:30Z' },
+      'open',
+    ],
+    [
+      'close for a break',
+      { ...berlin, rules: [daily('09:00', '13:00'), daily('14:00', '20:00')], from: '2026-11-23T12:10:00Z' },
+      '2026-11-23T13:00:00.000Z',
+    ],
+    [
+      'open in overlapping windows',
+      { ...berlin, rules: [daily('10:00', '11:00'), daily('09:00', '20:00')], from: '2026-11-23T10:30:00Z' },
+      'open',
+    ],
+    [
+      'are open when all zones are',
+      { ...berlin, zones: ['America/New_York', 'America/Los_Angeles'], from: '2026-11-23T14:00:00Z' },
+      '2026-11-23T17:00:00.000Z',
+    ],
+    [
+      'never open without a common window',
+      { ...berlin, rules: [daily('09:00', '12:00')], zones: ['Europe/Berlin', 'Asia/Tokyo'], from: '2026-11-23T08:00:00Z' },
+      null,
+    ],
+    ['never open without a zone', { ...berlin, zones: [], from: '2026-11-23T08:00:00Z' }, null],
+    // Clocks go from 2:00 to 3:00 in Berlin on 28 March 2027, and from 3:00 to 2:00 on 31 October.
+    [
+      'open later if their start is skipped',
+      { ...berlin, rules: [daily('02:30', '06:00')], from: '2027-03-28T00:00:00Z' },
+      '2027-03-28T01:00:00.000Z',
+    ],
+    [
+      'close early if their end is skipped',
+      { ...berlin, rules: [daily('01:00', '02:30')], from: '2027-03-28T00:59:00Z' },
+      '2027-03-28T23:00:00.000Z',
+    ],
+    ['stay open while an hour repeats', { ...berlin, rules: [daily('01:00', '03:00')], from: '2027-10-31T00:59:30Z' }, 'open'],
+    [
+      'open twice if they repeat',
+      { ...berlin, rules: [daily('02:00', '02:30')], from: '2027-10-31T00:30:00Z' },
+      '2027-10-31T01:00:00.000Z',
+    ],
+    [
+      'follow the clocks of the southern hemisphere',
+      { ...berlin, zones: ['Australia/Sydney'], from: '2027-04-03T22:30:00Z' },
+      '2027-04-04T23:00:00.000Z',
+    ],
+    [
+      'follow a zone with an odd offset',
+      { ...berlin, zones: ['Asia/Kathmandu'], from: '2026-11-23T00:00:00Z' },
+      '2026-11-23T03:15:00.000Z',
+    ],
+    [
+      'follow a zone that changes its clocks by half an hour',
+      { ...berlin, zones: ['Australia/Lord_Howe'], rules: [daily('09:00', '20:00')], from: '2027-04-03T15:00:00Z' },
+      '2027-04-03T22:30:00.000Z',
+    ],
+  ];
+  for (const [title, given, opening] of cases) it(title, () => expect(open(given)).to.equal(opening));
+
+  describe('rules for dates', () => {
+    const christmas = { prefix: '', date: '2026-12-25', closed: true } as const;
+    const german = { prefix: '+49', days: [...workdays], from: '09:00', to: '20:00' };
+    const from = '2026-12-25T10:00:00Z';
+    const inBerlin = { zones: ['Europe/Berlin'], from };
+
+    it('close a date even if weekly rules have a longer prefix', () => {
+      expect(open({ ...inBerlin, rules: [german, christmas] })).to.equal('2026-12-28T08:00:00.000Z');
+    });
+    it('with the longest prefix decide', () => {
+      const exception = { prefix: '+49', date: '2026-12-25', from: '10:00', to: '14:00' };
+      expect(open({ ...inBerlin, rules: [german, christmas, exception] })).to.equal('open');
+    });
+    it("don't limit other days", () => {
+      expect(open({ ...inBerlin, rules: [christmas] })).to.equal('2026-12-25T23:00:00.000Z');
+      expect(open({ ...inBerlin, rules: [christmas], from: '2026-12-24T03:00:00Z' })).to.equal('open');
+    });
+    it('replace the hours of that date', () => {
+      expect(open({ ...inBerlin, rules: [german, { ...christmas, closed: undefined, from: '18:00', to: '19:00' }] })).to.equal(
+        '2026-12-25T17:00:00.000Z',
+      );
+    });
+  });
+
+  it('are those of the longest prefix alone', () => {
+    const rules = [daily('09:00', '20:00'), daily('10:00', '11:00', '+49'), daily('06:00', '22:00', '+4930')];
+    expect(selectRules(rules, '+498912345678')).to.deep.equal([rules[1]]);
+    expect(selectRules(rules, '+493012345678')).to.deep.equal([rules[2]]);
+    expect(selectRules(rules, '+33123456789')).to.deep.equal([rules[0]]);
+    expect(selectRules(rules.slice(1), '+33123456789')).to.deep.equal([]);
+  });
+
+  describe('in every zone, for five years', () => {
+    const rules = [
+      { prefix: '', days: [...workdays], from: '09:00', to: '13:00' },
+      { prefix: '', days: [...week], from: '14:30', to: '20:00' },
+      { prefix: '', days: ['sun' as const], from: '01:15', to: '02:45' },
+    ];
+    const start = at('2026-01-01T00:00:00Z');
+    const clocks = new Map(
+      zones.map((timeZone) => [
+        timeZone,
+        new Intl.DateTimeFormat('en-US', { timeZone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
+      ]),
+    );
+
+    /** Whether a local time is within a window, by the runtime's own calendar. */
+    function isWithin(instant: number, zone: string): boolean {
+      const [day = '', time = ''] = clocks.get(zone)?.format(instant).split(' ') ?? [];
+      return rules.some(({ days, from, to }) => (days as string[]).includes(day.toLowerCase().slice(0, 3)) && from <= time && time < to);
+    }
+    const isOpen = (instant: number, zone: string) => isWithin(instant, zone) && isWithin(instant + minute, zone);
+
+    /** The opening is right, and no minute before it is. */
+    function check(zone: string, from: Millis): void {
+      const opening = findOpening({ rules: selectRules(rules, '+493012345678'), zones: [zone], from });
+      const opensAt = opening === 'open' ? from : (opening ?? Number.NaN);
+      const said = `${zone} from ${new Date(from).toISOString()}`;
+      expect(isOpen(opensAt, zone), said).to.equal(true);
+      if (opensAt === from) return;
+      for (const before of [opensAt - 1, opensAt - hour / 2, opensAt - hour, from, (from + opensAt) / 2]) {
+        if (before >= from) expect(isOpen(before, zone), said).to.equal(false);
+      }
+    }
+
+    it('open at the next minute that everyone may be called', () => {
+      const days = fc.integer({ min: 0, max: 5 * 365 * 24 * 60 - 1 });
+      fc.assert(
+        fc.property(fc.constantFrom(...zones), days, (zone, minutes) => check(zone, instant(start + minutes * minute + 30_000))),
+        runs(8000),
+      );
+    });
+
+    it('open correctly around every change of the clocks', () => {
+      for (const zone of zones) {
+        for (const change of findChanges(zone)) for (const hours of [-26, -3, -0.5, 0]) check(zone, instant(change + hours * hour));
+      }
+    });
+
+    /** The days on which a zone's clocks change, by the runtime's own calendar. */
+    function findChanges(zone: string): number[] {
+      const offset = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+      const offsetAt = (time: number) => offset.format(time).replace(/^.*GMT/, '');
+      const changes: number[] = [];
+      const search = (from: number, to: number) => {
+        if (offsetAt(from) === offsetAt(to)) return;
+        if (to - from <= hour / 4) changes.push(to);
+        else
+          for (const [a, b] of [
+            [from, (from + to) / 2],
+            [(from + to) / 2, to],
+          ] as const)
+            search(a, b);
+      };
+      const month = 28 * 24 * hour;
+      for (let from: number = start; from < start + 65 * month; from += month) search(from, from + month);
+      return changes;
+    }
+  });
+});
