@@ -17,14 +17,18 @@ export const userTypes = ['account', 'partner', 'staff'] as const;
 export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });
 export type UserType = z.infer<typeof userTypeSchema>;
 
-const tenancyKindSchema = z.enum(['account', 'partner']);
+export const tenancyKindSchema = z.enum(['account', 'partner']);
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
 /** Null for the first page. */
-const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
-const searchSchema = z.string().max(limits.search).refine(isPrintable, { error: 'Must not contain control characters.' }).default('');
+export const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
+export const searchSchema = z
+  .string()
+  .max(limits.search)
+  .refine(isPrintable, { error: 'Must not contain control characters.' })
+  .default('');
 
-const daySchema = z.iso
+export const daySchema = z.iso
   .date({ error: 'Must be a date in the format YYYY-MM-DD.' })
   .refine((day) => day >= '1970-01-01' && day <= '9998-12-31', { error: 'Must be a date from 1970-01-01 to 9998-12-31.' });
 
@@ -197,7 +201,7 @@ export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 
 /** Null on the last page. Earlier cores have only one page, and don't send it. */
-const nextCursorSchema = z.string().nullable().default(null);
+export const nextCursorSchema = z.string().nullable().default(null);
 
 export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
 export type AccountsView = z.infer<typeof accountsSchema>;
@@ -281,6 +285,8 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
+  /** When calling hours allow the call; null if it isn't waiting for that. Earlier cores don't send it. */
+  heldUntil: instantSchema.nullable().optional(),
   /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
   /** No phone rang: the core invented the outcome. */
@@ -432,6 +438,7 @@ export const auditActions = [
     'audit.pruned',
     'clock.accepted',
   ] as const),
+  ...(['do-not-call.added', 'do-not-call.imported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 

@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { AuditAction, Named, TenancyKind, UserType } from '#contract/console.ts';
+import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { Millis } from './instant.ts';
 
 export type Account = Named & { partnerId: string };
@@ -103,6 +104,26 @@ export type NewCall = {
   notAfter: Millis | null;
 };
 
+/** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
+export type DoNotCallEntry = {
+  id: string;
+  phone: string;
+  scope: Place;
+  reason: DoNotCallReason;
+  note: string | null;
+  source: DoNotCallSource;
+  call: CallKey | null;
+  createdBy: Named | null;
+  createdAt: Millis;
+  endsAt: Millis | null;
+};
+
+/** The numbers to add to one list. All of them get the same reason and end. */
+export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
+  owner: OwningScope;
+  numbers: readonly { id: string; phone: string }[];
+};
+
 /** The two identifiers of a call. */
 export type CallReference = { contactId: string } | { requestId: string };
 
@@ -141,6 +162,8 @@ export type ListedCall = {
   /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
+  /** When calling hours allow the call; null if it isn't waiting for that. */
+  heldUntil: Millis | null;
   campaign: Named;
 };
 
@@ -223,7 +246,8 @@ export type AuditSubject = Named & {
     | 'call-log'
     | 'backup'
     | 'audit-log'
-    | 'clock';
+    | 'clock'
+    | 'do-not-call';
 };
 
 /** Who did what, when and from where. Never contains a secret. */

@@ -1,5 +1,8 @@
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { Named } from '#contract/console.ts';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { RestrictedKind } from '#contract/protection/numbers.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { Conclusion, Settlement } from './calls/call-states.ts';
 import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './directory/scope.ts';
 import type { Millis } from './instant.ts';
@@ -24,6 +27,7 @@ import type {
   DeletionImpact,
   DialerTrouble,
   Digest,
+  DoNotCallEntry,
   ExternalNamed,
   ImportAddition,
   ImportChange,
@@ -38,8 +42,10 @@ import type {
   ManagedCampaign,
   ManagedPartner,
   NewCall,
+  NewDoNotCall,
   NewPassword,
   NewUser,
+  OwningScope,
   RetentionDays,
   Seal,
   Session,
@@ -169,6 +175,58 @@ export type CallStore = {
   /** @param key.address the client's address. @returns null for a key that isn't active */
   findActive(key: Omit<KeyedRequest, 'campaignId'> & { address: string }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
+};
+
+/** Where rules and lists belong: a partner, one of its accounts, or a campaign of an account. */
+export type RuleScope = { kind: ProtectionScope; id: string; name: string; owner: OwningScope };
+
+/** The rules that a scope itself has. Null means that it inherits those of the scope above. */
+export type ScopeRules = {
+  hours: readonly HoursRule[] | null;
+  countries: readonly string[] | null;
+  kinds: readonly RestrictedKind[] | null;
+};
+
+/** The lists of an account, or of a partner and all its accounts. */
+export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
+
+/**
+ * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
+ * themselves. A change returns only after all claims have ended that may not have seen it, so no call is dialed against a change that was
+ * acknowledged.
+ */
+export type ProtectionStore = {
+  /**
+   * Adds numbers to a list. A number that's already there keeps its older date and gets the later end.
+   *
+   * @returns how many were new, and how many calls to these numbers are being dialed
+   * @throws Problem `unavailable` if the numbers were added but a claim that may not have seen them is still running
+   */
+  addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
+  /** Deletes an entry. @returns false if it doesn't exist */
+  lift(id: string, event: AuditEvent): Promise<boolean>;
+  findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
+  /** Lists newest first, after the cursor (an ID). */
+  listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
+  /** Lists numbers with this beginning by number, after the cursor (a number and an ID). */
+  searchNumbers(
+    access: ProtectionAccess,
+    prefix: string,
+    cursor: { phone: string; id: string } | null,
+    limit: number,
+  ): Promise<DoNotCallEntry[]>;
+  /** Returns the entries that block a number in an account now. */
+  findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
+  /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
+  findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
+  rulesOf(scopeId: string): Promise<ScopeRules>;
+  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
+  /** Blocks the queued calls to numbers that were added since the last time, in short steps. @returns the number of calls */
+  blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Deletes entries that have ended, in short steps. @returns the number of entries */
+  deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Counts the calls that wait for calling hours. */
+  countHeld(now: Millis): Promise<number>;
 };
 
 export type CallListStore = {

@@ -78,6 +78,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
     endedAt: call.endedAt && timestamp(call.endedAt),
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
+    heldUntil: call.heldUntil && timestamp(call.heldUntil),
     campaign: call.campaign,
   };
 }

@@ -31,7 +31,7 @@ const email = 'Must be an email address, without invisible characters.';
 const identifier = "This isn't a valid ID.";
 const requestId = 'Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..".';
 const variableName = 'Must be 1 to 64 characters, without control characters.';
-const states = 'queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed';
+const states = 'queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed, blocked';
 const tenancy = 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.';
 
 const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, message: string][] = [

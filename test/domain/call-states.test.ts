@@ -26,6 +26,7 @@ const targetsOf = (stage: Stage): readonly Stage[] =>
 const moves: Record<Exclude<CallEvent, 'outcome'>, Partial<Record<Stage, Stage>>> = {
   cancel: { queued: 'cancelled', retry: 'cancelled' },
   lapse: { queued: 'lapsed', retry: 'lapsed' },
+  block: { queued: 'blocked', retry: 'blocked' },
   claim: { queued: 'open', retry: 'open', open: 'doubt', doubt: 'doubt', taken: 'taken' },
   taken: { open: 'taken', doubt: 'taken' },
   'not-taken': { open: 'retry', doubt: 'doubt' },

@@ -4,6 +4,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { isAt } from '../../core/storage/calls/call-stages.ts';
+import { blockBatch } from '../../core/storage/calls/overdue-calls.ts';
 import { cancelQueued } from '../../core/storage/calls/queued-calls.ts';
 import { required } from '../../core/storage/engine/columns.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
@@ -35,6 +36,7 @@ function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
     ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, told_late_at: null },
+    ...{ held_until: null, answered_held_until: null },
   };
 }
 
@@ -84,6 +86,7 @@ describe('a call in the database', () => {
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
         await dialing.settle(claimed(from), { event, to, dueAt: now });
+      else if (event === 'block') await direct.storage.database.write.transaction((trx) => blockBatch(trx, [['g', from]], now, 'Blocked.'));
       else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
         await dialing.settle(claimed(from), { event, to, ...ending });
     }

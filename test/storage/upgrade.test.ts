@@ -12,7 +12,7 @@ import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 
-const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_late_at'> => ({
+const call = (number: number, more: Partial<CallRow> = {}): Omit<CallRow, 'told_late_at' | 'held_until' | 'answered_held_until'> => ({
   contact_id: `contact-${number}`,
   campaign_id: `campaign-${number % 3}`,
   account_id: 'account',

@@ -143,6 +143,9 @@ export const placedCallSchema = z.object({
   campaignId: identifierSchema,
   state: z.literal('queued'),
   placedAt: instantSchema,
+  heldUntil: instantSchema
+    .optional()
+    .meta({ description: 'Present if calling hours apply, and the call waits until then. A repeated request returns the same time.' }),
 });
 export type PlacedCallView = z.infer<typeof placedCallSchema>;
 

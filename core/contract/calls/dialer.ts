@@ -26,5 +26,9 @@ export const outcomeSchema = z.strictObject({
   detail: textSchema(limits.detail).optional(),
   endedAt: givenInstantSchema.optional(),
   durationSeconds: z.number().int().min(0).max(86_400).optional(),
+  optOut: z
+    .boolean()
+    .optional()
+    .meta({ description: "True if the person asked not to be called again. The number goes on the account's do-not-call list." }),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;

@@ -1,4 +1,15 @@
-export const callStates = ['queued', 'dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'cancelled', 'lapsed'] as const;
+export const callStates = [
+  'queued',
+  'dialing',
+  'completed',
+  'no_answer',
+  'busy',
+  'failed',
+  'unknown',
+  'cancelled',
+  'lapsed',
+  'blocked',
+] as const;
 export type CallState = (typeof callStates)[number];
 
 /** The words for a call's state. */
@@ -12,4 +23,5 @@ export const callStateLabels: Readonly<Record<CallState, string>> = {
   unknown: 'Unknown',
   cancelled: 'Cancelled',
   lapsed: 'Lapsed',
+  blocked: 'Blocked',
 };

@@ -7,7 +7,8 @@ import type { Millis } from '../instant.ts';
  * may know about it. Together, they're the call's stage:
  *
  *     stage    state     hand-off  due at                             who may move it
- *     queued   queued    –         placedAt, or notBefore if later    key or revoke (cancel), dialer (claim), housekeeping (lapse)
+ *     queued   queued    –         placedAt, or notBefore if later,   key or revoke (cancel), dialer (claim, block), housekeeping (lapse,
+ *                                  or when calling hours open         block)
  *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
  *     retry    dialing   retry     next attempt                       as for queued: the provider definitely hasn't taken the call
  *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
@@ -18,6 +19,7 @@ import type { Millis } from '../instant.ts';
  *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
  *                    │                                ┌───────── claim ────────┤
  *     place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
+ *                    ├─ block ──► blocked ◄───────────│───────── block ────────┤
  *                    │                                ▼                        │
  *                    └─ claim ──────────────────────► open ── not-taken ────► retry
  *                                                     │ │ └── rejected, too-late ─► failed
@@ -59,6 +61,8 @@ export const transitions = [
   // At `retry`, the provider definitely hasn't taken the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
   { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
+  // The number is on a do-not-call list, or its kind or country isn't allowed any more.
+  { event: 'block', from: ['queued', 'retry'], to: 'blocked', notes: ['endedAt'] },
 
   { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },
   // The previous claim was never settled (for example, its core was killed), so the provider may have the call.

@@ -15,7 +15,7 @@ import { both, type Condition, either, matching } from './text-search.ts';
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
-  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider'] as const),
+  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
@@ -296,6 +296,7 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     endedAt: row.ended_at,
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
+    heldUntil: row.held_until,
     campaign: { id: row.campaign_id, name: campaignName },
   };
 }

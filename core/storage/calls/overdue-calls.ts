@@ -7,6 +7,8 @@ import type { Millis } from '../../domain/instant.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
+export type CallKeyPair = [campaignId: string, contactId: string];
+
 const life = dialingLimits.life.toMillis();
 /** SQL: when a call that hasn't been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
@@ -26,6 +28,15 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
     if (lapsed < limit) lapsed += await updateBatch(on, late, limit - lapsed, columns);
   }
   return lapsed;
+}
+
+/** Blocks those of these calls that haven't been dialed. @param detail says why, without the number */
+export function blockBatch(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
+  const columns = { state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail };
+  return on('calls')
+    .whereIn(callKey, calls)
+    .whereRaw(isAt(...stagesBefore('block')))
+    .update(columns);
 }
 
 /** Ends overdue calls for cores without a dialer. With a dialer, each call ends within hours of being due. */

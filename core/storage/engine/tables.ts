@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { TenancyKind, UserType } from '#contract/console.ts';
+import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditSubject } from '../../domain/model.ts';
@@ -24,12 +25,47 @@ declare module 'knex/types/tables.js' {
     call_counts: CallCountRow;
     clock: ClockRow;
     dialer_troubles: DialerTroubleRow;
+    do_not_call: DoNotCallRow;
+    do_not_call_sweeps: DoNotCallSweepRow;
+    protection_rules: ProtectionRulesRow;
   }
 }
 
-type PartnerRow = { id: string; external_id: string | null; name: string; created_at: Millis };
-type AccountRow = PartnerRow & { partner_id: string };
-type CampaignRow = PartnerRow & { account_id: string };
+type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
+/** `lists_numbers` is 1 from the first entry of the do-not-call list on. */
+type PartnerRow = NamedRow & { lists_numbers: number | null; rules_version: number | null };
+type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null };
+type CampaignRow = NamedRow & { account_id: string };
+
+/** The scope is the account, or else the partner. */
+export type DoNotCallRow = {
+  id: string;
+  scope_id: string;
+  phone: string;
+  account_id: string | null;
+  partner_id: string;
+  reason: DoNotCallReason;
+  note: string | null;
+  source: DoNotCallSource;
+  campaign_id: string | null;
+  contact_id: string | null;
+  created_by_id: string | null;
+  created_by_name: string | null;
+  created_at: Millis;
+  ends_at: Millis | null;
+};
+
+/** A scope with new entries whose queued calls haven't been blocked yet. */
+type DoNotCallSweepRow = { scope_id: string; account_id: string | null; partner_id: string; token: string };
+
+/** The rules of one partner, account or campaign, as JSON. */
+export type ProtectionRulesRow = {
+  scope_id: string;
+  partner_id: string;
+  hours: string | null;
+  countries: string | null;
+  kinds: string | null;
+};
 
 export type UserRow = {
   id: string;
@@ -155,4 +191,8 @@ export type CallRow = {
   detail: string | null;
   /** When the provider reported the outcome of a call that had been `unknown`. */
   told_late_at: Millis | null;
+  /** When calling hours allow the call; null if it isn't waiting for that. */
+  held_until: Millis | null;
+  /** What the response to the placed call said. */
+  answered_held_until: Millis | null;
 };

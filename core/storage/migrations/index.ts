@@ -18,6 +18,7 @@ import * as lateOutcomes from './012-late-outcomes-additive.ts';
 import * as recordedRetention from './013-recorded-retention-additive.ts';
 import * as activityFilters from './014-activity-filters-additive.ts';
 import * as movingKeys from './015-moving-keys-additive.ts';
+import * as protection from './016-protection.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -39,6 +40,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '013-recorded-retention-additive', up: recordedRetention.up },
   { name: '014-activity-filters-additive', up: activityFilters.up },
   { name: '015-moving-keys-additive', up: movingKeys.up },
+  { name: '016-protection', up: protection.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

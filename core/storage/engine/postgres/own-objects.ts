@@ -20,6 +20,9 @@ const typedTables: Record<keyof Tables, true> = {
   calls: true,
   call_counts: true,
   dialer_troubles: true,
+  do_not_call: true,
+  do_not_call_sweeps: true,
+  protection_rules: true,
 };
 
 /** All tables and functions that the migrations create on PostgreSQL. A schema may also contain other programs' objects. */

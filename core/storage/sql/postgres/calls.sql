@@ -536,7 +536,8 @@ WHERE campaign_id = $1
   AND contact_id = $2;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = $1
   AND 1 = 1
@@ -593,7 +594,8 @@ WHERE campaign_id = ANY (ARRAY(
   AND contact_id = $3;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -631,7 +633,8 @@ WHERE campaign_id = ANY (ARRAY(
   AND contact_id = $2;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -671,7 +674,8 @@ WHERE campaign_id = ANY (ARRAY(
   AND contact_id = $2;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -701,7 +705,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -754,7 +759,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = $1
   AND contact_id < $2
@@ -789,7 +795,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -875,8 +882,8 @@ where "k"."creator_id" = $2;
 -- callList.find
 
 select "campaign_id", "request_id", "contact_id", "api_key_id", "phone", "name", "state", "detail",
-  "placed_at", "dialed_at", "ended_at", "provider", "time_zone", "variables", "not_before", "not_after",
-  "duration_seconds", "attempt", "first_attempt_at", "due_at", "handoff", "told_late_at"
+  "placed_at", "dialed_at", "ended_at", "provider", "held_until", "time_zone", "variables", "not_before",
+  "not_after", "duration_seconds", "attempt", "first_attempt_at", "due_at", "handoff", "told_late_at"
 from "calls"
 where "campaign_id" = $1
   and "contact_id" = $2

@@ -502,7 +502,8 @@ WHERE campaign_id = ?
   AND contact_id = ?;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ?
   AND 1 = 1
@@ -559,7 +560,8 @@ WHERE campaign_id IN (
   AND contact_id = ?;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -597,7 +599,8 @@ WHERE campaign_id IN (
   AND contact_id = ?;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -637,7 +640,8 @@ WHERE campaign_id IN (
   AND contact_id = ?;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -667,7 +671,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -720,7 +725,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id = ?
   AND contact_id < ?
@@ -755,7 +761,8 @@ FROM (
 ) AS ends;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
-  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -841,8 +848,8 @@ where `k`.`creator_id` = ?;
 -- callList.find
 
 select `campaign_id`, `request_id`, `contact_id`, `api_key_id`, `phone`, `name`, `state`, `detail`,
-  `placed_at`, `dialed_at`, `ended_at`, `provider`, `time_zone`, `variables`, `not_before`, `not_after`,
-  `duration_seconds`, `attempt`, `first_attempt_at`, `due_at`, `handoff`, `told_late_at`
+  `placed_at`, `dialed_at`, `ended_at`, `provider`, `held_until`, `time_zone`, `variables`, `not_before`,
+  `not_after`, `duration_seconds`, `attempt`, `first_attempt_at`, `due_at`, `handoff`, `told_late_at`
 from `calls`
 where `campaign_id` = ?
   and `contact_id` = ?

@@ -7,7 +7,7 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
   { name: 'completed', label: 'Completed', states: ['completed'] },
   { name: 'unanswered', label: 'No answer, busy', states: ['no_answer', 'busy'] },
   { name: 'failed', label: 'Failed, unknown', states: ['failed', 'unknown'] },
-  { name: 'undialed', label: 'Cancelled, lapsed', states: ['cancelled', 'lapsed'] },
+  { name: 'undialed', label: 'Cancelled, lapsed, blocked', states: ['cancelled', 'lapsed', 'blocked'] },
   { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
 ];
 

@@ -25,6 +25,7 @@ export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' 
   unknown: 'warn',
   cancelled: '',
   lapsed: '',
+  blocked: 'warn',
 };
 
 const actionLabels: Readonly<Record<string, string>> = {
@@ -55,6 +56,11 @@ const actionLabels: Readonly<Record<string, string>> = {
   'retention.run': 'erased contact data from',
   'audit.pruned': 'deleted old audit events:',
   'clock.accepted': 'confirmed the clock:',
+  'do-not-call.added': 'added to the do-not-call list:',
+  'do-not-call.imported': 'imported into the do-not-call list:',
+  'do-not-call.lifted': 'removed from the do-not-call list:',
+  'calling-hours.changed': 'changed the calling hours of',
+  'numbers.changed': 'changed the allowed numbers of',
 };
 
 /** Describes an audit action as a verb. An action without a label, from a newer core, is shown as it is. */

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { identifierSchema, instantSchema } from '../text/text.ts';
+
+export const doNotCallReasons = ['asked', 'complaint', 'wrong-number', 'imported'] as const;
+export type DoNotCallReason = (typeof doNotCallReasons)[number];
+
+export const doNotCallReasonLabels: Readonly<Record<DoNotCallReason, string>> = {
+  asked: 'Asked not to be called',
+  complaint: 'Complained',
+  'wrong-number': 'Wrong number',
+  imported: 'Imported',
+};
+
+export const doNotCallSources = ['console', 'outcome', 'admin'] as const;
+export type DoNotCallSource = (typeof doNotCallSources)[number];
+
+export const doNotCallReasonSchema = z.enum(doNotCallReasons, { error: `Must be one of ${doNotCallReasons.join(', ')}.` });
+
+/** The maximum number of numbers in one request. The console sends a longer list in several. */
+export const mostAddedNumbers = 1_000;
+
+export const doNotCallEntrySchema = z.object({
+  id: identifierSchema,
+  phone: z.string(),
+  /** The account, or the partner with all its accounts, that must not call the number. */
+  scope: z.object({ kind: z.enum(['account', 'partner']), id: identifierSchema, name: z.string() }),
+  reason: z.enum(doNotCallReasons),
+  note: z.string().nullable(),
+  source: z.enum(doNotCallSources),
+  /** The call in which the person said it. */
+  call: z.object({ campaignId: identifierSchema, contactId: identifierSchema }).nullable(),
+  /** Null for the provider, and for the operator on the server itself. */
+  createdBy: z.object({ id: identifierSchema, name: z.string() }).nullable(),
+  createdAt: instantSchema,
+  /** When the entry stops counting; null if it doesn't end. */
+  endsAt: instantSchema.nullable(),
+});
+export type DoNotCallEntryView = z.infer<typeof doNotCallEntrySchema>;

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console.ts';
+import { timeZoneSchema } from '../expiry.ts';
+import { limits } from '../limits.ts';
+import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { hoursRuleSchema, hoursRulesSchema } from './calling-hours.ts';
+import { doNotCallEntrySchema, doNotCallReasonSchema, mostAddedNumbers } from './do-not-call.ts';
+import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restrictedKinds } from './numbers.ts';
+
+// Do-not-call list
+
+/** The search is the beginning of a number. */
+export const doNotCallQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
+export const doNotCallExportQuerySchema = z.strictObject({ search: searchSchema });
+
+export const doNotCallSchema = z.object({
+  /** Newest first, or by number if there's a search. */
+  entries: z.array(doNotCallEntrySchema),
+  nextCursor: nextCursorSchema,
+});
+export type DoNotCallView = z.infer<typeof doNotCallSchema>;
+
+export const addNumbersSchema = z
+  .strictObject({
+    phones: z
+      .array(z.string().max(50, { error: 'Must be at most 50 characters.' }))
+      .min(1, { error: 'Must contain at least one number.' })
+      .max(mostAddedNumbers, { error: `Must contain at most ${mostAddedNumbers} numbers.` }),
+    /** For numbers without a country code. */
+    country: countrySchema.optional(),
+    reason: doNotCallReasonSchema,
+    note: lineSchema(limits.name).optional(),
+    /** The last day of the entries, in `timeZone`. Without it, they don't end. */
+    until: daySchema.optional(),
+    timeZone: timeZoneSchema.default('UTC'),
+    /** Without either, the account or partner of the viewer's scope. */
+    accountId: identifierSchema.optional(),
+    partnerId: identifierSchema.optional(),
+  })
+  .refine(({ accountId, partnerId }) => accountId === undefined || partnerId === undefined, {
+    path: ['partnerId'],
+    error: 'Send either accountId or partnerId.',
+  });
+export type AddNumbers = z.infer<typeof addNumbersSchema>;
+
+export const addedNumbersSchema = z.object({
+  added: z.number().int(),
+  /** Numbers that were already on the list. */
+  known: z.number().int(),
+  /** Calls to these numbers that are being dialed, and can't be stopped any more. */
+  beingDialed: z.number().int(),
+});
+export type AddedNumbersView = z.infer<typeof addedNumbersSchema>;
+
+export const liftNumberSchema = z.strictObject({ reason: lineSchema(limits.name) });
+
+// Calling hours and numbers
+
+const protectionScopes = ['partner', 'account', 'campaign'] as const;
+const scopeError = { error: `Must be one of ${protectionScopes.join(', ')}.` };
+export type ProtectionScope = (typeof protectionScopes)[number];
+
+/** A partner, account or campaign that has rules. */
+const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
+
+export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
+
+export const callingHoursSchema = z.object({
+  rules: z.array(hoursRuleSchema),
+  /** The rules that count if this scope has none: those of the campaign's account, or else of its partner. */
+  inherited: z.object({ from: ruledSchema, rules: z.array(hoursRuleSchema) }).nullable(),
+});
+export type CallingHoursView = z.infer<typeof callingHoursSchema>;
+
+/** Replaces all rules of the scope. Without any rules, it inherits those of the scope above. */
+export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema });
+export type SetCallingHours = z.infer<typeof setCallingHoursSchema>;
+
+export const numbersQuerySchema = z.strictObject({
+  scope: z.enum(['partner', 'account'], { error: 'Must be partner or account.' }),
+  id: identifierSchema,
+});
+
+export const numbersSchema = z.object({
+  countries: numberRulesSchema.shape.countries,
+  kinds: numberRulesSchema.shape.kinds,
+  /** What counts for calls of this scope. */
+  effective: effectiveNumberRulesSchema,
+});
+export type NumbersView = z.infer<typeof numbersSchema>;
+
+/** Null removes the scope's own setting. */
+export const setNumbersSchema = numberRulesSchema;
+
+// Check a number
+
+export const checkNumberSchema = z.strictObject({
+  phone: z.string().max(50, { error: 'Must be at most 50 characters.' }),
+  timeZone: timeZoneSchema.optional(),
+  campaignId: identifierSchema,
+});
+export type CheckNumber = z.infer<typeof checkNumberSchema>;
+
+/** Why a number can't be called now. */
+export const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone'] as const;
+export type CheckReason = (typeof checkReasons)[number];
+
+/** Says what would happen if the number were called now. */
+export const checkedNumberSchema = z.object({
+  /** In E.164 format. */
+  phone: z.string(),
+  allowed: z.boolean(),
+  reasons: z.array(z.enum(checkReasons)),
+  kind: z.enum(['ordinary', ...restrictedKinds]),
+  /** Null for numbers that don't belong to a country. */
+  country: z.string().nullable(),
+  /** The number of possible time zones; 0 if the number doesn't tell. */
+  zones: z.number().int(),
+  /** Up to twenty of them. */
+  zoneNames: z.array(z.string()),
+  /** The do-not-call entries that block the number. */
+  entries: z.array(doNotCallEntrySchema),
+  /** The rules that decide about this number today or on other days; empty if no calling hours apply. */
+  rules: z.array(hoursRuleSchema),
+  /** The scope that has these rules. */
+  rulesFrom: ruledSchema.nullable(),
+  /** When calling hours next open; omitted if they're open now or don't open within 31 days. */
+  opensAt: instantSchema.optional(),
+});
+export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;
