@@ -11,6 +11,7 @@ export const exitCodes = {
   conflict: 5,
   notFound: 6,
   unreachable: 7,
+  notCallable: 8,
 } as const satisfies Record<ErrorKind | 'done', number>;
 
 /** The code with --json of an error that doesn't have its own. */
@@ -22,6 +23,7 @@ const errorCodes = {
   conflict: 'conflict',
   notFound: 'not-found',
   unreachable: 'unreachable',
+  notCallable: 'not-callable',
 } as const satisfies Record<ErrorKind, string>;
 
 export function toFailure({ kind, code, message }: CallkeyError): Failure {

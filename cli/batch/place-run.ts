@@ -24,7 +24,11 @@ type Batch = {
   resumeCommand: string;
 };
 
-type Refusals = { count: number; first?: CallkeyError };
+/** Lines that the core rejected, and lines that it skipped because the person must not be called, by code. */
+type Refusals = { count: number; first?: CallkeyError; skipped: Map<string, number> };
+
+/** No one reads more on a terminal, and the results contain all of them. */
+const maxSkippedNotes = 100;
 
 /**
  * Reports the lines that are already placed, then places the others. Stops if the reader of its results goes away, because the user must
@@ -38,7 +42,7 @@ export async function placeRun(batch: Batch): Promise<void> {
   // The reader may have gone away during the check.
   if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
-  const refusals: Refusals = { count: 0 };
+  const refusals: Refusals = { count: 0, skipped: new Map() };
   try {
     await reportEarlier(batch);
     if (run.completedAt === null) await placeOthers(batch, refusals);
@@ -51,6 +55,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     progress.clear();
   }
   const signal = interrupt.signal();
+  noteSkipped(batch, refusals);
   if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${formatProgress(batch)} ${resumeAdvice(batch)}`);
   if (output.lost.aborted) throwIfResultsLost(batch);
   if (refusals.first) throw rejectedLinesError(refusals.count, refusals.first, batch);
@@ -86,6 +91,7 @@ async function placeLine(
     journal.add(placed);
   } catch (error) {
     if (!concernsOneLine(error)) throw error;
+    if (error.kind === 'notCallable') return reportSkipped({ output, progress }, refusals, line, identified.requestId, error);
     refusals.count++;
     refusals.first ??= error;
     if (output.forPrograms)
@@ -97,7 +103,33 @@ async function placeLine(
 
 /** Whether an error, such as an invalid line, doesn't stop the others. A refused key, an unreachable core or a full disk does. */
 function concernsOneLine(error: unknown): error is CallkeyError {
-  return error instanceof CallkeyError && (error.kind === 'usage' || error.kind === 'conflict');
+  return error instanceof CallkeyError && ['usage', 'conflict', 'notCallable'].includes(error.kind);
+}
+
+function reportSkipped(
+  { output, progress }: Pick<Batch, 'output' | 'progress'>,
+  { skipped }: Refusals,
+  line: number,
+  requestId: string,
+  { code = '', message }: CallkeyError,
+): void {
+  skipped.set(code, (skipped.get(code) ?? 0) + 1);
+  progress.step();
+  if (output.forPrograms) output.result({ line, status: 'skipped', requestId, code, detail: message });
+  if (countSkipped(skipped) > maxSkippedNotes) return;
+  progress.clear();
+  output.note(`line ${line}: skipped: ${message}`);
+}
+
+/** They count as neither placed nor rejected: the run did what it should. */
+function noteSkipped({ output }: Batch, { skipped }: Refusals): void {
+  if (skipped.size === 0) return;
+  const reasons = [...skipped].map(([code, count]) => `${formatCount(count)} ${code}`).join(', ');
+  output.note(`Skipped ${counted(countSkipped(skipped), 'line')}: ${reasons}. The next run tries them again.`);
+}
+
+function countSkipped(skipped: ReadonlyMap<string, number>): number {
+  return skipped.values().reduce((sum, count) => sum + count, 0);
 }
 
 async function reportEarlier({ run, output, interrupt }: Batch): Promise<void> {

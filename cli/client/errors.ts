@@ -2,12 +2,20 @@
  * - `usage`: the call, an identifier or the address is invalid, and repeating it won't help
  * - `keyRefused`: the key is unknown, revoked or expired
  * - `campaignRefused`: the key doesn't have access to the campaign, or the campaign doesn't exist
+ * - `notCallable`: the person must not be called, or not in the call's time window: `code` is one of {@link notCallableCodes}
  * - `conflict`: the request ID was already used for a different call, or it's too late to cancel
  * - `notFound`: the campaign doesn't have this call
  * - `unreachable`: no response; unless `isUnsent`, the call may have been placed: place it again with the same request ID
  * - `failed`: anything else
  */
-export type ErrorKind = 'failed' | 'usage' | 'keyRefused' | 'campaignRefused' | 'conflict' | 'notFound' | 'unreachable';
+export type ErrorKind = 'failed' | 'usage' | 'keyRefused' | 'campaignRefused' | 'notCallable' | 'conflict' | 'notFound' | 'unreachable';
+
+/** Why a person must not be called: the number is on the do-not-call list, or calling hours don't open before the call's `notAfter`. */
+export const notCallableCodes = { doNotCall: 'do-not-call', outsideCallingHours: 'outside-calling-hours' } as const;
+
+export function isNotCallable(code: string | undefined): boolean {
+  return Object.values(notCallableCodes).some((known) => known === code);
+}
 
 type FieldError = { path: string; message: string };
 type Details = { code?: string | undefined; errors?: readonly FieldError[]; isUnsent?: boolean; cause?: unknown };

@@ -1,7 +1,7 @@
 import { problemCode, problemSchema } from '#contract/problems.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { Answer } from './answer.ts';
-import { CallkeyError, type ErrorKind } from './errors.ts';
+import { CallkeyError, type ErrorKind, isNotCallable } from './errors.ts';
 
 const kinds: Readonly<Record<number, ErrorKind>> = {
   400: 'usage',
@@ -26,16 +26,18 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
+  const code = problem && problemCode(problem.type);
+  const kind = isNotCallable(code) ? 'notCallable' : (kinds[status] ?? 'failed');
   const sentences = [
     // The core intentionally says only "unauthorized", so the advice says more.
     status === 401 ? undefined : (problem?.detail ?? describeForeignResponse(status)),
     problem?.instance && `The operator can find it in the log as ${problem.instance}.`,
-    status === 401 || problem ? advice[status] : undefined,
+    kind !== 'notCallable' && (status === 401 || problem) ? advice[status] : undefined,
   ];
   const errors = problem?.errors ?? [];
   const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
-  return new CallkeyError(kinds[status] ?? 'failed', message, { code: problem && problemCode(problem.type), errors });
+  return new CallkeyError(kind, message, { code, errors });
 }
 
 /** Describes a response from another server, or from a proxy on the way. */

@@ -23,7 +23,10 @@ export type CallOptions = {
 export async function callPlace(context: Context, campaignId: string, options: CallOptions): Promise<void> {
   const call = toCall(options);
   if (options.dryRun) {
-    context.output.answer({ status: 'would-place', campaignId, ...call }, `Would place a call to ${call.contact.phone}. Nothing was sent.`);
+    context.output.answer(
+      { status: 'would-place', campaignId, ...call },
+      `Would place a call to ${call.contact.phone}, unless it's on the do-not-call list or outside calling hours, which only the server knows. Nothing was sent.`,
+    );
     return;
   }
   let inDoubt = false;
