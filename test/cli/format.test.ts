@@ -68,6 +68,16 @@ describe('the error for a response', () => {
     it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
   }
 
+  for (const [status, code] of [
+    [403, 'do-not-call'],
+    [422, 'outside-calling-hours'],
+  ] as const) {
+    it(`has the kind notCallable for ${code}, and doesn't advise to check the campaign`, () => {
+      const error = problem(status, { type: `urn:callkey:problems#${code}` });
+      expect(error).to.include({ kind: 'notCallable', code, message: 'D.' });
+    });
+  }
+
   it("includes the core's detail, code and field errors", () => {
     const errors = [
       { path: 'contact.phone', message: 'No such number.' },
