@@ -9,3 +9,8 @@ export function readTypedAddress(typed: string): ReturnType<typeof readServerAdd
   const host = URL.parse(`http://${text}`)?.hostname ?? '';
   return readServerAddress(`${isLoopback(host) ? 'http' : 'https'}://${text}`);
 }
+
+/** Returns the address of a server's page for integrators. */
+export function referenceUrl(server: string): string {
+  return `${server.replace(/\/+$/, '')}/reference`;
+}

@@ -26,6 +26,7 @@ for (const [command, entry] of Object.entries(commands))
 // The core looks for these files here, relative to `lib` instead of `core`.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
+cpSync(join(root, 'core', 'reference'), join(out, 'reference'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
 mkdirSync(join(out, 'swagger-ui'));
 for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
@@ -39,5 +40,5 @@ pack(out, 'core', {
   imports: { '#swagger-ui/*': './swagger-ui/*' },
   engines: { node: `>=${oldestNode}` },
   dependencies: dependenciesOf(external),
-  files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });

@@ -5,6 +5,7 @@ import type { Context, Middleware } from './middleware/context.ts';
 import { type Encoded, etagOf, setEncodedBody } from './middleware/encoding.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
+import { readReference } from './public-reference.ts';
 
 type PageFile = {
   mediaType: string;
@@ -15,10 +16,10 @@ type PageFile = {
   encoded: Encoded;
 };
 
-/** The files of the built console by path; null if it wasn't built. */
-export type WebConsole = ReadonlyMap<string, PageFile> | null;
+/** The files of the built console and of the reference, by path. If the console wasn't built, its page is missing. */
+export type WebConsole = ReadonlyMap<string, PageFile>;
 
-const pagePath = '/';
+export const pagePath = '/';
 const assetsFolder = 'assets';
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -74,33 +75,34 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Reads the built page once, at startup, so that no path in a request can lead to another file. */
+/** Reads the built page and the reference once, at startup, so that no path in a request can lead to another file. */
 export function readWebConsole(folder: string): WebConsole {
+  const reference = [...readReference()].map(([path, { mediaType, text }]) => [path, toPageFile(mediaType, Buffer.from(text))] as const);
+  return new Map([...reference, ...readBuiltPage(folder)]);
+}
+
+function readBuiltPage(folder: string): (readonly [string, PageFile])[] {
   try {
-    const page = [pagePath, fileOf(join(folder, 'index.html'))] as const;
-    const names = readdirSync(join(folder, assetsFolder));
-    return new Map([page, ...names.map((name) => [`/${assetsFolder}/${name}`, fileOf(join(folder, assetsFolder, name))] as const)]);
+    const names = readdirSync(join(folder, assetsFolder)).map((name) => `/${assetsFolder}/${name}`);
+    return [[pagePath, fileOf(join(folder, 'index.html'))], ...names.map((path) => [path, fileOf(join(folder, path))] as const)];
   } catch {
-    return null;
+    return [];
   }
 }
 
 function fileOf(path: string): PageFile {
-  const bytes = readFileSync(path);
   const extension = extname(path);
-  return {
-    mediaType: mediaTypes[extension] ?? 'application/octet-stream',
-    cacheControl: hashedName.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
-    etag: etagOf(bytes),
-    bytes,
-    encoded: {},
-    isCompressible: !incompressible.has(extension),
-  };
+  const file = toPageFile(mediaTypes[extension] ?? 'application/octet-stream', readFileSync(path), !incompressible.has(extension));
+  return hashedName.test(path) ? { ...file, cacheControl: 'public, max-age=31536000, immutable' } : file;
+}
+
+function toPageFile(mediaType: string, bytes: Buffer, isCompressible = true): PageFile {
+  return { mediaType, cacheControl: 'no-cache', etag: etagOf(bytes), bytes, encoded: {}, isCompressible };
 }
 
 /** Returns the methods that the page's own paths support. */
 export function webConsoleMethods(files: WebConsole | undefined, path: string): string[] {
-  return files !== undefined && (path === pagePath || files?.has(path) === true) ? ['GET', 'HEAD'] : [];
+  return files !== undefined && (path === pagePath || files.has(path)) ? ['GET', 'HEAD'] : [];
 }
 
 /**
@@ -112,7 +114,7 @@ export function webConsoleMethods(files: WebConsole | undefined, path: string): 
 export function webConsole(files: WebConsole | undefined): Middleware {
   return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
-    ctx.state.route = ctx.path === pagePath ? pagePath : `/${assetsFolder}/:name`;
+    ctx.state.route = ctx.path.replace(/(?<=^\/(assets|reference)\/).*/, ':name');
     // A program that sends a key gets the common 401, as it does for any other path. The header's value isn't read.
     if (ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined) return refuse(ctx);
     ctx.set(securityHeaders);

@@ -8,7 +8,7 @@ import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
 import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
-import { readWebConsole } from '../http/web-console.ts';
+import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, version, webConsoleFolder } from '../program.ts';
 import { openStorage } from '../storage/index.ts';
 import { createApp } from './app.ts';
@@ -82,7 +82,7 @@ export async function startCore(
     };
 
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
-    if (webConsole === null) log.warn("the browser console isn't built: run npm run build:web, then restart");
+    if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
     let isDraining = false;
     const isReady = async () => !isDraining && (await storage.isReady());
     const refusals = collectRefusals(ports, log);

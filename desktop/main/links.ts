@@ -1,4 +1,5 @@
 import { shell } from 'electron';
+import { referenceUrl } from '../server-address.ts';
 
 /** The only addresses that the console opens in the browser. */
 export const links = {
@@ -8,7 +9,10 @@ export const links = {
 
 const allowed: ReadonlySet<string> = new Set(Object.values(links));
 
-/** Opens a listed link in the browser and ignores any other, because an arbitrary URL can start other programs on the machine. */
-export function openLink(url: string): void {
-  if (allowed.has(url)) void shell.openExternal(url).catch(() => undefined);
+/**
+ * Opens a listed link, or the reference of the current server, in the browser. Ignores any other, because an arbitrary URL can start other
+ * programs on the machine.
+ */
+export function openLink(url: string, server = ''): void {
+  if (allowed.has(url) || (server !== '' && url === referenceUrl(server))) void shell.openExternal(url).catch(() => undefined);
 }

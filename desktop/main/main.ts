@@ -14,10 +14,10 @@ import { ConsoleWindow } from './window.ts';
 
 async function start(): Promise<void> {
   await app.whenReady();
-  restrictSession(session.defaultSession);
   serveApp(join(import.meta.dirname, '../renderer'));
   const folder = app.getPath('userData');
   const settings = new SettingsFile(folder);
+  restrictSession(session.defaultSession, () => settings.current.servers[0]?.address ?? '');
   const clipboard = new SecretClipboard();
   const sessionStore = new SessionStore(folder);
   // Starts early, because the page asks for this, and it takes as long as loading the page.

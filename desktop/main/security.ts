@@ -10,8 +10,8 @@ export function blockNetwork(): void {
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);
 }
 
-/** Denies pages every permission, download and network request. */
-export function restrictSession(session: Session): void {
+/** Denies pages every permission, download and network request. @param currentServer the server whose reference the page may open */
+export function restrictSession(session: Session, currentServer: () => string): void {
   session.setPermissionRequestHandler((_page, _permission, answer) => answer(false));
   session.setPermissionCheckHandler(() => false);
   session.setDevicePermissionHandler(() => false);
@@ -21,16 +21,16 @@ export function restrictSession(session: Session): void {
   session.on('will-download', (event) => event.preventDefault());
   // The spell checker downloads dictionaries.
   session.setSpellCheckerEnabled(false);
-  app.on('web-contents-created', (_event, contents) => restrictNavigation(contents));
+  app.on('web-contents-created', (_event, contents) => restrictNavigation(contents, currentServer));
 }
 
-function restrictNavigation(contents: WebContents): void {
+function restrictNavigation(contents: WebContents, currentServer: () => string): void {
   contents.on('will-navigate', (event) => event.preventDefault());
   contents.on('will-frame-navigate', (event) => event.preventDefault());
   contents.on('will-redirect', (event) => event.preventDefault());
   contents.on('will-attach-webview', (event) => event.preventDefault());
   contents.setWindowOpenHandler(({ url }) => {
-    openLink(url);
+    openLink(url, currentServer());
     return { action: 'deny' };
   });
   // WebRTC bypasses both the content security policy and the request filter.

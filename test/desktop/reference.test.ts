@@ -1,10 +1,11 @@
 import { expect } from 'chai';
+import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openapiText } from '../support/openapi.ts';
 
-describeBrowser('the reference page on the management listener', () => {
+describeBrowser('the reference pages', () => {
   let core: RunningCore;
   before(async () => {
     core = await startCoreHere(await freshDatabase('sqlite'));
@@ -22,6 +23,19 @@ describeBrowser('the reference page on the management listener', () => {
     const operations = [...openapiText.matchAll(/"operationId": "(\w+)"/g)].map(([, id]) => id);
     expect(shown).to.include.members(operations.filter((id) => id !== 'handoff'));
     expect(complaints.filter((text) => !text.includes('favicon.ico') && !text.includes('404'))).to.deep.equal([]);
+    await page.close();
+  });
+
+  it('follows its content security policy on the public listener, too, and fits a narrow screen', async () => {
+    const page = await (await sharedBrowser()).newPage({ viewport: { width: 360, height: 640 } });
+    const complaints: string[] = [];
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    await page.goto(`${core.url}/reference`);
+    await page.getByText('C#', { exact: true }).click();
+    await page.getByText('static readonly HttpClient client').waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).to.equal(360);
+    expect(await violationsOn(page)).to.deep.equal([]);
+    expect(complaints.filter((text) => !text.includes('favicon.ico') && !text.includes('404') && !text.includes('401'))).to.deep.equal([]);
     await page.close();
   });
 });

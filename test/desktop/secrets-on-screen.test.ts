@@ -48,6 +48,19 @@ describeDesktop('a key value in the console', () => {
     });
   }
 
+  it("is shown next to a link that opens the server's reference, and no other server's, in the browser", async () => {
+    await create();
+    await harness.desktop.app.evaluate(({ shell }) => {
+      const addresses: string[] = [];
+      Object.assign(globalThis, { openedAddresses: addresses });
+      shell.openExternal = async (address) => void addresses.push(address);
+    });
+    await harness.page.evaluate(() => window.open('http://127.0.0.1:1/reference'));
+    await link('The API reference').click();
+    const opened = () => harness.desktop.app.evaluate(() => (globalThis as unknown as { openedAddresses: string[] }).openedAddresses);
+    await eventually(async () => expect(await opened()).to.deep.equal([`${harness.core.url}/reference`]));
+  });
+
   it("isn't lost by double-clicking Create Key", async () => {
     await button('Create API Key').click();
     // The longest name makes the largest dialog.

@@ -53,12 +53,6 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  for (const path of ['/openapi.json', '/reference', '/reference/start.js']) {
-    it(`doesn't serve ${path} on the public listener`, async () => {
-      expect((await ask('GET', core.url + path)).status).to.equal(401);
-    });
-  }
-
   describe('rejects', () => {
     const falsified: [what: string, change: object, error: RegExp][] = [
       ['an undocumented status', { status: 200 }, /200 is not described/],

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { bareEnvironment, type Ended } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
@@ -10,38 +10,70 @@ import { sharedIntegrator } from '../support/integrator.ts';
 import { skip } from '../support/skip.ts';
 import { somePhone } from '../support/tenants.ts';
 
-const page = readFileSync(new URL('../../core/docs/retrying.md', import.meta.url), 'utf8');
+const folder = fileURLToPath(new URL('../../core/reference/examples/', import.meta.url));
 
-/** How to run the page's examples. */
-const examples = [
-  { language: 'sh', name: 'curl', command: 'sh', needs: 'curl' },
-  { language: 'python', name: 'Python', command: 'python3', needs: 'python3' },
-  { language: 'php', name: 'PHP', command: 'php', needs: 'php' },
+type Example = {
+  name: string;
+  /** The program that must be installed. */
+  needs: string;
+  /** Compiles the file into a folder. */
+  compile?(out: string): [string, ...string[]];
+  command(out: string): [string, ...string[]];
+};
+
+const examples: Example[] = [
+  { name: 'curl', needs: 'curl', command: () => ['sh', join(folder, 'place-call.sh')] },
+  { name: 'JavaScript', needs: process.execPath, command: () => [process.execPath, join(folder, 'place-call.mjs')] },
+  { name: 'Python', needs: 'python3', command: () => ['python3', join(folder, 'place_call.py')] },
+  { name: 'PHP', needs: 'php', command: () => ['php', join(folder, 'place-call.php')] },
+  { name: 'Ruby', needs: 'ruby', command: () => ['ruby', join(folder, 'place_call.rb')] },
+  {
+    name: 'Go',
+    needs: 'go',
+    compile: (out) => ['go', 'build', '-o', join(out, 'place_call'), join(folder, 'place_call.go')],
+    command: (out) => [join(out, 'place_call')],
+  },
+  {
+    name: 'Java',
+    needs: 'javac',
+    compile: (out) => ['javac', '-d', out, join(folder, 'PlaceCall.java')],
+    command: (out) => ['java', '-cp', out, 'PlaceCall'],
+  },
+  {
+    name: 'C#',
+    needs: 'mcs',
+    compile: (out) => ['mcs', '-r:System.Net.Http.dll', `-out:${join(out, 'place-call.exe')}`, join(folder, 'PlaceCall.cs')],
+    command: (out) => ['mono', join(out, 'place-call.exe')],
+  },
 ];
 
-describe('the examples of core/docs/retrying.md', () => {
+describe('the examples in core/reference', () => {
   const its = sharedIntegrator();
 
-  for (const { language, name, command, needs } of examples) {
+  for (const { name, needs, compile, command } of examples) {
     describe(`in ${name}`, () => {
-      let file: string;
+      const out = freshDirectory();
+      const label = name.replace('#', 's');
       before(function () {
-        if (spawnSync(needs, ['--version']).error) skip(this, `no ${needs}`);
-        const [, example] = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page) ?? [];
-        file = join(freshDirectory(), `example.${language}`);
-        writeFileSync(file, example ?? '');
+        // A compiler may take a while on a busy machine.
+        this.timeout(120_000);
+        if (spawnSync(needs, [needs === 'go' ? 'version' : '--version']).error) skip(this, `no ${needs}`);
+        const [program, ...args] = compile?.(out) ?? ['true'];
+        const { status, stderr } = spawnSync(program, args, { env: { ...process.env, GOCACHE: join(out, 'cache') }, encoding: 'utf8' });
+        expect(status, stderr).to.equal(0);
       });
 
       const run = async (order: string, phone: string): Promise<Ended> => {
         const env = { ...bareEnvironment, CALLKEY_SERVER: its.network.url, CALLKEY_API_KEY: its.key };
-        const child = spawn(command, [file, its.tenants.campaign.id, order, phone], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+        const [program, ...args] = command(out);
+        const child = spawn(program, [...args, its.tenants.campaign.id, order, phone], { env, stdio: ['ignore', 'pipe', 'pipe'] });
         const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
         return { code, stdout, stderr };
       };
       const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
 
       it("place one call if the first response is lost, and don't place another when run again", async () => {
-        const order = `lost-${language}`;
+        const order = `lost-${label}`;
         const phone = somePhone();
         its.network.faults.push('lose the answer');
         const first = await run(order, phone);
@@ -54,13 +86,21 @@ describe('the examples of core/docs/retrying.md', () => {
 
       it('retry after a 503', async () => {
         its.network.faults.push({ status: 503, headers: { 'Retry-After': '1' } });
-        const { code, stderr } = await run(`503-${language}`, somePhone());
+        const { code, stderr } = await run(`503-${label}`, somePhone());
         expect(code, stderr).to.equal(0);
         expect(its.network.seen).to.have.length(2);
       });
 
+      it("don't wait for hours, but fail and say so", async () => {
+        its.network.faults.push({ status: 429, headers: { 'Retry-After': '30000' } });
+        const { code, stderr } = await run(`long-${label}`, somePhone());
+        expect(code, stderr).not.to.equal(0);
+        if (name !== 'curl') expect(stderr).to.contain('30000 s');
+        expect(its.network.seen).to.have.length(1);
+      });
+
       it('accept a refusal as final, say why, and fail', async () => {
-        const { code, stdout, stderr } = await run(`refused-${language}`, '12');
+        const { code, stdout, stderr } = await run(`refused-${label}`, '12');
         expect(code).not.to.equal(0);
         expect(stdout + stderr)
           .to.contain('E.164')
@@ -70,7 +110,7 @@ describe('the examples of core/docs/retrying.md', () => {
 
       it("don't follow redirects", async () => {
         its.network.faults.push({ status: 302, headers: { Location: `${its.network.url}/elsewhere` } });
-        expect((await run(`redirect-${language}`, somePhone())).code).not.to.equal(0);
+        expect((await run(`redirect-${label}`, somePhone())).code).not.to.equal(0);
         expect(its.network.seen).to.have.length(1);
       });
     });

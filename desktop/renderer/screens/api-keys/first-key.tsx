@@ -1,6 +1,7 @@
 import { Icon } from '../../components/icons.tsx';
 import { Empty } from '../../components/loadable.tsx';
 import { server } from '../../state/session.ts';
+import { ReferenceLink } from './reference-link.tsx';
 import { exampleCall } from './snippets.ts';
 
 /** Explains API keys to users who don't have one yet. */
@@ -9,6 +10,9 @@ export function FirstKey({ onCreate }: { onCreate: () => void }) {
     <Empty title="No API keys yet">
       <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
       <pre>{exampleCall(server.value, '{campaignId}', 'order-4711')}</pre>
+      <p>
+        <ReferenceLink /> has examples in eight languages, errors and limits.
+      </p>
       <button type="button" class="primary" onClick={onCreate}>
         <Icon name="plus" /> Create your first key
       </button>

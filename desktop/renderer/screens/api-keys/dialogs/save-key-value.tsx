@@ -7,6 +7,7 @@ import { formatInstant } from '../../../state/format/format-time.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { server } from '../../../state/session.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
+import { ReferenceLink } from '../reference-link.tsx';
 import { exampleCall, keyLine } from '../snippets.ts';
 
 /** A new key with its value. */
@@ -52,7 +53,9 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
           <CopyButton text={snippet} what="command" />
         </div>
         <pre>{snippet}</pre>
-        <p class="hint">Paste it into a terminal, then paste the key when prompted.</p>
+        <p class="hint">
+          Paste it into a terminal, then paste the key when prompted. <ReferenceLink /> has examples in eight languages.
+        </p>
       </div>
       <p class="hint">
         This key has access to {describeKeyAccess(session)} and works until{' '}

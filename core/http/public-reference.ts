@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import { limits } from '#contract/limits.ts';
+import { type ProblemCode, problemTable } from '#contract/problems.ts';
+
+// The pages for integrators. The public listener serves them to anyone, so they describe only what a key can do.
+
+/** They're next to this folder in a checkout, and next to `lib` in the package that `npm run pack:core` builds. */
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+
+const examples: Readonly<Record<string, string>> = {
+  curl: 'place-call.sh',
+  JavaScript: 'place-call.mjs',
+  Python: 'place_call.py',
+  PHP: 'place-call.php',
+  Go: 'place_call.go',
+  Java: 'PlaceCall.java',
+  'C#': 'PlaceCall.cs',
+  Ruby: 'place_call.rb',
+};
+
+/** What to do about each problem that a request with a key can get. */
+const advice: Partial<Record<ProblemCode, string>> = {
+  'malformed-request': 'Send valid JSON and a valid path.',
+  unauthorized: 'The key is missing, mistyped, revoked or expired, or the path or method is wrong: the response is always the same.',
+  'campaign-refused': 'Check the campaign’s ID. The key has access to its creator’s campaigns only.',
+  'call-not-found': 'Check the ID: the campaign doesn’t have this call.',
+  'request-id-conflict': 'Use a new request ID for a different call.',
+  'already-dialed': 'It’s too late to cancel.',
+  'too-large': 'Shorten the variables.',
+  'unsupported-media-type': 'Send Content-Type: application/json.',
+  invalid: 'Fix the fields listed in errors.',
+  'too-many-requests': 'Wait for Retry-After, then repeat the request.',
+  internal: 'Tell the operator the X-Request-Id.',
+  unavailable: 'Nothing happened. Wait for Retry-After, then repeat the request with the same request ID.',
+};
+
+type Page = { mediaType: string; text: string };
+
+/** Returns the pages by path. */
+export function readReference(): ReadonlyMap<string, Page> {
+  const files = Object.values(examples).map((name) => [name, read(`reference/examples/${name}`)] as const);
+  return new Map([
+    ['/openapi.json', { mediaType: 'application/json', text: onDemandDocument(JSON.parse(read('openapi.json'))) }],
+    ['/reference', { mediaType: 'text/html; charset=utf-8', text: referencePage(new Map(files)) }],
+    ['/reference/page.css', { mediaType: 'text/css; charset=utf-8', text: read('reference/page.css') }],
+    ...files.map(([name, text]): [string, Page] => [`/reference/${name}`, { mediaType: 'text/plain; charset=utf-8', text }]),
+  ]);
+}
+
+function referencePage(files: ReadonlyMap<string, string>): string {
+  const values: Readonly<Record<string, string | number>> = {
+    ...limits,
+    pageSizes: '',
+    bodyBytes: limits.bodyBytes / 1024,
+    problems: Object.entries(advice).map(problemRow).join('\n'),
+    examples: Object.entries(examples)
+      .map(([language, file]) => {
+        const code = escapeHtml(files.get(file) ?? '');
+        return `<details><summary>${language}</summary>\n<p><a href="reference/${file}">${file}</a></p>\n<pre tabindex="0">${code}</pre></details>`;
+      })
+      .join('\n'),
+  };
+  return read('reference/page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
+}
+
+function problemRow([code, text]: [string, string]): string {
+  const { status } = problemTable[code as ProblemCode];
+  return `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(text)}</td></tr>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+type OpenApi = {
+  servers: unknown;
+  tags: { name: string }[];
+  paths: Record<string, unknown>;
+  components: Record<string, Record<string, unknown>>;
+  [field: string]: unknown;
+};
+
+/** Reduces the OpenAPI document to the key-authenticated endpoints and the components that they use. */
+function onDemandDocument({ webhooks: _, ...document }: OpenApi): string {
+  const paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => path.startsWith('/api/')));
+  const used = new Set<string>();
+  const collect = (part: unknown) => {
+    for (const [, kind = '', name = ''] of JSON.stringify(part).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
+      if (used.has(`${kind}/${name}`)) continue;
+      used.add(`${kind}/${name}`);
+      collect(document.components[kind]?.[name]);
+    }
+  };
+  collect(paths);
+  used.add('securitySchemes/apiKey');
+  const components = Object.fromEntries(
+    Object.entries(document.components).map(([kind, parts]) => [
+      kind,
+      Object.fromEntries(Object.entries(parts).filter(([name]) => used.has(`${kind}/${name}`))),
+    ]),
+  );
+  const tags = document.tags.filter(({ name }) => name === 'Calls');
+  return `${JSON.stringify({ ...document, servers: [{ url: '.' }], tags, paths, components }, undefined, 2)}\n`;
+}
