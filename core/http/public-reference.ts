@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { limits } from '#contract/limits.ts';
-import { type ProblemCode, problemTable } from '#contract/problems.ts';
+import { type ProblemCode, problemCode, problemTable } from '#contract/problems.ts';
 
 // The pages for integrators. The public listener serves them to anyone, so they describe only what a key can do.
 
@@ -18,7 +18,7 @@ const examples: Readonly<Record<string, string>> = {
   Ruby: 'place_call.rb',
 };
 
-/** What to do about each problem that a request with a key can get. */
+/** What to do about the problems that a request with a key can get. Without an entry, the page shows the problem's title. */
 const advice: Partial<Record<ProblemCode, string>> = {
   'malformed-request': 'Send valid JSON and a valid path.',
   unauthorized: 'The key is missing, mistyped, revoked or expired, or the path or method is wrong: the response is always the same.',
@@ -29,6 +29,8 @@ const advice: Partial<Record<ProblemCode, string>> = {
   'too-large': 'Shorten the variables.',
   'unsupported-media-type': 'Send Content-Type: application/json.',
   invalid: 'Fix the fields listed in errors.',
+  'do-not-call': 'The contact doesn’t want to be called. Don’t repeat the request.',
+  'outside-calling-hours': 'Calls to this contact aren’t allowed before notAfter. Choose a later one.',
   'too-many-requests': 'Wait for Retry-After, then repeat the request.',
   internal: 'Tell the operator the X-Request-Id.',
   unavailable: 'Nothing happened. Wait for Retry-After, then repeat the request with the same request ID.',
@@ -38,21 +40,22 @@ type Page = { mediaType: string; text: string };
 
 /** Returns the pages by path. */
 export function readReference(): ReadonlyMap<string, Page> {
+  const document = onDemandDocument(JSON.parse(read('openapi.json')));
   const files = Object.values(examples).map((name) => [name, read(`reference/examples/${name}`)] as const);
   return new Map([
-    ['/openapi.json', { mediaType: 'application/json', text: onDemandDocument(JSON.parse(read('openapi.json'))) }],
-    ['/reference', { mediaType: 'text/html; charset=utf-8', text: referencePage(new Map(files)) }],
+    ['/openapi.json', { mediaType: 'application/json', text: document }],
+    ['/reference', { mediaType: 'text/html; charset=utf-8', text: referencePage(document, new Map(files)) }],
     ['/reference/page.css', { mediaType: 'text/css; charset=utf-8', text: read('reference/page.css') }],
     ...files.map(([name, text]): [string, Page] => [`/reference/${name}`, { mediaType: 'text/plain; charset=utf-8', text }]),
   ]);
 }
 
-function referencePage(files: ReadonlyMap<string, string>): string {
+function referencePage(document: string, files: ReadonlyMap<string, string>): string {
   const values: Readonly<Record<string, string | number>> = {
     ...limits,
     pageSizes: '',
     bodyBytes: limits.bodyBytes / 1024,
-    problems: Object.entries(advice).map(problemRow).join('\n'),
+    problems: problemRows(document),
     examples: Object.entries(examples)
       .map(([language, file]) => {
         const code = escapeHtml(files.get(file) ?? '');
@@ -63,9 +66,16 @@ function referencePage(files: ReadonlyMap<string, string>): string {
   return read('reference/page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
 }
 
-function problemRow([code, text]: [string, string]): string {
-  const { status } = problemTable[code as ProblemCode];
-  return `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(text)}</td></tr>`;
+/** Returns a table row for each problem in the document. */
+function problemRows(document: string): string {
+  const codes = Array.from(document.matchAll(/urn:callkey:problems#([\w-]+)/g), ([type]) => problemCode(type));
+  return [...new Set(codes)]
+    .flatMap((code) => (code ? [{ code, ...problemTable[code] }] : []))
+    .toSorted((a, b) => a.status - b.status)
+    .map(
+      ({ code, status, title }) => `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(advice[code] ?? title)}</td></tr>`,
+    )
+    .join('\n');
 }
 
 function escapeHtml(text: string): string {
