@@ -59,11 +59,13 @@ function referencePage(document: string, files: ReadonlyMap<string, string>): st
     examples: Object.entries(examples)
       .map(([language, file]) => {
         const code = escapeHtml(files.get(file) ?? '');
-        return `<details><summary>${language}</summary>\n<p><a href="reference/${file}">${file}</a></p>\n<pre tabindex="0">${code}</pre></details>`;
+        return `<details><summary>${language}</summary>\n<p><a href="reference/${file}">${file}</a></p>\n<pre>${code}</pre></details>`;
       })
       .join('\n'),
   };
-  return read('reference/page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
+  const page = read('reference/page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
+  // Lets keyboard users scroll to the end of long lines.
+  return page.replaceAll('<pre>', '<pre tabindex="0">');
 }
 
 /** Returns a table row for each problem in the document. */
