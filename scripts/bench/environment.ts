@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import { dirname, join } from 'node:path';
+import pg from 'pg';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
@@ -10,7 +11,6 @@ import { createAccount, createCampaign, createPartner } from '../../core/domain/
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Ports } from '../../core/domain/ports.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
-import type { Storage } from '../../core/storage/index.ts';
 import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { hasProc, parseStat } from './proc.ts';
@@ -31,7 +31,7 @@ export type Stage = Awaited<ReturnType<typeof openStage>>;
 export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
 let postgres: Promise<PostgresServer> | undefined;
 
-async function freshDatabase(kind: DatabaseKind): Promise<string> {
+export async function freshDatabase(kind: DatabaseKind): Promise<string> {
   if (kind === 'sqlite') return `sqlite:${join(freshFolder(), 'callkey.db')}`;
   postgres ??= startPostgres(postgresSettings);
   return (await postgres).createDatabase();
@@ -46,7 +46,7 @@ export async function leave(): Promise<void> {
 export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
 /** More calls than a core can cancel in a second. */
 export const cancelsPerSecond = 80_000;
-const password = 'correct horse battery staple';
+export const password = 'correct horse battery staple';
 
 /** @param size the number of keys, and of calls, already in its tables */
 export async function openStage(kind: DatabaseKind, size = 0) {
@@ -66,7 +66,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
     unknown: manyKeys(1_000),
     revoked: [] as string[],
     /** The process ID of the PostgreSQL server, if the system has /proc. */
-    postgres: kind === 'postgres' && hasProc ? await postgresOf(storage) : undefined,
+    postgres: kind === 'postgres' && hasProc ? await postgresOf(database) : undefined,
     /** The path of the place endpoint; the other paths start with it. */
     path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
     /** Creates queued calls for the row that cancels them. @returns the number before the first one */
@@ -159,9 +159,13 @@ export async function createKey(core: Server, cookie: string): Promise<{ id: str
 }
 
 /** Finds the parent of the process that serves a connection. */
-async function postgresOf({ database }: Storage): Promise<number> {
-  const [row] = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  return parseStat(readFileSync(`/proc/${row?.pid}/stat`, 'utf8')).parent;
+export async function postgresOf(url: string): Promise<number> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const { parent } = parseStat(readFileSync(`/proc/${rows[0]?.pid}/stat`, 'utf8'));
+  await client.end();
+  return parent;
 }
 
 /** Where figures come from: when they were measured, on which machine, and at which commit, with a note if the working tree had changes. */

@@ -4,11 +4,13 @@
 //   npm run bench -- --full --try    a short version of everything, on any machine; stores nothing (--try shortens the other runs, too)
 //   npm run bench -- --soak 60       this many minutes of load, with --database sqlite or postgres
 //   npm run bench -- --file 1000000  the command line with a file of this many lines
+//   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
 //   npm run bench -- --poolers       with and without PgBouncer, which must be installed
 // It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
+import { compareCommits, comparisonTable, useOneProcessor } from './against.ts';
 import { databaseKinds, leave, openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
@@ -28,6 +30,8 @@ const { values } = parseArgs({
     file: { type: 'string' },
     poolers: { type: 'boolean', default: false },
     database: { type: 'string', default: 'sqlite' },
+    against: { type: 'string' },
+    'one-processor': { type: 'boolean', default: false },
   },
 });
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -81,6 +85,10 @@ async function pooled(): Promise<void> {
   report('poolers', found, { poolers: poolersSection(found) });
 }
 
+async function against(commit: string): Promise<void> {
+  process.stdout.write(comparisonTable(await compareCommits(commit, values.try ? 2 : 12, values.try ? 1 : 2, say), commit));
+}
+
 useFolder();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
@@ -88,7 +96,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     void leave().finally(() => process.exit(1));
   });
 try {
-  if (values.soak !== undefined) await soakOf(Number(values.soak));
+  if (values['one-processor']) await useOneProcessor();
+  if (values.against !== undefined) await against(values.against);
+  else if (values.soak !== undefined) await soakOf(Number(values.soak));
   else if (values.file !== undefined) await fileOf(Number(values.file));
   else await (values.poolers ? pooled() : values.full ? full() : mainRows());
 } catch (error) {

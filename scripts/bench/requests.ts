@@ -30,6 +30,19 @@ end`;
   return { url, script, successes };
 }
 
+/** Places calls with the request IDs `c1`, `c2` and so on. */
+export function placingNumbered(url: string, path: string, key: string): Target {
+  const script = `${contacts}
+local n
+function init(args) n = tonumber(args[1]) end
+local headers = { ["X-API-Key"] = "${key}", ["Content-Type"] = "application/json" }
+function request()
+  n = n + 1
+  return wrk.format("POST", "${path}", headers, '{"requestId":"c' .. n .. '",' .. string.sub(bodies[n % 1000 + 1], 2))
+end`;
+  return { url, script, successes: 1 };
+}
+
 /** Sends a key, and only expects a response. */
 export function verifying(url: string, key: string): Target {
   return { url, script: `wrk.method = "GET"\nwrk.headers["X-API-Key"] = "${key}"`, successes: 1 };
