@@ -108,6 +108,8 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     passwords: argon2Passwords(systemRandomness),
     throttle: storage.throttle,
     stores: storage.stores,
+    provider: null,
+    passwordSignIn: true,
     maxActiveKeys: readMaxActiveKeys(process.env),
     onOutcome: () => undefined,
   };

@@ -91,7 +91,8 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
       if (secret !== undefined) guard.begin();
       const result = await send(coreRequest(name, input));
       if (secret === undefined) return result;
-      if (result.ok) guard.show(String(Object(result.value)[secret]));
+      const shown: unknown = result.ok ? Object(result.value)[secret] : null;
+      if (typeof shown === 'string') guard.show(shown);
       else await guard.end();
       return result;
     },

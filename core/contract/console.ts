@@ -109,6 +109,8 @@ export const sessionSchema = z.object({
   passwordChangeDue: z.literal(true).optional(),
   /** What dials the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
+  /** The name of the provider that the user signed in with; missing after signing in with a password. */
+  signedInWith: z.string().optional(),
 });
 export type SessionView = z.infer<typeof sessionSchema>;
 
@@ -373,6 +375,8 @@ export const userSchema = viewerSchema.extend({
   /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
   disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
+  /** The person at the OpenID Connect provider who signs in as this user. Earlier cores don't send it. */
+  link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable().default(null),
 });
 export type UserView = z.infer<typeof userSchema>;
 
@@ -403,8 +407,8 @@ export type ChangeUser = z.infer<typeof changeUserSchema>;
 export const changedUserSchema = z.object({ user: userSchema });
 export type ChangedUserView = z.infer<typeof changedUserSchema>;
 
-/** The password is shown only once, and the user has to change it. */
-export const createdUserSchema = z.object({ user: userSchema, password: z.string() });
+/** The password is shown only once, and the user has to change it. It's null if passwords are turned off. */
+export const createdUserSchema = z.object({ user: userSchema, password: z.string().nullable() });
 export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
@@ -426,8 +430,9 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 /** Everything that the audit log records. */
 export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
+  ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
   ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.revoked'] as const),
-  ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted'] as const),
+  ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted', 'user.linked', 'user.unlinked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...([
     'contact.erased',

@@ -34,7 +34,25 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-export type ListedUser = User & { createdAt: Millis; lastSignInAt: Millis | null; disabledAt: Millis | null; apiKeys: number };
+export type ListedUser = User & {
+  createdAt: Millis;
+  lastSignInAt: Millis | null;
+  disabledAt: Millis | null;
+  apiKeys: number;
+  link: Link | null;
+};
+
+/** A person at an OpenID Connect provider. Only both fields together identify someone. */
+export type Subject = { issuer: string; subject: string };
+
+/** The person at the provider who signs in as this user. */
+export type Link = Subject & { linkedAt: Millis };
+
+/** What a user has proven to start a session: the password, or a link with a person at a provider. */
+export type Proof = { user: User; passwordHash: string } | { user: User; issuer: string };
+
+/** A code with which the app starts a session of its own. Only its digest is stored. */
+export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
 
 /** What else would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
@@ -53,6 +71,8 @@ export type Session = {
   user: User;
   tenancy: Tenancy | null;
   passwordChangeDue: boolean;
+  /** The provider that the user signed in with; null for a password. */
+  issuer: string | null;
   startedAt: Millis;
   lastSeenAt: Millis;
 };

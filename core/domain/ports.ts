@@ -35,6 +35,7 @@ import type {
   ImportKind,
   InstantRange,
   KeyUsage,
+  Link,
   ListedEvent,
   ListedUser,
   ListFilter,
@@ -49,8 +50,11 @@ import type {
   RetentionDays,
   Seal,
   Session,
+  SignInCode,
   StretchEnd,
+  Subject,
   Tenancy,
+  User,
   UserChange,
 } from './model.ts';
 import type { TimePosition } from './paging.ts';
@@ -79,6 +83,25 @@ export type Passwords = {
    * @throws Problem `too-many-requests` if the queue is full and others go first
    */
   verify(find: () => Promise<Credentials | null>, password: string, origin: PasswordOrigin): Promise<Credentials | null>;
+};
+
+/** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
+export type FlowSecrets = { state: string; nonce: string; verifier: string };
+
+/** What the provider says about a person. */
+export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
+
+/** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
+export type IdentityProvider = {
+  issuer: string;
+  /** For the button: "Sign in with …". */
+  name: string;
+  /** Returns the page of the provider where the user signs in. @throws ProviderError */
+  authorizationUrl(flow: FlowSecrets): Promise<string>;
+  /** Trades the code in a callback's query for the identity. @throws ProviderError */
+  identify(query: string, flow: FlowSecrets): Promise<Identity>;
+  /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */
+  signOutUrl(): string | null;
 };
 
 /**
@@ -374,6 +397,8 @@ export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: M
 export type SessionStore = {
   /** @returns false, without starting a session, if the user no longer has that password hash or is disabled */
   start(id: Digest, userId: string, passwordHash: string, at: Millis, event: AuditEvent): Promise<boolean>;
+  /** @returns false, without starting a session, if the user isn't linked with the provider any more or is disabled */
+  startLinked(id: Digest, userId: string, issuer: string, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
@@ -381,8 +406,27 @@ export type SessionStore = {
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** @returns the number of sessions */
   endAll(userId: string, event: AuditEvent): Promise<number>;
-  /** Deletes sessions that started, or were last seen, outside these limits. */
-  sweep(bounds: SessionBounds): Promise<void>;
+  /** Deletes sessions that started, or were last seen, outside these limits, and those that began in a way that isn't allowed now. */
+  sweep(bounds: SessionBounds, allowed: { password: boolean; issuer: string | null }): Promise<void>;
+};
+
+/** Stores which person at the provider is which user. */
+export type LinkStore = {
+  find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null } | null>;
+  /**
+   * Links a user, in place of a person at another provider.
+   *
+   * @returns false if the user is linked with another person at this provider, this person is another user, or the user is disabled
+   */
+  create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
+  /** Ends the sessions that the link has started. @returns false if there is no link */
+  delete(userId: string, event: AuditEvent): Promise<boolean>;
+  /** Lists all links by email address, for the operator. */
+  list(): Promise<(Link & { email: string })[]>;
+  createCode(code: SignInCode): Promise<void>;
+  /** Returns a code and deletes it, so that it works only once. */
+  takeCode(digest: Digest): Promise<SignInCode | null>;
+  sweepCodes(before: Millis): Promise<void>;
 };
 
 export type UserStore = {
@@ -488,6 +532,7 @@ export type Stores = {
   apiKeys: ApiKeyStore;
   calls: CallStore;
   sessions: SessionStore;
+  links: LinkStore;
   users: UserStore;
   tenancies: TenancyStore;
   directory: DirectoryStore;
@@ -507,6 +552,10 @@ export type Ports = {
   passwords: Passwords;
   throttle: ThrottleStore;
   stores: Stores;
+  /** The company's OpenID Connect provider; null if none is configured. */
+  provider: IdentityProvider | null;
+  /** Whether users can sign in with a password. If not, no password is checked, changed or given out. */
+  passwordSignIn: boolean;
   /** The maximum number of active keys per user. */
   maxActiveKeys: number;
   /** Counts the outcomes that a provider reports. */

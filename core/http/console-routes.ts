@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
-import { consoleRoutes as table } from '#contract/routes/console.ts';
+import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/console.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import { Problem } from '../domain/problem.ts';
@@ -12,6 +12,7 @@ import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
 import { type Handler, readRequest, type SessionRoute } from './console/request.ts';
 import * as sessions from './console/sessions.ts';
+import * as signIn from './console/sign-in.ts';
 import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
@@ -31,6 +32,13 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...calls,
   ...users,
   ...activity,
+};
+
+/** The routes that need no session. */
+type OpenRoute = Exclude<keyof ConsoleRoutes, SessionRoute>;
+const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDeps) => Promise<void> } = {
+  signIn: sessions.signIn,
+  ...signIn,
 };
 
 /** The only routes that a user with a one-time password can use until they've chosen a new password. */
@@ -67,9 +75,14 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
 
-  const { signIn, ...withSession } = table;
-  router.post(signIn.path, matched(signIn.path), refuseCrossSite, consoleAnswer, (ctx) => sessions.signIn(ctx, deps));
-  for (const name of Object.keys(withSession)) register(name as SessionRoute);
+  /** Registers a route that needs no session. The provider sends browsers to the callback, so that one is cross-site. */
+  function registerOpen(name: OpenRoute): void {
+    const { method, path }: Route = table[name];
+    const guards = name === 'finishOidc' ? [] : [refuseCrossSite];
+    router.register(path, [method], [matched(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
+  }
+
+  for (const [name, { by }] of Object.entries(table)) by === 'session' ? register(name as SessionRoute) : registerOpen(name as OpenRoute);
   return router;
 }
 

@@ -51,13 +51,17 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
   return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
 }
 
-export function sessionView(session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue'>, { dialer }: HttpDeps): SessionView {
+export function sessionView(
+  session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue' | 'issuer'>,
+  { dialer, ports }: HttpDeps,
+): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
     tenancy: tenancy && tenancyView(tenancy),
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
     dialer,
+    ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
   };
 }
 
@@ -103,6 +107,7 @@ export function userView(user: ListedUser): UserView {
     lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
     disabledAt: user.disabledAt && timestamp(user.disabledAt),
     apiKeys: user.apiKeys,
+    link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
   };
 }
 

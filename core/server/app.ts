@@ -27,6 +27,8 @@ type AppDeps = {
   refusals: ObserveRefusals;
   /** The kind of dialer, for the console. */
   dialer: HttpDeps['dialer'];
+  publicUrl: string;
+  onProviderSignIn: HttpDeps['onProviderSignIn'];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
 };
@@ -39,6 +41,8 @@ export function createApp(deps: AppDeps): Koa<State> {
     ports,
     refusals: deps.refusals,
     dialer: deps.dialer,
+    publicUrl: deps.publicUrl,
+    onProviderSignIn: deps.onProviderSignIn,
     isDraining: deps.isDraining,
     ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
   };

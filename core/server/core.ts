@@ -17,11 +17,14 @@ import type { CutReason } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createMetrics } from './metrics.ts';
+import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals } from './refusals.ts';
 import type { Config, DialerConfig } from './start/config.ts';
 import { asDatabaseError } from './start/start-errors.ts';
 
 const acceptClock = `${adminCommand} clock accept`;
+
+const noUsersWarning = `there are no users, so no one can sign in: create one with ${adminCommand} user create EMAIL --name NAME --type staff`;
 
 const plainHttpWarning =
   'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
@@ -77,6 +80,8 @@ export async function startCore(
       stores: storage.stores,
       throttle: storage.throttle,
       passwords,
+      provider: config.oidc && openIdProvider(config.oidc, { clock, log }),
+      passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
       onOutcome: metrics.dialer.onOutcome,
     };
@@ -96,6 +101,8 @@ export async function startCore(
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
       refusals,
       dialer: config.dialer.kind,
+      publicUrl: config.oidc?.publicUrl ?? '',
+      onProviderSignIn: metrics.onProviderSignIn,
       webConsole,
     });
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {
@@ -128,6 +135,7 @@ export async function startCore(
     if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
     // Create the user last, because a start that fails after this would lose the one-time password.
     const firstUser = await createFirstUser(ports);
+    if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     metrics.watch.queue(() => queueLook(ports));

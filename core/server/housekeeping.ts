@@ -8,6 +8,7 @@ import { createUser } from '../domain/directory/users.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
 
 const everyMinute = Duration.fromObject({ minutes: 1 });
@@ -85,6 +86,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       if (erased > 0) log.info({ calls: erased }, 'contact data erased');
     },
     sweepSessions,
+    sweepSignInCodes,
     ({ throttle, clock }) => throttle.sweep(clock.now()),
     async ({ clock }) => {
       await forgetOldCounts(retention, clock, signal);
@@ -139,7 +141,8 @@ export type FirstUser = { email: string; password: string };
 
 /** Creates a staff user with a one-time password if the database has no users, because someone has to be able to sign in first. */
 export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
-  if ((await ports.stores.users.count()) > 0) return null;
+  // A password of someone who can't use it would be useless: the operator creates the first user.
+  if (!ports.passwordSignIn || (await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
   try {
     const { password } = await createUser(ports, operator, input, null);

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
+import { type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
@@ -15,6 +16,7 @@ export type Metrics = {
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
+  onProviderSignIn(result: ProviderSignInResult): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
   /** Each function here takes another one that reads the figures when Prometheus scrapes. */
@@ -64,6 +66,13 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const result of results) signIns.inc({ result }, 0);
+  const providerSignIns = new Counter({
+    name: 'callkey_provider_sign_ins_total',
+    help: 'Sign-ins with the OpenID Connect provider, by result',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of providerSignInResults) providerSignIns.inc({ result }, 0);
   const cuts = new Counter({
     name: 'callkey_connections_cut_total',
     help: 'Connections that the core cut off, by reason',
@@ -114,6 +123,7 @@ export function createMetrics(version: string): Metrics {
         signIns.inc({ result: resultOf(status) });
     },
     onCut: (reason) => cuts.inc({ reason }),
+    onProviderSignIn: (result) => providerSignIns.inc({ result }),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
     watch: gaugesOf(registry),

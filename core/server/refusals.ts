@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, owningScopeOf, sessionSubject } from '../domain/audit/audit.ts';
 import { errorCode } from '../domain/error-code.ts';
+import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
+import type { RefusalReason } from '../domain/sign-in/provider.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
 /**
@@ -54,6 +56,19 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
 
+  let providerAttempts = new Map<string, { reason: RefusalReason; who: User | string; address: string }>();
+
+  async function recordProviderAttempts(): Promise<void> {
+    const taken = [...providerAttempts.values()];
+    providerAttempts = new Map();
+    for (const { reason, who, address } of taken) {
+      const user = typeof who === 'string' ? null : who;
+      // No user has this address, so only the service's staff see the event.
+      const subject = user ? sessionSubject(user) : { kind: 'session' as const, id: 'unknown', name: String(who) };
+      await activity.record(auditEvent(ports, { who: user, address }, `session.refused-${reason}`, subject, user && owningScopeOf(user)));
+    }
+  }
+
   async function recordAttempts(): Promise<void> {
     const taken = [...attempts.values()];
     attempts = new Map();
@@ -85,6 +100,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     notServed.write();
     writeLines(log, 'connections cut off', cuts.take());
     await recordAttempts();
+    await recordProviderAttempts();
   }
 
   let underWay: Promise<void> = Promise.resolve();
@@ -100,6 +116,11 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     onSignInRefused(email, address) {
       signIns.add(address);
       if (attempts.size < mostAttempts) attempts.set(`${address} ${email}`, { email, address });
+    },
+    onProviderRefused(reason, who, address) {
+      signIns.add(address);
+      const name = typeof who === 'string' ? who : who.id;
+      if (providerAttempts.size < mostAttempts) providerAttempts.set(`${reason} ${address} ${name}`, { reason, who, address });
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,

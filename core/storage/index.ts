@@ -8,6 +8,7 @@ import { dialingStore } from './calls/dialing.ts';
 import { retentionStore } from './calls/retention.ts';
 import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
+import { linkStore } from './directory/links.ts';
 import { sessionStore } from './directory/sessions.ts';
 import { tenancyStore } from './directory/tenancies.ts';
 import { throttleStore } from './directory/throttle.ts';
@@ -88,6 +89,7 @@ export function openStorage(
       },
       calls: reportingOutages(callStore(keys, keyUse, observers.onBatch, observers.onPlaced)),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
+      links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
       users: {
         ...users,
         findByEmail: reportingOutages(userStore(signIn)).findByEmail,

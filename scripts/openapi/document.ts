@@ -95,6 +95,7 @@ function successOf(id: string, route: Route): Json {
     [isInConsole, generationHeader],
     [hasEtag(route), 'ETag'],
     [isInConsole, 'Set-Cookie'],
+    [status === 303, 'Location'],
   ]);
   return {
     description: STATUS_CODES[status],
@@ -104,7 +105,7 @@ function successOf(id: string, route: Route): Json {
 }
 
 function hasEtag({ by, method, answer }: Route): boolean {
-  return by === 'session' && method === 'GET' && answer !== 'csv';
+  return (by === 'session' || by === 'nothing') && method === 'GET' && typeof answer === 'object';
 }
 
 function notModified(id: string, route: Route): Json {

@@ -6,6 +6,7 @@ import { expirationSchema } from '#contract/expiry.ts';
 import { problemSchema } from '#contract/problems.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
+import * as signIn from '#contract/sign-in.ts';
 import { identifierSchema, instantSchema } from '#contract/text/text.ts';
 
 /** Schemas with a name that aren't the body or response of a route. */
@@ -22,7 +23,7 @@ const parts = {
   placeSchema: inConsole.placeSchema,
   userSchema: inConsole.userSchema,
 };
-const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...parts };
+const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...signIn, ...parts };
 const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
 /** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */

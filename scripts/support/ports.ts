@@ -10,7 +10,14 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
   await storage.migrate();
   const ports = {
     ...{ clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
-    ...{ stores: storage.stores, throttle: storage.throttle, maxActiveKeys: 1_000, onOutcome: () => undefined },
+    ...{
+      stores: storage.stores,
+      throttle: storage.throttle,
+      provider: null,
+      passwordSignIn: true,
+      maxActiveKeys: 1_000,
+      onOutcome: () => undefined,
+    },
   };
   return { ports, storage };
 }

@@ -7,7 +7,7 @@ import { fakePorts, viewers } from '../support/ports.ts';
 
 const user = viewers.account;
 const now = at('2026-11-21T09:00:00.000Z');
-const session: Session = { user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false };
+const session: Session = { user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false, issuer: null };
 
 /** Ports with one user, whose password has this hash. */
 const portsWith = (passwordHash = 'hash') =>

@@ -20,7 +20,7 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
   const swept: SessionBounds[] = [];
   const now = fakePorts().clock.now();
   const session: Session = {
-    ...{ user, tenancy: null, passwordChangeDue: false },
+    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null },
     ...{ startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) },
   };
   const sessions: Partial<SessionStore> = {

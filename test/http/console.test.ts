@@ -190,7 +190,7 @@ describe('calls, users and activity in the console', () => {
           expect(answer.status, answer.text).to.equal(status);
           if (status !== 201) return;
           const { user, password } = createdUserSchema.strict().parse(answer.json);
-          const cookie = await signIn(core.url, user.email, password);
+          const cookie = await signIn(core.url, user.email, password ?? '');
           expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
           // Never above: the new partner user of a limited user is limited as well.
           if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);

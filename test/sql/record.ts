@@ -9,7 +9,7 @@ import { type Runs, runsOf, setUpOnce } from './statements.ts';
 const files = {
   calls: ['calls', 'dialing', 'callList'],
   keys: ['apiKeys', 'keyUse'],
-  users: ['users', 'sessions', 'throttle'],
+  users: ['users', 'sessions', 'links', 'throttle'],
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],

@@ -110,6 +110,14 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     await stores.dialing.settle(call, end);
     return call;
   }
+  const subjectOf = (subject: string) => ({ issuer: 'https://login.example.com', subject });
+  const codeOf = (of: Digest) => ({
+    digest: of,
+    userId: user.id,
+    issuer: 'https://login.example.com',
+    challenge: 'a challenge',
+    expiresAt: now,
+  });
   const userOf = (): NewUser => ({
     id: testRandomness.id(),
     email: `${testRandomness.id()}@example.com`,
@@ -302,7 +310,36 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       selectTenancy: async (selectTenancy) => selectTenancy(await session(), null, event()),
       end: async (end) => end(await session(), event()),
       endAll: (endAll) => endAll(user.id, event()),
-      sweep: (sweep) => sweep({ startedAfter: now, seenAfter: now, before: now }),
+      async startLinked(startLinked) {
+        const linked = await createdUser();
+        await stores.links.create(linked.id, subjectOf(linked.id), now, event());
+        await startLinked(digest(), linked.id, subjectOf(linked.id).issuer, now, event());
+      },
+      async sweep(sweep) {
+        const bounds = { startedAfter: now, seenAfter: now, before: now };
+        await sweep(bounds, { password: true, issuer: null });
+        await sweep(bounds, { password: false, issuer: 'https://login.example.com' });
+      },
+    },
+    links: {
+      find: (find) => find(subjectOf(user.id)),
+      async create(create) {
+        const linked = await createdUser();
+        await create(linked.id, subjectOf(linked.id), now, event());
+      },
+      async delete(remove) {
+        const linked = await createdUser();
+        await stores.links.create(linked.id, subjectOf(linked.id), now, event());
+        await remove(linked.id, event());
+      },
+      list: (list) => list(),
+      createCode: (createCode) => createCode(codeOf(digest())),
+      async takeCode(takeCode) {
+        const code = codeOf(digest());
+        await stores.links.createCode(code);
+        await takeCode(code.digest);
+      },
+      sweepCodes: (sweepCodes) => sweepCodes(now),
     },
     throttle: {
       blockedUntil: (blockedUntil) => blockedUntil([counter], now),

@@ -36,6 +36,7 @@ export function fakePorts({
       apiKeys: some('apiKeys', stores.apiKeys),
       calls: some('calls', stores.calls),
       sessions: some('sessions', stores.sessions),
+      links: some('links', stores.links),
       users: some('users', stores.users),
       tenancies: some('tenancies', stores.tenancies),
       directory: some('directory', stores.directory),
@@ -47,6 +48,8 @@ export function fakePorts({
       contacts: some('contacts', stores.contacts),
       clock: some('clock', stores.clock),
     },
+    provider: null,
+    passwordSignIn: true,
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };

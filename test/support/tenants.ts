@@ -29,6 +29,8 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     passwords: cheapPasswords(),
     throttle: storage.throttle,
     stores: storage.stores,
+    provider: null,
+    passwordSignIn: true,
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };

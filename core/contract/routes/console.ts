@@ -3,11 +3,13 @@ import { apiKeyRoutes } from './api-keys.ts';
 import { callRoutes } from './calls.ts';
 import { directoryRoutes } from './directory.ts';
 import { sessionRoutes } from './sessions.ts';
+import { signInRoutes } from './sign-in.ts';
 import { userRoutes } from './users.ts';
 
 /** The routes that the console uses. */
 export const consoleRoutes = {
   ...sessionRoutes,
+  ...signInRoutes,
   ...apiKeyRoutes,
   ...directoryRoutes,
   ...callRoutes,

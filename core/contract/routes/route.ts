@@ -12,7 +12,7 @@ type RouteOptions = {
   /** A JSON schema, or a CSV file. If undefined, the response has no body. */
   answer?: z.ZodObject | 'csv';
   /** The default is 200, or 204 if the response has no body. */
-  status?: 201 | 202;
+  status?: 201 | 202 | 303;
   /** The field of the response that contains a secret. No other response contains it. */
   secret?: string;
   /** The problems that are specific to this route. scripts/openapi/document.ts adds the others. */

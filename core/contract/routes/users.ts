@@ -43,6 +43,11 @@ export const userRoutes = {
     answer: changedUserSchema,
     problems: ['forbidden', 'conflict'],
   }),
+  unlinkUser: route('DELETE', '/console/users/:id/link', {
+    by: 'session',
+    summary: 'Unlink a user from the person at the provider, and end the sessions that this person started',
+    problems: ['forbidden', 'conflict'],
+  }),
   deleteUser: route('DELETE', '/console/users/:id', {
     by: 'session',
     summary: 'Delete a user and their API keys and sessions',

@@ -3,8 +3,9 @@ import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, 
 import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
+import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
-import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword } from './users.ts';
+import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword, unlinkUser } from './users.ts';
 
 export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor }: ListFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
@@ -16,12 +17,13 @@ export async function createManagedUser(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
   input: CreateUser,
-): Promise<{ user: ListedUser; password: string }> {
+): Promise<{ user: ListedUser; password: string | null }> {
   const membership = await membershipWithin(ports, visibilityOf(viewer), input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
-  if (password === null) throw new Error('A user was created without a password.');
-  return { user: { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0 }, password };
+  const listed = { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null };
+  // Without passwords, the user signs in with the provider, and no one learns this one.
+  return { user: listed, password: ports.passwordSignIn ? password : null };
 }
 
 /** Renames, moves, disables or enables a user. Skips anything that already is as requested. */
@@ -77,12 +79,20 @@ export async function deleteManagedUser(
 
 /** Gives a user a new one-time password, and ends the user's sessions. */
 export async function resetManagedUserPassword(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<string> {
+  requirePasswordSignIn(ports);
   const user = await findManagedUser(ports, viewer, id);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('A password was reset without a new one.');
   return password;
+}
+
+/** Unlinks a user from the person at the provider. Their next sign-in links them again, by email address. */
+export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
+  const user = await findManagedUser(ports, viewer, id);
+  if (user.id === viewer.id) throw new Problem('conflict', "You can't unlink yourself. Ask another administrator to do it.");
+  await unlinkUser(ports, actor, user);
 }
 
 function visibilityOf(viewer: Viewer): UserVisibility {

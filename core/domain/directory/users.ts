@@ -4,6 +4,7 @@ import { oneDay, plus } from '../instant.ts';
 import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
+import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { checkPassword } from '../sign-in/throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
@@ -80,6 +81,12 @@ export async function enableUser(ports: Ports, actor: Actor, user: User): Promis
   if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
+/** Unlinks a user from the person at the provider, and ends the sessions that this person started. */
+export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
+  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), owningScopeOf(user));
+  if (!(await ports.stores.links.delete(user.id, event))) throw new Problem('conflict', `${user.email} isn't linked with anyone.`);
+}
+
 /** Deletes a user and their keys and sessions. */
 export async function deleteUser(
   ports: Ports,
@@ -106,6 +113,7 @@ export async function changePassword(
   { currentPassword, newPassword }: PasswordChange,
   keep: Digest,
 ): Promise<string> {
+  requirePasswordSignIn(ports);
   const current =
     currentPassword === undefined && passwordChangeDue
       ? await checkOneTime(ports, actor, user, newPassword)

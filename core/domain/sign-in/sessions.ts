@@ -2,10 +2,11 @@ import { Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
-import type { Actor, Credentials, Digest, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
+import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
 import type { Ports, SessionBounds } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { type Company, vouchedBy } from './devices.ts';
+import { requirePasswordSignIn } from './passwords-off.ts';
 import { checkPassword, countRecorded } from './throttle.ts';
 
 /**
@@ -23,6 +24,7 @@ export async function authenticate(
   ports: Ports,
   { email, password, address, company }: { email: string; password: string; address: string; company: Company },
 ): Promise<Credentials> {
+  requirePasswordSignIn(ports);
   const mayEnter = ({ disabledAt, passwordExpiresAt }: Credentials) =>
     disabledAt === null && (passwordExpiresAt === null || passwordExpiresAt >= ports.clock.now());
   const attempt = { email, address, vouched: await vouchedBy(ports, email, company) };
@@ -31,21 +33,31 @@ export async function authenticate(
   return credentials;
 }
 
-/** Starts a session. @throws Problem `unauthorized` if the user has changed the password since the check */
-export async function startSession(ports: Ports, id: Digest, { user, passwordHash }: Credentials, address: string): Promise<void> {
+/** Starts a session. @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check */
+export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<void> {
+  const { user } = proof;
   const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
-  const started = await ports.stores.sessions.start(id, user.id, passwordHash, ports.clock.now(), event);
+  const { sessions } = ports.stores;
+  const started =
+    'issuer' in proof
+      ? await sessions.startLinked(id, user.id, proof.issuer, event.at, event)
+      : await sessions.start(id, user.id, proof.passwordHash, event.at, event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** Returns the session if it's within its limits. */
+/** Returns the session if it's within its limits, and the user could still sign in the same way. */
 export async function resumeSession(ports: Ports, id: Digest): Promise<Session | null> {
   const session = await ports.stores.sessions.find(id);
   const now = ports.clock.now();
-  if (!session || !isWithinLimits(session, now)) return null;
+  if (!session || !isWithinLimits(session, now) || !isAllowed(ports, session)) return null;
   // Compare the absolute difference, because a `lastSeenAt` from a clock that was ahead would extend the idle limit.
   if (Math.abs(now - session.lastSeenAt) > sessionLimits.touchEvery.toMillis()) await ports.stores.sessions.touch(id, now);
   return session;
+}
+
+/** Whether the session's way to sign in is still allowed. Otherwise, a removed provider's users would stay signed in. */
+function isAllowed({ passwordSignIn, provider }: Ports, { issuer }: Session): boolean {
+  return issuer === null ? passwordSignIn : issuer === provider?.issuer;
 }
 
 /**
@@ -67,8 +79,8 @@ function sessionBounds(now: Millis): SessionBounds {
 }
 
 /** Deletes sessions outside their limits, including those from the future, because they'd become valid again when the clock catches up. */
-export async function sweepSessions({ stores, clock }: Ports): Promise<void> {
-  await stores.sessions.sweep(sessionBounds(clock.now()));
+export async function sweepSessions({ stores, clock, passwordSignIn, provider }: Ports): Promise<void> {
+  await stores.sessions.sweep(sessionBounds(clock.now()), { password: passwordSignIn, issuer: provider?.issuer ?? null });
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {

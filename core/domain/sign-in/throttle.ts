@@ -21,6 +21,7 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `account`: for one account from anywhere, against an attacker with many addresses
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
+ * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event
  */
 export const throttleLimits = {
   address: { most: 100, window: quarter },
@@ -30,6 +31,7 @@ export const throttleLimits = {
   account: { most: 100, window: Duration.fromObject({ hours: 1 }) },
   pair: { most: 10, window: quarter },
   device: { most: 10, window: quarter },
+  provider: { most: 100, window: quarter },
 };
 
 /** In ms. If a counter ends later than this, it was set before the clock was set back. */
@@ -68,6 +70,15 @@ export async function checkPassword(
   if (!credentials || !mayEnter(credentials)) return null;
   await clearCounters(ports, counters);
   return credentials;
+}
+
+/** Counts a sign-in with the provider. @returns a function that uncounts it if it succeeds @throws Problem `too-many-requests` */
+export async function countProviderSignIn({ throttle, clock }: Ports, address: string): Promise<() => Promise<void>> {
+  const counter = counterOf('provider', networksOf(address)[0] ?? '');
+  const now = clock.now();
+  const blockedUntil = await throttle.blockedUntil([counter], now);
+  if (blockedUntil !== null || !(await throttle.take([counter], now))) throw tooMany((blockedUntil ?? now) - now);
+  return () => throttle.giveBack(counter.key);
 }
 
 /** Limits per minute and user, because each of these requests adds a permanent audit event. */

@@ -25,7 +25,8 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   await startNewSession(ctx, credentials);
   rememberDevice(ctx, deps.ports, credentials.passwordHash);
   ctx.status = route.status;
-  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue: credentials.passwordExpiresAt !== null }, deps);
+  const passwordChangeDue = credentials.passwordExpiresAt !== null;
+  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue, issuer: null }, deps);
 }
 
 export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {

@@ -25,6 +25,10 @@ export async function deleteUser({ ports, caller, params, query }: Request<'dele
   await domain.deleteManagedUser(ports, caller, params.id, query.cancelQueuedCalls);
 }
 
+export async function unlinkUser({ ports, caller, params }: Request<'unlinkUser'>): Promise<void> {
+  await domain.unlinkManagedUser(ports, caller, params.id);
+}
+
 export async function resetPassword({ ports, caller, params }: Request<'resetPassword'>): Promise<ResetPasswordView> {
   return { password: await domain.resetManagedUserPassword(ports, caller, params.id) };
 }

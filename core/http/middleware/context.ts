@@ -2,8 +2,10 @@ import type Koa from 'koa';
 import type { SessionView } from '#contract/console.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
+import type { User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
+import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
 
 export type State = {
   /** The path of the matching route, as in the table of routes, for metrics and logs. The actual path isn't used there. */
@@ -28,6 +30,8 @@ export type ObserveRefusals = {
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
   onSignInThrottled(address: string): void;
+  /** @param who the user, or the email address if no user has it */
+  onProviderRefused(reason: RefusalReason, who: User | string, address: string): void;
   /** @param peer the sender of `X-Forwarded-For`, which isn't a trusted proxy */
   onForwardingIgnored(peer: string): void;
 };
@@ -42,7 +46,23 @@ export type HttpDeps = {
   isDraining(): boolean;
   /** The kind of dialer. */
   dialer: NonNullable<SessionView['dialer']>;
+  /** Where browsers reach this core, without a slash at the end; empty unless there is a provider. */
+  publicUrl: string;
+  /** Counts the results of signing in with the provider. */
+  onProviderSignIn(result: ProviderSignInResult): void;
 };
+
+/** The results that metrics count. */
+export const providerSignInResults = [
+  'accepted',
+  ...refusalReasons,
+  'refused',
+  'unreachable',
+  'cancelled',
+  'expired',
+  'throttled',
+] as const;
+export type ProviderSignInResult = (typeof providerSignInResults)[number];
 
 /** Returns the share of the database's time that a list or search gets. */
 export function turnOf(ctx: Context): Turn {

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { selectTenancySchema, tenancyHeader } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { digestOf } from '../../domain/api-keys.ts';
-import type { Actor, Credentials, Digest, Session, Viewer } from '../../domain/model.ts';
+import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
@@ -19,8 +19,8 @@ const idBytes = 32;
 /** The open session that the request's cookie identifies. */
 type SignedIn = { id: Digest; data: Session };
 
-/** The value of `ctx.session`: the open session, or the credentials for one that's about to start. */
-type SessionData = { signedIn?: SignedIn; credentials?: Credentials };
+/** The value of `ctx.session`: the open session, or what a user has proven to start one. */
+type SessionData = { signedIn?: SignedIn; proof?: Proof };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
 /** Opens the session that a request's cookie identifies, if any. Sessions are stored in the database by the digest of their ID. */
@@ -43,8 +43,8 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
           const data = await resume(id);
           return data ? { signedIn: { id, data } } : undefined;
         },
-        async set(sessionId: string, { credentials }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
-          if (credentials && ctx) await startSession(ports, digestOf(sessionId), credentials, deps.addressOf(ctx));
+        async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
+          if (proof && ctx) await startSession(ports, digestOf(sessionId), proof, deps.addressOf(ctx));
         },
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = digestOf(sessionId);
@@ -84,8 +84,8 @@ export function actorOf(deps: HttpDeps, ctx: Context): Actor {
 }
 
 /** Starts a session with a new ID, and ends the request's previous session. */
-export async function startNewSession(ctx: Context, credentials: Credentials): Promise<void> {
-  ctx['session'] = { credentials } satisfies SessionData;
+export async function startNewSession(ctx: Context, proof: Proof): Promise<void> {
+  ctx['session'] = { proof } satisfies SessionData;
   await koaSession(ctx).regenerate();
 }
 

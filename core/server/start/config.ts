@@ -7,6 +7,10 @@ import { isSigningSecret } from '#contract/calls/signature.ts';
 import { isLoopback } from '#contract/server-address.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
+import { ConfigError } from './config-error.ts';
+import { type OidcConfig, oidcOf, oidcVariables } from './oidc-config.ts';
+
+export { ConfigError } from './config-error.ts';
 
 /** The validated environment. */
 export type Config = Readonly<{
@@ -27,6 +31,10 @@ export type Config = Readonly<{
   retentionDays: RetentionDays;
   /** The maximum number of active API keys per user. */
   maxActiveKeys: number;
+  /** Null if users sign in with passwords only. */
+  oidc: OidcConfig | null;
+  /** Whether users can sign in with a password. */
+  passwordSignIn: boolean;
 }>;
 
 /** Certificate and key in PEM format. */
@@ -40,14 +48,6 @@ export type DialerConfig =
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
-
-/** Stops the start. The message is one line that names the variable. */
-export class ConfigError extends Error {
-  constructor(variable: string, message: string) {
-    super(`${variable}: ${message}`);
-    this.name = 'ConfigError';
-  }
-}
 
 const port = (ifUnset: number) =>
   z
@@ -141,6 +141,7 @@ const schema = z.object({
   RETENTION_DAYS: days.default(defaultRetention.contacts),
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
+  ...oidcVariables,
   LOG_LEVEL: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -168,6 +169,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dialer: dialerOf(env),
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
+    oidc: oidcOf(env),
+    passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
   });
 }
 
@@ -222,7 +225,7 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
 }
 
 /** Variables that can be read from a file, because service managers and containers pass secrets as files. */
-const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS'];
+const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS', 'OIDC_CLIENT_SECRET'];
 
 /** All variables of a core. */
 export const variableNames: readonly string[] = [...Object.keys(schema.shape), ...secretVariables.map((name) => `${name}_FILE`)];

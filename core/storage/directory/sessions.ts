@@ -13,6 +13,7 @@ type FoundRow = NamedUserRow & {
   tenancy_kind: TenancyKind | null;
   started_at: Millis;
   last_seen_at: Millis;
+  issuer: string | null;
   tenancy_account_id: string | null;
   tenancy_account_name: string | null;
   tenancy_account_partner_id: string | null;
@@ -36,13 +37,25 @@ export function sessionStore({ read, write }: Database): SessionStore {
       return starting.catch(rejectOrphan);
     },
 
+    async startLinked(id, userId, issuer, at, event) {
+      const starting = write.transaction(async (trx) => {
+        const user = await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id');
+        if (user === undefined || !(await trx('oidc_links').where({ user_id: userId, issuer }).first('user_id'))) return false;
+        await trx('sessions').insert({ id, user_id: userId, started_at: at, last_seen_at: at, issuer });
+        await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
+        await recordAudit(trx, event);
+        return true;
+      });
+      return starting.catch(rejectOrphan);
+    },
+
     async find(id) {
       const [row]: FoundRow[] = await selectUsers(read)
         .join('sessions as s', 's.user_id', 'u.id')
         .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
         .leftJoin('partners as tap', 'tap.id', 'ta.partner_id')
         .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
-        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at')
+        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer')
         .select({
           tenancy_account_id: 'ta.id',
           tenancy_account_name: 'ta.name',
@@ -57,7 +70,9 @@ export function sessionStore({ read, write }: Database): SessionStore {
         user: userOf(row),
         // A user who is no longer staff loses the tenancy.
         tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
-        passwordChangeDue: row.password_expires_at !== null,
+        // Someone who signs in with the provider doesn't need a password.
+        passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
+        issuer: row.issuer,
         startedAt: row.started_at,
         lastSeenAt: row.last_seen_at,
       };
@@ -93,11 +108,16 @@ export function sessionStore({ read, write }: Database): SessionStore {
       });
     },
 
-    async sweep({ startedAfter, seenAfter, before }) {
-      await write('sessions')
+    async sweep({ startedAfter, seenAfter, before }, allowed) {
+      const swept = write('sessions')
         .whereNotBetween('started_at', [startedAfter, before])
         .orWhereNotBetween('last_seen_at', [seenAfter, before])
-        .delete();
+        .orWhere((other) => {
+          other.whereNotNull('issuer');
+          if (allowed.issuer !== null) other.whereNot('issuer', allowed.issuer);
+        });
+      if (!allowed.password) swept.orWhereNull('issuer');
+      await swept.delete();
     },
   };
 }

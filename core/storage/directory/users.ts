@@ -9,7 +9,7 @@ import { either, matching } from '../calls/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
-import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
+import type { ApiKeyRow, LinkRow, UserRow } from '../engine/tables.ts';
 import { cancelInFlight, cancelOfDeleted } from '../keys/revocation.ts';
 import { deleteStep, finishDeletions, finishMoves, keysAtOnce, standing, updateUser } from './keys-of-users.ts';
 
@@ -20,7 +20,10 @@ export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' |
 };
 
 type CredentialsRow = NamedUserRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
-type ListedRow = NamedUserRow & Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null };
+type ListedRow = NamedUserRow &
+  Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null } & {
+    [Column in keyof Omit<LinkRow, 'user_id'>]: LinkRow[Column] | null;
+  };
 
 export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUserRow[]> {
   return from('users as u')
@@ -42,7 +45,8 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
 /** Selects users for a list. Uses the stored count of a user's keys, because there may be a million. */
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
-    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at')
+    .leftJoin('oidc_links as l', 'l.user_id', 'u.id')
+    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'l.issuer', 'l.subject', 'l.linked_at')
     .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
@@ -77,12 +81,14 @@ export function userOf(row: NamedUserRow): User {
 }
 
 function listedUserOf(row: ListedRow): ListedUser {
+  const { issuer, subject, linked_at } = row;
   return {
     ...userOf(row),
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
     disabledAt: row.disabled_at,
     apiKeys: Number(row.api_keys),
+    link: issuer === null || subject === null || linked_at === null ? null : { issuer, subject, linkedAt: linked_at },
   };
 }
 
@@ -217,6 +223,7 @@ export function userStore(database: Database): UserStore {
         if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
         const apiKeys = await countKeys(trx, userId);
+        await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
         const revoked = await deleteStep(trx, userId, keysAtOnce, options);
         await recordAudit(trx, event);
@@ -242,6 +249,12 @@ function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): P
   const now = at;
   const free = { email: `deleted:${id}`, external_id: null };
   return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
+}
+
+/** Deletes a user's link and the codes that it has started. @returns whether there was a link */
+export async function deleteLink(trx: Knex.Transaction, userId: string): Promise<boolean> {
+  await trx('sign_in_codes').where({ user_id: userId }).delete();
+  return (await trx('oidc_links').where({ user_id: userId }).delete()) > 0;
 }
 
 /** Counts a user's keys. Uses the stored counts, because there may be a million. */

@@ -17,6 +17,8 @@ declare module 'knex/types/tables.js' {
     api_key_tallies: KeyCountRow;
     api_key_usage: KeyUsageRow;
     sessions: SessionRow;
+    oidc_links: LinkRow;
+    sign_in_codes: SignInCodeRow;
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
     audit_chain: AuditChainRow;
@@ -128,7 +130,14 @@ type SessionRow = {
   tenancy_id: string | null;
   started_at: Millis;
   last_seen_at: Millis;
+  /** The provider that the user signed in with; null for a password. */
+  issuer: string | null;
 };
+
+export type LinkRow = { user_id: string; issuer: string; subject: string; linked_at: Millis };
+
+/** A code that signs the app in, once. */
+export type SignInCodeRow = { digest: string; user_id: string; issuer: string; challenge: string; expires_at: Millis };
 
 type ThrottleRow = { key: string; points: number; expire: Millis };
 

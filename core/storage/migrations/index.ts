@@ -19,6 +19,7 @@ import * as recordedRetention from './013-recorded-retention-additive.ts';
 import * as activityFilters from './014-activity-filters-additive.ts';
 import * as movingKeys from './015-moving-keys-additive.ts';
 import * as protection from './016-protection.ts';
+import * as providerSignIn from './017-provider-sign-in-additive.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -41,6 +42,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '014-activity-filters-additive', up: activityFilters.up },
   { name: '015-moving-keys-additive', up: movingKeys.up },
   { name: '016-protection', up: protection.up },
+  { name: '017-provider-sign-in-additive', up: providerSignIn.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

@@ -58,11 +58,13 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined },
+    ...{ publicUrl: '', onProviderSignIn: () => undefined },
     refusals: {
       onNotServed: () => undefined,
       onKeyRefused: () => undefined,
       onSignInRefused: () => undefined,
       onSignInThrottled: () => undefined,
+      onProviderRefused: () => undefined,
       onForwardingIgnored: () => undefined,
     },
   });

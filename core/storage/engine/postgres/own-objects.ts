@@ -12,6 +12,8 @@ const typedTables: Record<keyof Tables, true> = {
   api_key_tallies: true,
   api_key_usage: true,
   sessions: true,
+  oidc_links: true,
+  sign_in_codes: true,
   sign_in_attempts: true,
   audit_events: true,
   audit_chain: true,

@@ -8,7 +8,8 @@ limit $1;
 -- users.list
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -17,13 +18,15 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."account_id" = $2
 order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -32,13 +35,15 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."partner_id" = $2
 order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -47,13 +52,15 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."user_type" = $2
 order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -62,12 +69,14 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
 order by "u"."created_at" asc, "u"."id" asc
 limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -76,13 +85,15 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and 1 = 0
 order by "u"."created_at" asc, "u"."id" asc
 limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -91,6 +102,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and (u.created_at, u.id) > ($2, $3)
   and (u.name ~ $4 OR u.email ~ $5)
@@ -100,7 +112,8 @@ limit $6;
 -- users.find
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
+  "l"."linked_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -109,6 +122,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."id" = $2;
 
@@ -265,6 +279,12 @@ from "api_key_tallies"
 where "scope" = $1
   and "id" = $2
 limit $3;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "oidc_links"
+where "user_id" = $1;
 
 update "users"
 set "deleted_at" = $1, "disabled_at" = $2, "cancelling_since" = $3, "moving_keys" = $4, "email" = $5,
@@ -452,7 +472,7 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."password_expires_at", "s"."tenancy_kind", "s"."started_at", "s"."last_seen_at",
-  "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name", "ta"."partner_id" as "tenancy_account_partner_id",
+  "s"."issuer", "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name", "ta"."partner_id" as "tenancy_account_partner_id",
   "tap"."name" as "tenancy_account_partner_name", "tp"."id" as "tenancy_partner_id", "tp"."name" as "tenancy_partner_name"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
@@ -500,11 +520,127 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
+-- sessions.startLinked
+
+select "id"
+from "users"
+where "id" = $1
+  and "disabled_at" is null
+limit $2
+for update;
+
+select "user_id"
+from "oidc_links"
+where "user_id" = $1
+  and "issuer" = $2
+limit $3;
+
+insert into "sessions" ("id", "issuer", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5);
+
+update "users"
+set "last_sign_in_at" = $1
+where "id" = $2;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
 -- sessions.sweep
 
 delete from "sessions"
 where "started_at" not between $1 and $2
-  or "last_seen_at" not between $3 and $4;
+  or "last_seen_at" not between $3 and $4
+  or ("issuer" is not null);
+
+delete from "sessions"
+where "started_at" not between $1 and $2
+  or "last_seen_at" not between $3 and $4
+  or ("issuer" is not null and not "issuer" = $5)
+  or "issuer" is null;
+
+-- links.find
+
+select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
+  "up"."name" as "partner_name", "u"."disabled_at"
+from "users" as "u"
+left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
+left join "partners" as "up" on "up"."id" = "u"."partner_id"
+inner join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+where "u"."deleted_at" is null
+  and "l"."issuer" = $1
+  and "l"."subject" = $2;
+
+-- links.create
+
+select "id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+  and "disabled_at" is null
+limit $2
+for update;
+
+delete from "oidc_links"
+where "user_id" = $1
+  and not "issuer" = $2;
+
+select "user_id"
+from "oidc_links"
+where "user_id" = $1
+limit $2;
+
+insert into "oidc_links" ("issuer", "linked_at", "subject", "user_id")
+values ($1, $2, $3, $4);
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- links.delete
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "oidc_links"
+where "user_id" = $1;
+
+delete from "sessions"
+where "user_id" = $1
+  and "issuer" is not null;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- links.list
+
+select "l".*, "u"."email"
+from "oidc_links" as "l"
+inner join "users" as "u" on "u"."id" = "l"."user_id"
+where "u"."deleted_at" is null
+order by "u"."email" asc;
+
+-- links.createCode
+
+insert into "sign_in_codes" ("challenge", "digest", "expires_at", "issuer", "user_id")
+values ($1, $2, $3, $4, $5);
+
+-- links.takeCode
+
+select *
+from "sign_in_codes"
+where "digest" = $1
+limit $2
+for update;
+
+delete from "sign_in_codes"
+where "digest" = $1;
+
+-- links.sweepCodes
+
+delete from "sign_in_codes"
+where "expires_at" < $1;
 
 -- throttle.blockedUntil
 

@@ -8,7 +8,8 @@ limit ?;
 -- users.list
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -17,13 +18,15 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`account_id` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -32,13 +35,15 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`partner_id` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -47,13 +52,15 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`user_type` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -62,12 +69,14 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -76,13 +85,15 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and 1 = 0
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -91,6 +102,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and (u.created_at, u.id) > (?, ?)
   and (u.name GLOB ? OR u.email GLOB ?)
@@ -100,7 +112,8 @@ limit ?;
 -- users.find
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
+  `l`.`linked_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -109,6 +122,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`id` = ?;
 
@@ -261,6 +275,12 @@ from `api_key_tallies`
 where `scope` = ?
   and `id` = ?
 limit ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `oidc_links`
+where `user_id` = ?;
 
 update `users`
 set `deleted_at` = ?, `disabled_at` = ?, `cancelling_since` = ?, `moving_keys` = ?, `email` = ?, `external_id` = ?
@@ -430,7 +450,7 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`password_expires_at`, `s`.`tenancy_kind`, `s`.`started_at`, `s`.`last_seen_at`,
-  `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`, `ta`.`partner_id` as `tenancy_account_partner_id`,
+  `s`.`issuer`, `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`, `ta`.`partner_id` as `tenancy_account_partner_id`,
   `tap`.`name` as `tenancy_account_partner_name`, `tp`.`id` as `tenancy_partner_id`, `tp`.`name` as `tenancy_partner_name`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
@@ -478,11 +498,124 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- sessions.startLinked
+
+select `id`
+from `users`
+where `id` = ?
+  and `disabled_at` is null
+limit ?;
+
+select `user_id`
+from `oidc_links`
+where `user_id` = ?
+  and `issuer` = ?
+limit ?;
+
+insert into `sessions` (`id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?);
+
+update `users`
+set `last_sign_in_at` = ?
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- sessions.sweep
 
 delete from `sessions`
 where `started_at` not between ? and ?
-  or `last_seen_at` not between ? and ?;
+  or `last_seen_at` not between ? and ?
+  or (`issuer` is not null);
+
+delete from `sessions`
+where `started_at` not between ? and ?
+  or `last_seen_at` not between ? and ?
+  or (`issuer` is not null and not `issuer` = ?)
+  or `issuer` is null;
+
+-- links.find
+
+select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
+  `up`.`name` as `partner_name`, `u`.`disabled_at`
+from `users` as `u`
+left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
+left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+inner join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+where `u`.`deleted_at` is null
+  and `l`.`issuer` = ?
+  and `l`.`subject` = ?;
+
+-- links.create
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+  and `disabled_at` is null
+limit ?;
+
+delete from `oidc_links`
+where `user_id` = ?
+  and not `issuer` = ?;
+
+select `user_id`
+from `oidc_links`
+where `user_id` = ?
+limit ?;
+
+insert into `oidc_links` (`issuer`, `linked_at`, `subject`, `user_id`)
+values (?, ?, ?, ?);
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- links.delete
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `oidc_links`
+where `user_id` = ?;
+
+delete from `sessions`
+where `user_id` = ?
+  and `issuer` is not null;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- links.list
+
+select `l`.*, `u`.`email`
+from `oidc_links` as `l`
+inner join `users` as `u` on `u`.`id` = `l`.`user_id`
+where `u`.`deleted_at` is null
+order by `u`.`email` asc;
+
+-- links.createCode
+
+insert into `sign_in_codes` (`challenge`, `digest`, `expires_at`, `issuer`, `user_id`)
+values (?, ?, ?, ?, ?);
+
+-- links.takeCode
+
+select *
+from `sign_in_codes`
+where `digest` = ?
+limit ?;
+
+delete from `sign_in_codes`
+where `digest` = ?;
+
+-- links.sweepCodes
+
+delete from `sign_in_codes`
+where `expires_at` < ?;
 
 -- throttle.blockedUntil
 

@@ -10,7 +10,7 @@ import { typingMs } from '../../components/use-pages.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { userTypeLabels } from '../../state/format/labels.ts';
 
-type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string) => void; onClose: () => void };
+type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string | null) => void; onClose: () => void };
 
 /** Returns the user types that the viewer can create, none with a wider scope. Without a selected tenancy, staff create staff. */
 function typesFor({ viewer, tenancy }: SessionView): UserType[] {

@@ -128,7 +128,9 @@ export function Users({ session, title }: ScreenProps) {
           onClose={() => setCreating(false)}
           onCreated={(user, password) => {
             setCreating(false);
-            setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
+            // Without passwords, the user signs in with the provider.
+            if (password === null) announce(`User ${user.name} was created.`);
+            else setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
             void resource.refresh();
           }}
         />

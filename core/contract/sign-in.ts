@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { readServerAddress } from './server-address.ts';
+
+/** An address that the app may open in the browser: an arbitrary URL could start other programs. */
+const browserUrl = z.string().refine((text) => readServerAddress(text).ok, { error: 'Must be an https URL.' });
+
+/** The ways to sign in that a core offers. */
+export const signInOptionsSchema = z.object({
+  password: z.boolean(),
+  /** The company's OpenID Connect provider. */
+  oidc: z
+    .object({
+      /** For the button: "Sign in with …". */
+      name: z.string(),
+      /** Starts the sign-in. It has to be opened in a browser. */
+      url: browserUrl,
+      /** Ends the session at the provider; null if it doesn't offer that. */
+      signOutUrl: browserUrl.nullable(),
+    })
+    .nullable(),
+});
+export type SignInOptions = z.infer<typeof signInOptionsSchema>;
+
+const randomTextForm = /^[A-Za-z0-9_-]{43}$/;
+/** 32 random bytes, or a SHA-256 hash, in base64url. */
+const randomText = z.string().regex(randomTextForm, { error: 'Must be 32 bytes in base64url.' });
+
+/** The app listens on a port of this computer, and waits there for a code. The challenge is the SHA-256 hash of the app's verifier. */
+export const startOidcQuerySchema = z
+  .strictObject({
+    port: z
+      .string()
+      .regex(/^[1-9]\d{3,4}$/, { error: 'Must be a port from 1024 to 65535.' })
+      .transform(Number)
+      .refine((port) => port >= 1_024 && port <= 65_535, { error: 'Must be a port from 1024 to 65535.' })
+      .optional(),
+    challenge: randomText.optional(),
+  })
+  .refine(({ port, challenge }) => (port === undefined) === (challenge === undefined), { error: 'Pass port and challenge, or neither.' });
+
+/** The app trades a code for a session of its own. */
+export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: randomText });
+
+/** The address on this computer that hands the code over to the app. */
+export const handedOverSchema = z.object({ url: z.string() });
+export type HandedOverView = z.infer<typeof handedOverSchema>;
+
+/** How a sign-in with the provider ended. The core adds it to the address of the page. */
+export const signInResults = ['done', 'app', 'failed', 'unreachable', 'expired', 'cancelled', 'throttled'] as const;
+export type SignInResult = (typeof signInResults)[number];
+export const signInResultParameter = 'sign-in';

@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import { Duration } from 'luxon';
+import { emailSchema } from '#contract/text/text.ts';
+import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
+import { plus } from '../instant.ts';
+import type { Digest, Proof, User } from '../model.ts';
+import type { FlowSecrets, Identity, Ports } from '../ports.ts';
+import { Problem, unauthorizedDetail } from '../problem.ts';
+
+/**
+ * The provider couldn't say who it is. `unreachable`: it didn't respond as a provider should; `cancelled`: the user refused; `refused`: its
+ * response isn't valid.
+ */
+export class ProviderError extends Error {
+  override name = 'ProviderError';
+  readonly reason: 'unreachable' | 'cancelled' | 'refused';
+
+  constructor(reason: ProviderError['reason'], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Why a person whom the provider knows may not sign in. */
+export const refusalReasons = ['unknown', 'disabled', 'unverified', 'other-person'] as const;
+export type RefusalReason = (typeof refusalReasons)[number];
+
+/** The user doesn't learn the reason: it's recorded in the audit. */
+export class SignInRefused extends Error {
+  override name = 'SignInRefused';
+  readonly reason: RefusalReason;
+  /** The user, or the email address if no user has it. */
+  readonly who: User | string;
+
+  constructor(reason: RefusalReason, who: User | string) {
+    super(`Sign-in refused: ${reason}`);
+    this.reason = reason;
+    this.who = who;
+  }
+}
+
+/** How long a user may take at the provider, to confirm a sign-in to the app, and how long the app may take to use its code. */
+export const flowLife = Duration.fromObject({ minutes: 10 });
+export const confirmationLife = Duration.fromObject({ minutes: 2 });
+export const codeLife = Duration.fromObject({ seconds: 60 });
+
+export function makeFlowSecrets(ports: Ports): FlowSecrets {
+  return { state: randomText(ports), nonce: randomText(ports), verifier: randomText(ports) };
+}
+
+function randomText({ randomness }: Ports): string {
+  return Buffer.from(randomness.bytes(32)).toString('base64url');
+}
+
+/**
+ * Finds the user whom a person at the provider is. The first time, finds the user by email address, and links the two.
+ *
+ * @throws SignInRefused
+ */
+export async function findUserOf(ports: Ports, identity: Identity, address: string): Promise<User> {
+  const { issuer, subject } = identity;
+  const linked = await ports.stores.links.find({ issuer, subject });
+  if (!linked) return linkByEmail(ports, identity, address);
+  if (linked.disabledAt !== null) throw new SignInRefused('disabled', linked.user);
+  return linked.user;
+}
+
+async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerified }: Identity, address: string): Promise<User> {
+  const read = email === null || hasLookalikes(email) ? null : (emailSchema.safeParse(email).data ?? null);
+  const found = read === null ? null : await ports.stores.users.findByEmail(read);
+  // Without a verified address, anyone at the provider could take over a user.
+  if (read === null || !isEmailVerified) throw new SignInRefused('unverified', found?.user ?? read ?? '');
+  if (!found) throw new SignInRefused('unknown', read);
+  const { user, disabledAt } = found;
+  if (disabledAt !== null) throw new SignInRefused('disabled', user);
+  const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), owningScopeOf(user));
+  if (await ports.stores.links.create(user.id, { issuer, subject }, event.at, event)) return user;
+  // The same person may have signed in twice at the same time.
+  if ((await ports.stores.links.find({ issuer, subject }))?.user.id === user.id) return user;
+  throw new SignInRefused('other-person', user);
+}
+
+/**
+ * Whether normalizing an address would turn another letter into one of ASCII: the Kelvin sign becomes a k, for example. Then two addresses
+ * that a mail server delivers to different people would be the same user.
+ */
+function hasLookalikes(email: string): boolean {
+  return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
+}
+
+/** Makes a code that lets the app start a session, if it has the verifier of this challenge. */
+export async function createSignInCode(ports: Ports, { user, issuer, challenge }: { user: string; issuer: string; challenge: string }) {
+  const code = randomText(ports);
+  const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
+  await ports.stores.links.createCode({ digest: digestOfCode(code), userId: user, issuer, challenge, expiresAt });
+  return code;
+}
+
+/** Trades a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem `unauthorized` */
+export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<Proof> {
+  const { stores, clock, provider } = ports;
+  const taken = await stores.links.takeCode(digestOfCode(code));
+  const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
+  // A clock that was set back doesn't make a code live longer.
+  const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.toMillis());
+  const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
+  if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
+  return { user, issuer: taken.issuer };
+}
+
+function digestOfCode(code: string): Digest {
+  return hash('sha256', code);
+}
+
+/** Deletes codes that no one used. */
+export async function sweepSignInCodes({ stores, clock }: Ports): Promise<void> {
+  await stores.links.sweepCodes(clock.now());
+}

@@ -1,0 +1,53 @@
+import Cookies from 'cookies';
+import { z } from 'zod';
+import { parseJson } from '#contract/text/json.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+
+const app = z.object({ port: z.number(), challenge: z.string() });
+
+/**
+ * What a browser keeps between two steps of signing in with the provider: until the provider sends it back, and, when signing the app in,
+ * until the user has confirmed that. `expiresAt` is in ms.
+ */
+const flowSchema = z.discriminatedUnion('step', [
+  z.object({
+    step: z.literal('provider'),
+    state: z.string(),
+    nonce: z.string(),
+    verifier: z.string(),
+    app: app.nullable(),
+    expiresAt: z.number(),
+  }),
+  z.object({ step: z.literal('confirm'), userId: z.string(), issuer: z.string(), app, expiresAt: z.number() }),
+]);
+export type Flow = z.infer<typeof flowSchema>;
+
+/**
+ * Sets or clears the cookie. It's sent only to the paths of this sign-in, and, unlike the session's, with the provider's redirect to them. A
+ * path rules out the prefix `__Host-`.
+ */
+export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void {
+  const { pathname, protocol } = new URL(deps.publicUrl);
+  const path = `${pathname.replace(/\/$/, '')}/console/oidc`;
+  const value = flow && Buffer.from(JSON.stringify(flow)).toString('base64url');
+  const maxAge = flow ? flow.expiresAt - deps.ports.clock.now() : 0;
+  const secure = protocol === 'https:';
+  // Without a value, the library lets the cookie expire.
+  cookiesOf(ctx, deps).set(nameOf(deps), value, { path, maxAge, secure, sameSite: 'lax', httpOnly: true, signed: true });
+}
+
+/** Returns what the cookie says; null without a valid and recent one. */
+export function flowOf(ctx: Context, deps: HttpDeps): Flow | null {
+  const value = cookiesOf(ctx, deps).get(nameOf(deps), { signed: true });
+  if (value === undefined) return null;
+  const flow = flowSchema.safeParse(parseJson(Buffer.from(value, 'base64url').toString())).data;
+  return flow && flow.expiresAt >= deps.ports.clock.now() ? flow : null;
+}
+
+function nameOf({ publicUrl }: HttpDeps): string {
+  return publicUrl.startsWith('https:') ? '__Secure-callkey_oidc' : 'callkey_oidc';
+}
+
+function cookiesOf(ctx: Context, { publicUrl }: HttpDeps): Cookies {
+  return new Cookies(ctx.req, ctx.res, { keys: ctx.app.keys, secure: publicUrl.startsWith('https:') });
+}

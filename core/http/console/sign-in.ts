@@ -1,0 +1,164 @@
+import { limits } from '#contract/limits.ts';
+import { signInRoutes } from '#contract/routes/sign-in.ts';
+import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/sign-in.ts';
+import { plus } from '../../domain/instant.ts';
+import type { IdentityProvider } from '../../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import {
+  confirmationLife,
+  createSignInCode,
+  findUserOf,
+  flowLife,
+  makeFlowSecrets,
+  ProviderError,
+  SignInRefused,
+  takeSignInCode,
+} from '../../domain/sign-in/provider.ts';
+import { countProviderSignIn } from '../../domain/sign-in/throttle.ts';
+import { readBody, readQuery } from '../middleware/body.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { startNewSession } from '../middleware/session.ts';
+import { sessionView } from '../views.ts';
+import { type Flow, flowOf, keepFlow } from './flow-cookie.ts';
+
+export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
+  const { provider, passwordSignIn } = ports;
+  const url = `${publicUrl}${signInRoutes.startOidc.path}`;
+  const signOutUrl = provider?.signOutUrl() == null ? null : `${publicUrl}${signInRoutes.signOutOfProvider.path}`;
+  ctx.body = { password: passwordSignIn, oidc: provider && { name: provider.name, url, signOutUrl } } satisfies SignInOptions;
+}
+
+/** Sends the browser to the provider. */
+export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
+  const { ports } = deps;
+  const provider = requireProvider(deps);
+  const { port, challenge } = readQuery(ctx, signInRoutes.startOidc.query);
+  const secrets = makeFlowSecrets(ports);
+  const url = await provider.authorizationUrl(secrets).catch((error: unknown) => {
+    if (error instanceof ProviderError) return null;
+    throw error;
+  });
+  if (url === null) {
+    deps.onProviderSignIn('unreachable');
+    return showPage(ctx, deps, 'unreachable');
+  }
+  const app = port === undefined || challenge === undefined ? null : { port, challenge };
+  keepFlow(ctx, deps, { step: 'provider', ...secrets, app, expiresAt: plus(ports.clock.now(), flowLife.toMillis()) });
+  redirect(ctx, url);
+}
+
+/** Signs in the browser that comes back from the provider, or asks its user whether to sign the app in. */
+export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
+  const provider = requireProvider(deps);
+  const flow = flowOf(ctx, deps);
+  keepFlow(ctx, deps, null);
+  if (flow?.step !== 'provider') {
+    deps.onProviderSignIn('expired');
+    return showPage(ctx, deps, 'expired');
+  }
+  try {
+    await finish(ctx, deps, provider, flow);
+    deps.onProviderSignIn('accepted');
+  } catch (error) {
+    showPage(ctx, deps, resultOf(error, deps, deps.addressOf(ctx)));
+  }
+}
+
+async function finish(
+  ctx: Context,
+  deps: HttpDeps,
+  provider: IdentityProvider,
+  { app, ...secrets }: Extract<Flow, { step: 'provider' }>,
+): Promise<void> {
+  const { ports } = deps;
+  const address = deps.addressOf(ctx);
+  const uncount = await countProviderSignIn(ports, address);
+  const identity = await provider.identify(ctx.search, secrets);
+  const user = await findUserOf(ports, identity, address);
+  await uncount();
+  const { issuer } = identity;
+  if (app) {
+    keepFlow(ctx, deps, {
+      ...{ step: 'confirm', userId: user.id, issuer, app },
+      expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
+    });
+    showPage(ctx, deps, 'app');
+  } else {
+    await startNewSession(ctx, { user, issuer });
+    showPage(ctx, deps, 'done');
+  }
+}
+
+/** Records why a sign-in failed. The browser doesn't learn more than whether to try again. */
+function resultOf(error: unknown, { refusals, onProviderSignIn }: HttpDeps, address: string): SignInResult {
+  if (error instanceof ProviderError) {
+    onProviderSignIn(error.reason);
+    return error.reason === 'refused' ? 'failed' : error.reason;
+  }
+  if (error instanceof SignInRefused) {
+    onProviderSignIn(error.reason);
+    refusals.onProviderRefused(error.reason, error.who, address);
+    return 'failed';
+  }
+  if (error instanceof Problem && error.code === 'too-many-requests') {
+    onProviderSignIn('throttled');
+    refusals.onSignInThrottled(address);
+    return 'throttled';
+  }
+  // The user was disabled or unlinked at this moment.
+  if (error instanceof Problem && error.code === 'unauthorized') {
+    onProviderSignIn('refused');
+    return 'failed';
+  }
+  throw error;
+}
+
+/**
+ * Makes the code that signs the app in. Only the core's own page can request it, after a click: otherwise, a link in an email could make a
+ * browser sign in a program of someone else on this computer.
+ */
+export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
+  requireProvider(deps);
+  const flow = flowOf(ctx, deps);
+  if (flow?.step !== 'confirm') throw unauthorized();
+  keepFlow(ctx, deps, null);
+  const { userId, issuer, app } = flow;
+  const code = await createSignInCode(deps.ports, { user: userId, issuer, challenge: app.challenge });
+  ctx.status = signInRoutes.handOver.status;
+  ctx.body = { url: `http://127.0.0.1:${app.port}/?code=${code}` };
+}
+
+export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
+  const given = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
+  requireProvider(deps);
+  const proof = await takeSignInCode(deps.ports, given);
+  await startNewSession(ctx, proof);
+  ctx.status = signInRoutes.signInFromApp.status;
+  const issuer = 'issuer' in proof ? proof.issuer : null;
+  ctx.body = sessionView({ user: proof.user, tenancy: null, passwordChangeDue: false, issuer }, deps);
+}
+
+export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<void> {
+  redirect(ctx, requireProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
+}
+
+/** @throws Problem `unauthorized` without a provider, as on a path that doesn't exist */
+function requireProvider({ ports }: HttpDeps): IdentityProvider {
+  if (!ports.provider) throw unauthorized();
+  return ports.provider;
+}
+
+function unauthorized(): Problem {
+  return new Problem('unauthorized', unauthorizedDetail);
+}
+
+/** Shows the console's page, which loads without a session. Its address says what happened, and contains no secret. */
+function showPage(ctx: Context, { publicUrl }: HttpDeps, result: SignInResult): void {
+  redirect(ctx, `${publicUrl}/?${signInResultParameter}=${result}`);
+}
+
+function redirect(ctx: Context, url: string): void {
+  ctx.set('Location', url);
+  ctx.body = null;
+  ctx.status = 303;
+}

@@ -1,0 +1,155 @@
+import type * as OpenidClient from 'openid-client';
+import type { Logger } from 'pino';
+import type { Clock, FlowSecrets, Identity, IdentityProvider } from '../domain/ports.ts';
+import { ProviderError } from '../domain/sign-in/provider.ts';
+import type { OidcConfig } from './start/oidc-config.ts';
+
+type Client = typeof OpenidClient;
+type Metadata = OpenidClient.ServerMetadata;
+
+/** In seconds. How long one request to the provider may take. */
+const timeout = 5;
+/** In ms. How long the provider's description is used before it's read again. */
+const metadataLife = 600_000;
+/** In seconds. How far the provider's clock may be off. Kerberos allows the same difference. */
+const clockTolerance = 300;
+
+/** The provider's own answers to a sign-in, of which the user is the cause. */
+const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
+
+/**
+ * The company's provider, with `openid-client`. It's asked for its description only when someone signs in, and again if it didn't respond,
+ * so that a provider that's down doesn't stop a core from starting.
+ */
+export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
+  const { issuer, clientId, clientSecret, name, publicUrl } = config;
+  const redirectUri = `${publicUrl}/console/oidc/callback`;
+  let known: { metadata: Metadata; until: number } | null = null;
+  let discovering: Promise<Metadata> | null = null;
+
+  /** Everyone who signs in at the same time waits for the same request. */
+  function discover(client: Client): Promise<Metadata> {
+    if (known && known.until > performance.now()) return Promise.resolve(known.metadata);
+    discovering ??= readMetadata(client).finally(() => {
+      discovering = null;
+    });
+    return discovering;
+  }
+
+  async function readMetadata(client: Client): Promise<Metadata> {
+    const found = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: checksOf(client) });
+    const metadata = found.serverMetadata();
+    // For Entra ID, openid-client accepts the issuer of any tenant.
+    if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) throw invalid(`the provider calls itself ${metadata.issuer}`);
+    known = { metadata: { ...metadata }, until: performance.now() + metadataLife };
+    return known.metadata;
+  }
+
+  /** The keys are kept with the configuration, so a new one reads them again: a provider may have replaced them a second ago. */
+  async function configure(client: Client): Promise<OpenidClient.Configuration> {
+    const metadata = await discover(client);
+    const skew = Math.round((clock.now() - Date.now()) / 1_000);
+    const settings = { client_secret: clientSecret, [client.clockSkew]: skew, [client.clockTolerance]: clockTolerance };
+    const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const authenticate = methods.includes('client_secret_post') ? client.ClientSecretPost() : client.ClientSecretBasic();
+    const configuration = new client.Configuration({ ...metadata }, clientId, settings, authenticate);
+    configuration.timeout = timeout;
+    for (const check of checksOf(client)) check(configuration);
+    return configuration;
+  }
+
+  /** Without the first one, a token that anyone signed would be accepted if it came over the connection to the provider. */
+  function checksOf(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
+    const isOnThisMachine = issuer.startsWith('http:');
+    return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];
+  }
+
+  async function identify(query: string, { state, nonce, verifier }: FlowSecrets): Promise<Identity> {
+    const client = await import('openid-client');
+    const configuration = await configure(client);
+    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+    const tokens = await client.authorizationCodeGrant(configuration, new URL(`${redirectUri}${query}`), checks);
+    const claims = tokens.claims();
+    if (!claims || typeof claims.sub !== 'string' || claims.sub === '' || claims.sub.length > 255) throw invalid('the subject is missing');
+    // openid-client compares this only if the token is for several clients.
+    if (claims['azp'] !== undefined && claims['azp'] !== clientId) throw invalid('the token was issued to another client');
+    const {
+      sub,
+      email,
+      email_verified: isVerified,
+    } = claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined
+      ? await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+      : claims;
+    return {
+      issuer,
+      subject: sub,
+      email: typeof email === 'string' ? email : null,
+      isEmailVerified: config.email === 'trusted' || isVerified === true,
+    };
+  }
+
+  /** @throws ProviderError, after the reason was logged. Neither contains a token, a code or a person's data */
+  async function run<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== 'cancelled') log.warn({ issuer, reason, error: describe(error) }, 'sign-in with the provider failed');
+      throw new ProviderError(reason, describe(error));
+    }
+  }
+
+  return {
+    issuer,
+    name,
+    authorizationUrl: ({ state, nonce, verifier }) =>
+      run(async () => {
+        const client = await import('openid-client');
+        const url = client.buildAuthorizationUrl(await configure(client), {
+          redirect_uri: redirectUri,
+          scope: 'openid email',
+          ...{ state, nonce, code_challenge_method: 'S256' },
+          code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        });
+        return url.href;
+      }),
+    identify: (query, flow) => run(() => identify(query, flow)),
+    signOutUrl() {
+      if (!known) void import('openid-client').then(discover).catch(() => undefined);
+      const endpoint = known?.metadata.end_session_endpoint;
+      if (endpoint === undefined || !URL.canParse(endpoint)) return null;
+      const url = new URL(endpoint);
+      url.searchParams.set('client_id', clientId);
+      return url.href;
+    },
+  };
+}
+
+function invalid(message: string): ProviderError {
+  return new ProviderError('refused', message);
+}
+
+/** The codes of openid-client and oauth4webapi that say that a response isn't one of a provider that works. */
+const unreachableCodes: readonly unknown[] = [
+  'OAUTH_TIMEOUT',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_PARSE_ERROR',
+];
+
+function reasonOf(error: unknown): ProviderError['reason'] {
+  if (error instanceof ProviderError) return error.reason;
+  const { code, error: answered, name } = Object(error);
+  if (cancelledByUser.includes(answered)) return 'cancelled';
+  const isNetwork = name === 'TimeoutError' || (error instanceof TypeError && error.message === 'fetch failed');
+  return isNetwork || unreachableCodes.includes(code) ? 'unreachable' : 'refused';
+}
+
+/** Returns the library's own words, which don't quote what the provider sent. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  const { cause } = error;
+  const details = [cause instanceof Error && 'code' in cause ? cause.code : undefined, Reflect.get(error, 'error')];
+  const codes = details.filter((code): code is string => typeof code === 'string' && /^\w{1,50}$/.test(code));
+  return codes.length === 0 ? error.message : `${error.message} (${codes.join(', ')})`;
+}

@@ -1,0 +1,76 @@
+import type { Millis } from '../../domain/instant.ts';
+import type { LinkStore } from '../../domain/ports.ts';
+import { recordAudit } from '../audit/audit.ts';
+import type { Database } from '../engine/database.ts';
+import { isUniqueViolation } from '../engine/errors.ts';
+import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
+import { standing } from './keys-of-users.ts';
+import { deleteLink, type NamedUserRow, selectUsers, userOf } from './users.ts';
+
+/** Stores which person at the provider is which user, and the codes that sign the app in. */
+export function linkStore({ read, write }: Database): LinkStore {
+  return {
+    async find({ issuer, subject }) {
+      const [row]: (NamedUserRow & { disabled_at: Millis | null })[] = await selectUsers(read)
+        .join('oidc_links as l', 'l.user_id', 'u.id')
+        .select('u.disabled_at')
+        .where({ 'l.issuer': issuer, 'l.subject': subject });
+      return row ? { user: userOf(row), disabledAt: row.disabled_at } : null;
+    },
+
+    async create(userId, { issuer, subject }, at, event) {
+      const linking = write.transaction(async (trx) => {
+        // The lock lets only one of two people with the same email address link.
+        const user = await standing(trx, userId).whereNull('disabled_at').forUpdate().first('id');
+        if (user === undefined) return false;
+        await trx('oidc_links').where({ user_id: userId }).whereNot({ issuer }).delete();
+        if ((await trx('oidc_links').where({ user_id: userId }).first('user_id')) !== undefined) return false;
+        await trx('oidc_links').insert({ user_id: userId, issuer, subject, linked_at: at });
+        await recordAudit(trx, event);
+        return true;
+      });
+      return linking.catch((error: unknown) => {
+        if (isUniqueViolation(error)) return false;
+        throw error;
+      });
+    },
+
+    async delete(userId, event) {
+      return write.transaction(async (trx) => {
+        const deleted = await deleteLink(trx, userId);
+        if (deleted) {
+          await trx('sessions').where({ user_id: userId }).whereNotNull('issuer').delete();
+          await recordAudit(trx, event);
+        }
+        return deleted;
+      });
+    },
+
+    async list() {
+      const rows: (LinkRow & { email: string })[] = await read('oidc_links as l')
+        .join('users as u', 'u.id', 'l.user_id')
+        .whereNull('u.deleted_at')
+        .orderBy('u.email')
+        .select('l.*', 'u.email');
+      return rows.map(({ email, issuer, subject, linked_at }) => ({ email, issuer, subject, linkedAt: linked_at }));
+    },
+
+    async createCode({ digest, userId, issuer, challenge, expiresAt }) {
+      await write('sign_in_codes').insert({ digest, user_id: userId, issuer, challenge, expires_at: expiresAt });
+    },
+
+    async takeCode(digest) {
+      const row = await write.transaction(async (trx) => {
+        const code: SignInCodeRow | undefined = await trx('sign_in_codes').where({ digest }).forUpdate().first();
+        await trx('sign_in_codes').where({ digest }).delete();
+        return code;
+      });
+      if (!row) return null;
+      return { digest, userId: row.user_id, issuer: row.issuer, challenge: row.challenge, expiresAt: row.expires_at };
+    },
+
+    async sweepCodes(before) {
+      await write('sign_in_codes').where('expires_at', '<', before).delete();
+    },
+  };
+}

@@ -1,0 +1,202 @@
+import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import Provider, { type Adapter, type AdapterPayload, type JWK } from 'oidc-provider';
+
+/** A person at the provider. Everyone who signs in there is this one. */
+export type Person = { subject: string; email?: string; isVerified?: boolean };
+
+type Claims = Record<string, unknown>;
+/** Changes the ID token before the core gets it. */
+export type Forgery = {
+  claims?: (claims: Claims) => Claims;
+  /** `own`: signed with the provider's key. `stranger`: with a key that it doesn't publish. `HS256`: with the client's secret. */
+  signature?: 'own' | 'stranger' | 'none' | 'HS256';
+};
+/** Handles a request instead of the provider. @returns false to let the provider handle it */
+type Intercept = (path: string, req: IncomingMessage, res: ServerResponse) => boolean;
+
+export type TestProvider = {
+  issuer: string;
+  /** Provides a core's variables. */
+  environment(coreUrl: string): Record<string, string>;
+  /** Who signs in next. */
+  person: Person;
+  forgery: Forgery;
+  intercept: Intercept;
+  /** Whether people have to press a button. */
+  asks: boolean;
+  /** The paths of all requests so far. */
+  requests: string[];
+  /** Everything secret that the provider has sent: codes and tokens. */
+  secrets: string[];
+  rotateKeys(): void;
+  close(): Promise<void>;
+};
+
+const client = { id: 'callkey', secret: 'the secret of the client at the provider' };
+const other = { id: 'another-client', secret: 'the secret of another client there' };
+
+const newKey = () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { privateKey, kid: randomUUID() };
+};
+type Key = ReturnType<typeof newKey>;
+
+/**
+ * Starts oidc-provider on loopback. @param redirects the cores that it may send browsers back to @param tls certificate and key for HTTPS
+ */
+export async function startProvider(
+  redirects: readonly string[],
+  tls?: { cert: Buffer; key: Buffer; host: string },
+): Promise<TestProvider> {
+  let key = newKey();
+  let handler = (_req: IncomingMessage, _res: ServerResponse): unknown => undefined;
+  const server = (tls ? createHttpsServer(tls) : createHttpServer()).on('request', (req, res) => handler(req, res)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const issuer = tls ? `https://${tls.host}:${port}` : `http://127.0.0.1:${port}`;
+
+  const state: TestProvider = {
+    issuer,
+    environment: (coreUrl) => ({
+      PUBLIC_URL: coreUrl,
+      OIDC_ISSUER: issuer,
+      OIDC_CLIENT_ID: client.id,
+      OIDC_CLIENT_SECRET: client.secret,
+      OIDC_NAME: 'Example Corp',
+    }),
+    person: { subject: 'ada-at-the-provider', email: 'ada@example.com', isVerified: true },
+    forgery: {},
+    intercept: () => false,
+    asks: false,
+    requests: [],
+    secrets: [],
+    rotateKeys() {
+      key = newKey();
+      makeProvider();
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      if (server.listening) await once(server, 'close');
+    },
+  };
+
+  function makeProvider(): void {
+    const provider = new Provider(issuer, {
+      clients: [client, other].map(({ id, secret }) => ({
+        client_id: id,
+        client_secret: secret,
+        redirect_uris: redirects.map((url) => `${url}/console/oidc/callback`),
+        post_logout_redirect_uris: [],
+      })),
+      jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' } as JWK] },
+      ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
+      adapter: InMemory,
+      cookies: { keys: ['a key for the cookies of the provider'] },
+      claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+      findAccount: (_ctx, accountId) => ({
+        accountId,
+        claims: async () => ({
+          sub: accountId,
+          ...(state.person.email === undefined ? {} : { email: state.person.email }),
+          ...(state.person.isVerified === undefined ? {} : { email_verified: state.person.isVerified }),
+        }),
+      }),
+      async loadExistingGrant(ctx) {
+        const { client: asking, session } = ctx.oidc;
+        const grant = new ctx.oidc.provider.Grant({ clientId: asking?.clientId ?? '', accountId: session?.accountId ?? '' });
+        grant.addOIDCScope('openid email');
+        await grant.save();
+        return grant;
+      },
+      renderError: (ctx, out) => {
+        ctx.type = 'json';
+        ctx.body = out;
+      },
+    });
+    const callback = provider.callback();
+    handler = async (req, res) => {
+      const path = new URL(req.url ?? '', issuer).pathname;
+      state.requests.push(path);
+      if (state.intercept(path, req, res)) return;
+      if (path === '/token') forgeToken(res, state, key);
+      if (!path.startsWith('/interaction/')) return callback(req, res);
+      if (state.asks && req.method === 'GET') return askToSignIn(res);
+      await provider.interactionFinished(req, res, { login: { accountId: state.person.subject } });
+    };
+  }
+  makeProvider();
+  return state;
+}
+
+function askToSignIn(res: ServerResponse): void {
+  res.setHeader('Content-Type', 'text/html');
+  res.end('<!doctype html><title>Example Corp</title><form method="post"><button>Sign in at Example Corp</button></form>');
+}
+
+/** Replaces the ID token in the response. */
+function forgeToken(res: ServerResponse, { forgery, secrets }: TestProvider, key: Key): void {
+  const end = res.end.bind(res);
+  res.end = ((body: unknown) => {
+    const answer: Record<string, unknown> = JSON.parse(String(body));
+    const { id_token: token } = answer;
+    if (typeof token === 'string') answer['id_token'] = forged(token, forgery, key);
+    secrets.push(...[answer['id_token'], answer['access_token']].filter((secret) => typeof secret === 'string'));
+    const text = JSON.stringify(answer);
+    res.setHeader('Content-Length', Buffer.byteLength(text));
+    return end(text);
+  }) as typeof res.end;
+}
+
+function forged(token: string, { claims = (given) => given, signature = 'own' }: Forgery, key: Key): string {
+  const [, payload = ''] = token.split('.');
+  const header = { alg: signature === 'none' || signature === 'HS256' ? signature : 'RS256', kid: key.kid };
+  const changed = claims(JSON.parse(Buffer.from(payload, 'base64url').toString()));
+  const text = [header, changed].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${text}.${signatureOf(text, signature, key.privateKey)}`;
+}
+
+function signatureOf(text: string, signature: NonNullable<Forgery['signature']>, own: KeyObject): string {
+  if (signature === 'none') return '';
+  if (signature === 'HS256') return createHmac('sha256', client.secret).update(text).digest('base64url');
+  const signing = signature === 'own' ? own : newKey().privateKey;
+  return sign('sha256', Buffer.from(text), signing).toString('base64url');
+}
+
+/** Like the provider's own storage in memory, which warns about itself on standard error. It must outlive a change of keys. */
+const stored = new Map<string, AdapterPayload>();
+
+class InMemory implements Adapter {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  async upsert(id: string, payload: AdapterPayload): Promise<void> {
+    stored.set(`${this.#name} ${id}`, payload);
+  }
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    return stored.get(`${this.#name} ${id}`);
+  }
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return [...stored.values()].find((payload) => payload.uid === uid);
+  }
+  async findByUserCode(): Promise<undefined> {}
+  async consume(id: string): Promise<void> {
+    const payload = await this.find(id);
+    if (payload) payload['consumed'] = true;
+  }
+  async destroy(id: string): Promise<void> {
+    stored.delete(`${this.#name} ${id}`);
+  }
+  async revokeByGrantId(grantId: string): Promise<void> {
+    for (const [key, payload] of stored) if (payload['grantId'] === grantId) stored.delete(key);
+  }
+}

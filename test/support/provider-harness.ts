@@ -1,0 +1,44 @@
+import type { CoreOptions } from './core.ts';
+import { type CoreHarness, openCore } from './core-harness.ts';
+import type { DatabaseKind } from './databases.ts';
+import { startFront } from './front.ts';
+import { startProvider, type TestProvider } from './oidc-provider.ts';
+import { TestBrowser } from './test-browser.ts';
+
+/** A core with tenants and a provider. @property url the PUBLIC_URL */
+export type ProviderHarness = CoreHarness & { url: string; provider: TestProvider };
+
+export async function openWithProvider({ environment, ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<ProviderHarness> {
+  const front = await startFront();
+  const provider = await startProvider([front.url]);
+  const harness = await openCore({ ...options, environment: { ...provider.environment(front.url), ...environment } });
+  front.leadTo(harness.core.url);
+  return {
+    ...harness,
+    url: front.url,
+    provider,
+    async close() {
+      await harness.close();
+      await provider.close();
+      await front.close();
+    },
+  };
+}
+
+/** Goes to the provider and back, without opening the callback. @returns the callback's URL */
+export async function goToProvider({ url }: Pick<ProviderHarness, 'url'>, browser: TestBrowser, query = ''): Promise<string> {
+  return browser.follow(`${url}/console/oidc${query}`, `${url}/console/oidc/callback`);
+}
+
+/** Signs in. @returns what the page's address says: `done`, or what went wrong */
+export async function signInWithProvider(harness: Pick<ProviderHarness, 'url'>, browser = new TestBrowser(), query = ''): Promise<string> {
+  const callback = await goToProvider(harness, browser, query);
+  return finishSignIn(browser, callback);
+}
+
+/** Opens the callback as a browser does that the provider has sent there. */
+export async function finishSignIn(browser: TestBrowser, callback: string): Promise<string> {
+  const answer = await browser.open(callback, { 'Sec-Fetch-Site': 'cross-site' });
+  const [, result = `${answer.status} ${answer.text}`] = /\?sign-in=(\w+)$/.exec(String(answer.headers['location'])) ?? [];
+  return result;
+}
