@@ -14,7 +14,7 @@ export type Answer = {
 
 /** Reads the value from a response, or the reason why the request failed. */
 export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
-  const failure = failureIn(answer);
+  const failure = findFailure(answer);
   if (failure) return failure;
   const parsed = schema.safeParse(parseJson(answer.text));
   return parsed.success ? { ok: true, value: parsed.data } : failed({ kind: 'incompatible', core: 'unknown' });
@@ -25,7 +25,7 @@ export function failed(failure: Failure): Result<never> {
 }
 
 /** Returns the failure that a response represents; null if the request succeeded. */
-function failureIn({ status, header, text }: Answer): Result<never> | null {
+export function findFailure({ status, header, text }: Answer): Result<never> | null {
   if (status >= 200 && status < 300) return generationMismatch(header(generationHeader.toLowerCase()));
   const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
   const code = problem?.success ? problemCode(problem.data.type) : undefined;

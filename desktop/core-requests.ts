@@ -4,7 +4,7 @@ import { isKeyValue } from '#contract/key-value.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
 import { failed } from './core-answers.ts';
-import type { Channels, RequestAnswer, RequestInput, RequestName, Result, SignIn } from './ipc.ts';
+import type { Channels, ExportName, ExportRequest, RequestAnswer, RequestInput, RequestName, Result, SignIn } from './ipc.ts';
 
 /** @property schema validates the response and returns its value */
 export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
@@ -35,6 +35,17 @@ const nothing = z.unknown().transform(() => null);
 export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { by, answer }]) =>
   by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
 );
+
+/** The routes of the files that the page can request. */
+export const exportNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { answer }]) =>
+  answer === 'csv' ? [name as ExportName] : [],
+);
+
+/** Returns the path and query of a file. */
+export function exportPath({ name, input }: ExportRequest): string {
+  const route: Route = consoleRoutes[name];
+  return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }));
+}
 
 /** Returns the fields of a route's query or body: the input without the path's parameters, and without empty fields of a query. */
 export function toFields({ path, query }: Route, input: Fields): Fields {

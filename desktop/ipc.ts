@@ -3,6 +3,7 @@ import type { ApiKeyView, SessionView } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';
+import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
@@ -42,8 +43,12 @@ export type SignIn = { server: string; email: string; password: string; keepSign
  */
 export type RequestName = Exclude<
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
-  { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name] extends { answer: 'csv' } ? Name : never }[keyof ConsoleRoutes] | 'signOut'
+  ExportName | 'signOut'
 >;
+/** The routes for files. */
+export type ExportName = {
+  [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name] extends { answer: 'csv' } ? Name : never;
+}[keyof ConsoleRoutes];
 /** Null and empty fields of a query aren't sent. */
 type QueryFields<Fields> = { [Name in keyof Fields]: Fields[Name] | (undefined extends Fields[Name] ? null | '' : never) };
 type FieldsOf<Given> = Given extends { query: infer Schema extends z.ZodType }
@@ -53,6 +58,10 @@ type FieldsOf<Given> = Given extends { query: infer Schema extends z.ZodType }
     : unknown;
 /** The parameters of a route's path, and the fields of its query or body. */
 export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<ConsoleRoutes[Name]> & FieldsOf<ConsoleRoutes[Name]>;
+/** A file to request. @property file its suggested name */
+export type ExportRequest = {
+  [Name in ExportName]: { name: Name; input: RequestInput<Name>; file: string };
+}[ExportName];
 /** Null if the response has no body. */
 export type RequestAnswer<Name extends keyof ConsoleRoutes> =
   AnswerOf<ConsoleRoutes[Name]> extends undefined ? null : AnswerOf<ConsoleRoutes[Name]>;
@@ -103,6 +112,12 @@ export type Channels = {
   copyText(text: string): Promise<void>;
   /** Saves a file where the user chooses. @returns false if they cancel */
   saveFile(file: { name: string; text: string }): Promise<boolean>;
+  /**
+   * Saves a file that the core sends, where the user chooses, while it arrives. Reports its rows to `onExportProgress`. There's one export
+   * at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.
+   */
+  saveExport(wanted: ExportRequest): Promise<Result<Exported | null>>;
+  cancelExport(): Promise<void>;
   /** The commands that are available at the moment. The menu disables the others. */
   offerCommands(offered: { commands: Command[] }): Promise<void>;
   /** Closes the window without asking. */
@@ -123,6 +138,8 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',
+  saveExport: 'saveExport',
+  cancelExport: 'cancelExport',
   offerCommands: 'offerCommands',
   closeWindow: 'closeWindow',
 };
@@ -148,6 +165,8 @@ export type Command = (typeof commands)[number];
 
 /** Main sends commands on this channel. */
 export const commandChannel = 'command';
+/** Main sends the number of exported rows on this channel. */
+export const progressChannel = 'export-progress';
 
 /** Available to the page as `window.callkey`. */
 export type Bridge = Channels & {
@@ -158,6 +177,8 @@ export type Bridge = Channels & {
    * @returns a function that stops listening
    */
   onSessionChange(listener: (session: Result<SessionView>) => void): () => void;
+  /** @returns a function that stops listening */
+  onExportProgress(listener: (rows: number) => void): () => void;
   /** @returns a function that stops listening */
   onCommand(listener: (command: Command) => void): () => void;
 };

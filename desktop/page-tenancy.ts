@@ -5,14 +5,16 @@ import type { Result } from './ipc.ts';
 
 type Headers = Readonly<Record<string, string>>;
 type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;
+/** @property headers for a request that isn't sent through `send` */
+type InTenancy = { send: Send; headers: () => Headers };
 
 /**
  * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, but this
  * page must not read or change anything there. The page shows the tenancy from the latest response about the session.
  */
-export function inTenancyOfPage(send: SendWith): Send {
+export function inTenancyOfPage(send: SendWith): InTenancy {
   let headers: Headers = {};
-  return async (request) => {
+  const sendIn: Send = async (request) => {
     const isShown = request.path === sessionRoutes.showSession.path && request.method === 'GET';
     const isAboutSession = request.path === sessionRoutes.showSession.path || request.path === sessionRoutes.selectTenancy.path;
     let result = await send(request, isAboutSession && !isShown ? {} : headers);
@@ -24,4 +26,5 @@ export function inTenancyOfPage(send: SendWith): Send {
     }
     return result;
   };
+  return { send: sendIn, headers: () => headers };
 }

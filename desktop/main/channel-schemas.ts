@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema } from '#contract/text/text.ts';
-import { requestNames, toFields } from '../core-requests.ts';
-import { type Channels, commands, type RequestInput, type RequestName } from '../ipc.ts';
+import { exportNames, requestNames, toFields } from '../core-requests.ts';
+import { type Channels, commands, type ExportRequest, type RequestInput, type RequestName } from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
@@ -30,6 +30,14 @@ const request = z
   .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
   .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
 
+const csvName = z.string().regex(/^[a-z-]{1,40}\.csv$/);
+
+const exportRequest = z
+  .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
+  .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
+  // The refinement has checked the type of the input.
+  .transform((wanted) => wanted as ExportRequest);
+
 type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z.ZodType<Parameters<Channels[Name]>[0]> };
 
 /** The input that the renderer can send on each channel. */
@@ -45,7 +53,9 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   identifyApiKey: text,
   copySecret: text,
   copyText: text,
-  saveFile: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.csv$/), text: z.string().max(50_000_000) }),
+  saveFile: z.strictObject({ name: csvName, text: z.string().max(50_000_000) }),
+  saveExport: exportRequest,
+  cancelExport: nothing,
   offerCommands: z.strictObject({ commands: z.array(z.enum(commands)).max(commands.length) }),
   closeWindow: nothing,
 };

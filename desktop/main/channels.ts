@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { failed } from '../core-answers.ts';
-import { coreRequest, refused, requestChannels, signInAt } from '../core-requests.ts';
+import { coreRequest, exportPath, refused, requestChannels, signInAt } from '../core-requests.ts';
 import type { Channels, Command, Result } from '../ipc.ts';
 import { readTypedAddress } from '../server-address.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
+import { saveExport } from './export-file.ts';
 import { ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
@@ -14,13 +15,14 @@ type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'close'>;
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close'>;
   enableCommands: (offered: readonly Command[]) => void;
 };
 
 /** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
   const servers = new ServerSessions(settings, sessionStore);
+  let exporting = new AbortController();
 
   /** Ends a session on the server after it was forgotten here, so that someone can already sign in again. */
   async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
@@ -75,6 +77,20 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
     saveFile: (file) => window.saveFile(file),
+    async saveExport(wanted) {
+      exporting.abort();
+      exporting = new AbortController();
+      const { signal } = exporting;
+      const { client } = servers;
+      const filePath = client && (await window.chooseFile(wanted.file));
+      if (!client) return failed({ kind: 'session-ended' });
+      if (filePath === null || signal.aborted) return { ok: true, value: null };
+      const opened = await client.openFile(exportPath(wanted), signal);
+      if (signal.aborted) return { ok: true, value: null };
+      if (!opened.ok) return opened;
+      return saveExport({ body: opened.value, filePath, signal, onRows: (rows) => window.reportProgress(rows) });
+    },
+    cancelExport: async () => exporting.abort(),
     offerCommands: async (offered) => enableCommands(offered.commands),
     closeWindow: async () => window.close(),
   };

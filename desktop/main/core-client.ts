@@ -2,8 +2,9 @@ import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
-import { failed, readAnswer } from '../core-answers.ts';
+import { failed, findFailure, readAnswer } from '../core-answers.ts';
 import type { Send } from '../core-requests.ts';
+import type { Result } from '../ipc.ts';
 import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
@@ -13,12 +14,14 @@ import { describeNetworkError } from './network-errors.ts';
 export type CoreClient = {
   server: string;
   send: Send;
+  /** Requests a file. The response has no limits on its size or time. */
+  openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
   /** The session's cookies, to be stored. */
   cookies(): SessionCookies;
   close(): Promise<void>;
 };
 
-const timeoutsMs = { connect: 5_000, answer: 15_000 };
+const timeoutsMs = { connect: 5_000, answer: 15_000, file: 60_000 };
 const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
@@ -27,18 +30,19 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
   let agent: Promise<Agent> | undefined;
+  const fullPath = (path: string) => pathname.replace(/\/$/, '') + path;
+  const cookieHeader = () => (jar.header() === '' ? {} : { cookie: jar.header() });
 
   const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
-    const cookie = jar.header();
     const options: Dispatcher.RequestOptions = {
       origin,
-      path: pathname.replace(/\/$/, '') + path,
+      path: fullPath(path),
       method,
       headers: {
         accept: 'application/json',
         'accept-encoding': 'br',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(cookie === '' ? {} : { cookie }),
+        ...cookieHeader(),
         ...more,
       },
       body: body === undefined ? null : JSON.stringify(body),
@@ -50,15 +54,39 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
   });
 
+  const inTenancy = inTenancyOfPage(async (request, headers) => {
+    try {
+      return readAnswer(await exchange(request, headers), request.schema);
+    } catch (error) {
+      return failed({ kind: 'unreachable', detail: describeNetworkError(error) });
+    }
+  });
+
+  async function openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>> {
+    const options = {
+      origin,
+      path: fullPath(path),
+      method: 'GET',
+      headers: { ...cookieHeader(), ...inTenancy.headers() },
+      signal,
+    } as const;
+    const fileAgent = await newAgent({ maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
+    const answer = await fileAgent.request(options).catch((error: unknown) => describeNetworkError(error));
+    // Closing waits for the response to end.
+    void fileAgent.close();
+    if (typeof answer === 'string') return failed({ kind: 'unreachable', detail: answer });
+    const { statusCode: status, headers, body } = answer;
+    jar.update(headers['set-cookie'] ?? []);
+    const header = (name: string) => headers[name]?.toString();
+    const failure = findFailure({ status, header, text: status === 200 ? '' : await body.text() });
+    if (failure) body.destroy();
+    return failure ?? { ok: true, value: body };
+  }
+
   return {
     server,
-    send: inTenancyOfPage(async (request, headers) => {
-      try {
-        return readAnswer(await exchange(request, headers), request.schema);
-      } catch (error) {
-        return failed({ kind: 'unreachable', detail: describeNetworkError(error) });
-      }
-    }),
+    send: inTenancy.send,
+    openFile,
     cookies: () => jar.all(),
     close: async () => (await agent)?.destroy(),
   };
@@ -70,7 +98,7 @@ async function decoded(bytes: Buffer, encoding: unknown): Promise<string> {
 }
 
 /** Loads undici and the system's certificates only when needed, since this would delay the start, and most servers are only remembered. */
-async function newAgent(): Promise<Agent> {
+async function newAgent(options: Agent.Options = {}): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({
     connections: 4,
@@ -80,5 +108,6 @@ async function newAgent(): Promise<Agent> {
     headersTimeout: timeoutsMs.answer,
     bodyTimeout: timeoutsMs.answer,
     maxResponseSize: maxAnswerBytes,
+    ...options,
   });
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
 import { CommandQueue } from '../command-queue.ts';
-import { type Command, commandChannel } from '../ipc.ts';
+import { type Command, commandChannel, progressChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
 import { showEditMenu } from './menu.ts';
 import type { SettingsFile } from './settings.ts';
@@ -116,13 +116,25 @@ export class ConsoleWindow {
 
   /** Asks where to save a file, and writes it. @returns false if the user cancels */
   async saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
+    const filePath = await this.chooseFile(name);
+    if (filePath === null) return false;
+    await writeFile(filePath, text);
+    return true;
+  }
+
+  /** Asks where to save a file. @returns null if the user cancels */
+  async chooseFile(name: string): Promise<string | null> {
     const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
       defaultPath: join(app.getPath('downloads'), name),
       filters: [{ name: 'CSV', extensions: ['csv'] }],
     });
-    if (canceled || filePath === '') return false;
-    await writeFile(filePath, text);
-    return true;
+    return canceled || filePath === '' ? null : filePath;
+  }
+
+  /** Tells the page how many rows have been exported. */
+  reportProgress(rows: number): void {
+    const { browserWindow } = this;
+    if (!browserWindow.isDestroyed()) browserWindow.webContents.send(progressChannel, rows);
   }
 
   close(): void {

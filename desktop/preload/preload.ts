@@ -1,5 +1,5 @@
 import { contextBridge, ipcRenderer } from 'electron';
-import { type Bridge, type Capabilities, type Command, channelNames, commandChannel } from '../ipc.ts';
+import { type Bridge, type Capabilities, type Command, channelNames, commandChannel, progressChannel } from '../ipc.ts';
 
 /** The page gets named functions instead of `ipcRenderer`, because that could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
@@ -9,14 +9,21 @@ const functions = Object.fromEntries(Object.values(channelNames).map((name) => [
 /** The main process gets both arguments as one input. */
 const request = (name: unknown, input: unknown) => ipcRenderer.invoke(channelNames.request, { name, input });
 
-const onCommand: Bridge['onCommand'] = (listener) => {
-  const deliver = (_event: unknown, command: Command) => listener(command);
-  ipcRenderer.on(commandChannel, deliver);
-  return () => ipcRenderer.removeListener(commandChannel, deliver);
-};
+/** Listens to messages that the main process sends on a channel. */
+const listenTo =
+  <Message>(channel: string) =>
+  (listener: (message: Message) => void) => {
+    const deliver = (_event: unknown, message: Message) => listener(message);
+    ipcRenderer.on(channel, deliver);
+    return () => {
+      ipcRenderer.removeListener(channel, deliver);
+    };
+  };
+const onCommand: Bridge['onCommand'] = listenTo<Command>(commandChannel);
+const onExportProgress: Bridge['onExportProgress'] = listenTo<number>(progressChannel);
 
 const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, isPrivate: true };
 /** Does nothing, because the app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 
-contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onSessionChange });
+contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onExportProgress, onSessionChange });

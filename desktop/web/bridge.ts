@@ -1,6 +1,7 @@
-import { failed, readAnswer } from '../core-answers.ts';
-import { coreRequest, requestChannels, type Send, signInAt } from '../core-requests.ts';
-import type { Bridge, Command, RequestName, Result } from '../ipc.ts';
+import { failed, findFailure, readAnswer } from '../core-answers.ts';
+import { coreRequest, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
+import { copyExport } from '../csv-export.ts';
+import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
 import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 
@@ -22,14 +23,19 @@ const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
   return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
 });
 
-const send: Send = inTenancyOfPage(async (request, headers) => {
+const inTenancy = inTenancyOfPage(async (request, headers) => {
   try {
     return readAnswer(await exchange(request, headers), request.schema);
   } catch {
     // Browsers don't tell pages the reason.
-    return failed({ kind: 'unreachable', detail: 'Check your network connection, and make sure that the server is running.' });
+    return unreachable();
   }
 });
+const send: Send = inTenancy.send;
+
+function unreachable(): Result<never> {
+  return failed({ kind: 'unreachable', detail: 'Check your network connection, and make sure that the server is running.' });
+}
 
 /** Hashes a text. Returns null over HTTP to another machine, because browsers offer `crypto.subtle` only in secure contexts. */
 async function sha256(text: string): Promise<string | null> {
@@ -48,6 +54,8 @@ export function webBridge(): Bridge {
   const askBeforeLeaving = (event: Event) => event.preventDefault();
   let showsSecret = false;
   let isChangeWaiting = false;
+  let exporting = new AbortController();
+  let onRows: Parameters<Bridge['onExportProgress']>[0] = () => undefined;
   let onChange: Parameters<Bridge['onSessionChange']>[0] = () => undefined;
 
   const guard = {
@@ -99,11 +107,23 @@ export function webBridge(): Bridge {
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,
+    saveExport(wanted) {
+      exporting.abort();
+      exporting = new AbortController();
+      return saveExport(wanted, exporting.signal, (rows) => onRows(rows));
+    },
+    cancelExport: async () => exporting.abort(),
     // A browser has its own menu.
     offerCommands: async () => undefined,
     closeWindow: async () => undefined,
 
     onCommand: listenForShortcuts,
+    onExportProgress(listener) {
+      onRows = listener;
+      return () => {
+        onRows = () => undefined;
+      };
+    },
     onSessionChange(listener) {
       onChange = listener;
       return () => {
@@ -115,13 +135,54 @@ export function webBridge(): Bridge {
 
 /** Saves a file. The browser puts it in its downloads folder, or asks where. */
 async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  download(name, new Blob([text], { type: 'text/csv' }));
+  return true;
+}
+
+/** Collects a file in blobs, because the browser keeps large ones on disk, and saves it. */
+async function saveExport(wanted: ExportRequest, signal: AbortSignal, onRows: (rows: number) => void): ReturnType<Bridge['saveExport']> {
+  const opened = await openFile(exportPath(wanted), signal);
+  if (signal.aborted) return { ok: true, value: null };
+  if (!opened.ok) return opened;
+  let parts: BlobPart[] = [];
+  const write = async (text: string) => {
+    parts.push(text);
+    if (parts.length >= partsPerBlob) parts = [new Blob(parts)];
+  };
+  const exported = await copyExport({ body: opened.value, write, onRows, signal });
+  if (exported) download(wanted.file, new Blob(parts, { type: 'text/csv' }));
+  return { ok: true, value: exported };
+}
+
+const partsPerBlob = 100;
+
+async function openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>> {
+  const options = { headers: inTenancy.headers(), mode: 'same-origin', cache: 'no-store', redirect: 'error', signal } as const;
+  const response = await fetch(new URL(path.slice(1), document.baseURI), options).catch(() => null);
+  if (!response?.body) return unreachable();
+  const { status, headers, body } = response;
+  const text = status === 200 ? '' : await response.text();
+  const failure = findFailure({ status, header: (name) => headers.get(name) ?? undefined, text });
+  return failure ?? { ok: true, value: readParts(body) };
+}
+
+/** Not every browser can iterate over a stream. */
+async function* readParts(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+function download(name: string, file: Blob): void {
+  const url = URL.createObjectURL(file);
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
   URL.revokeObjectURL(url);
-  return true;
 }
 
 /** The menu shortcuts that browsers leave to pages. */

@@ -133,11 +133,13 @@ describeDesktop('the console, for calls and users', () => {
     ]);
     await signInAs(harness, 'partner');
     await link('Calls').click();
+    await button('By campaign').click();
     await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
     await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75 %').waitFor();
     await eventually(async () => expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']));
+    await page.getByLabel('Days', { exact: true }).selectOption('');
     await row('Appointment reminders').click();
     await page.getByText('3 calls, newest first').waitFor();
     const campaign = page.getByLabel('Campaign', { exact: true });

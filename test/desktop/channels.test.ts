@@ -14,6 +14,7 @@ describeDesktop('the bridge to the page', () => {
 
   it('exposes only the listed functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
+      'cancelExport',
       'capabilities',
       'closeWindow',
       'copySecret',
@@ -25,8 +26,10 @@ describeDesktop('the bridge to the page', () => {
       'listServers',
       'offerCommands',
       'onCommand',
+      'onExportProgress',
       'onSessionChange',
       'request',
+      'saveExport',
       'saveFile',
       'selectServer',
       'signIn',

@@ -228,7 +228,7 @@ describeBrowser('the console in a browser', () => {
     await link('Calls').click();
     await page.getByText('50 of 61 calls').waitFor();
     await button('Export CSV').click();
-    await page.getByText('Saved 61 rows.').waitFor();
+    await page.getByText('Exported 61 calls.').waitFor();
     const day = DateTime.fromMillis(days).toISODate() ?? '';
     await page.getByLabel('Days', { exact: true }).selectOption(day);
     await page.getByText('1 call,').waitFor();

@@ -9,14 +9,16 @@ import { Agent, type Dispatcher } from 'undici';
  * happens.
  */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;
+/** A fault for the next request whose path contains this. */
+type FaultAt = { path: string; fault: Fault };
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
 /** A network between a client and a core. It applies the given faults to the next requests, and passes all others. */
-export type FaultyProxy = { url: string; seen: Passed[]; faults: Fault[]; close(): Promise<void> };
+export type FaultyProxy = { url: string; seen: Passed[]; faults: (Fault | FaultAt)[]; close(): Promise<void> };
 
 export async function faultyProxy(target: string): Promise<FaultyProxy> {
   const seen: Passed[] = [];
-  const faults: Fault[] = [];
+  const faults: (Fault | FaultAt)[] = [];
   const onwards = new Agent();
   const server = createServer((incoming, outgoing) => {
     pass(incoming, outgoing).catch(() => incoming.socket.destroy());
@@ -26,7 +28,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const body = await buffer(incoming);
     const { method = '', url = '', headers } = incoming;
     seen.push({ method, path: url, headers, body: body.toString() });
-    const fault = faults.shift() ?? 'pass';
+    const fault = takeFault(faults, url);
     if (fault instanceof Promise) await fault;
     else if (typeof fault !== 'string') {
       outgoing.writeHead(fault.status, fault.headers).end(fault.body ?? '');
@@ -64,4 +66,10 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
       await once(server, 'close');
     },
   };
+}
+
+function takeFault(faults: (Fault | FaultAt)[], url: string): Fault {
+  const isFor = (fault: Fault | FaultAt) => typeof fault !== 'object' || !('path' in fault) || url.includes(fault.path);
+  const [fault = 'pass'] = faults.splice(faults.findIndex(isFor) >>> 0, 1);
+  return typeof fault === 'object' && 'path' in fault ? fault.fault : fault;
 }

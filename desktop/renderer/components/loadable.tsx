@@ -8,11 +8,19 @@ import { refreshKey, tenancyKey } from '../state/session.ts';
 
 const retryMs = 5_000;
 
-/** Loads something from the core when the component appears, and again whenever `refreshKey` changes. */
-export function useResource<Value>(load: (before: Value | null) => Promise<Result<Value>>, key = ''): Resource<Value> {
+/**
+ * Loads something from the core when the component appears, and again whenever `refreshKey` changes.
+ *
+ * @param initial is shown until the first load has finished
+ */
+export function useResource<Value>(
+  load: (before: Value | null) => Promise<Result<Value>>,
+  key = '',
+  initial: Value | null = null,
+): Resource<Value> {
   // A different key creates a new resource, which shows the previous one's value until it has loaded.
   const last = useRef<Resource<Value> | null>(null);
-  const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? null), [key]);
+  const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? initial), [key]);
   last.current = resource;
   const refresh = refreshKey.value;
   useEffect(() => {

@@ -49,7 +49,7 @@ export function DayChart({ chart: { columns }, classes, what, height, text, chos
         ))}
       </svg>
       <div class="axis" aria-hidden="true">
-        <span>{first && formatIsoDay(first.day)}</span>
+        <span>{first ? formatIsoDay(first.day) : '\u00a0'}</span>
         <span>{last && formatIsoDay(last.day)}</span>
       </div>
     </div>

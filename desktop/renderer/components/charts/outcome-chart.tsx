@@ -5,21 +5,23 @@ import { percent, stack, sum } from './charts.ts';
 import { DayChart } from './day-chart.tsx';
 import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 
-/** @property day the chosen day; empty for all days */
-type OutcomeChartProps = { summary: CallsSummaryView; day: string; onChoose: (day: string) => void };
+/**
+ * @property summary null while it loads: the chart already takes up its room, so that the list doesn't move
+ * @property day the chosen day; empty for all days
+ * @property note what's missing from the counts
+ */
+type OutcomeChartProps = { summary: CallsSummaryView | null; day: string; note?: string; onChoose: (day: string) => void };
 
 /** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
-export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
-  const chart = stack(outcomesByDay(summary));
-  if (chart.total === 0) return null;
+export function OutcomeChart({ summary, day, note = '', onChoose }: OutcomeChartProps) {
+  const chart = stack(summary ? outcomesByDay(summary) : []);
+  if (summary && chart.total === 0) return null;
   const chosen = chart.columns.find((column) => column.day === day);
   const shown = chosen ? [chosen] : chart.columns;
   const total = sum(shown.map((column) => column.total));
-  const groups = outcomeGroups
-    .map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }))
-    .filter(({ name, count }) => count > 0 || name !== 'waiting');
+  const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   return (
-    <section class="outcomes" aria-label="Outcomes in the last 30 days">
+    <section class="outcomes" aria-label="Outcomes in the last 30 days" aria-busy={summary === null}>
       <DayChart
         chart={chart}
         classes={outcomeGroups.map(({ name }) => name)}
@@ -46,12 +48,11 @@ export function OutcomeChart({ summary, day, onChoose }: OutcomeChartProps) {
                 <rect class={name} width="10" height="10" rx="3" />
               </svg>
               {label}
-              <span class="end">
-                {formatNumber(count)} · {percent(count, total)}
-              </span>
+              <span class="end">{summary && `${formatNumber(count)} · ${percent(count, total)}`}</span>
             </li>
           ))}
         </ul>
+        {note !== '' && <p class="hint">{note}</p>}
       </div>
     </section>
   );

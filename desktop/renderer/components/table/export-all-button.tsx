@@ -1,53 +1,22 @@
-import { useRef, useState } from 'preact/hooks';
-import type { RecordExport } from '#contract/console.ts';
-import type { Result } from '../../../ipc.ts';
-import { announce } from '../../state/announcement.ts';
-import { describeFailure } from '../../state/format/failure-text.ts';
+import type { ExportRequest } from '../../../ipc.ts';
+import { exportAll, exportedRows } from '../../state/exports.ts';
 import { pluralize } from '../../state/format/format.ts';
-import { saveRows } from './export-button.tsx';
 
-type ExportAllButtonProps = {
-  /** The file name without its extension. */
-  name: RecordExport['list'];
-  head: readonly string[];
-  load: (cursor: string | null) => Promise<Result<{ rows: string[][]; nextCursor: string | null }>>;
-};
+/** @property noun what a row is: "call" */
+type ExportAllButtonProps = { wanted: ExportRequest; noun: string };
 
-/** Loads every match and saves them as a file for spreadsheets. An incomplete file isn't saved. */
-export function ExportAllButton({ name, head, load }: ExportAllButtonProps) {
-  const [loaded, setLoaded] = useState<number | null>(null);
-  const isCancelled = useRef(false);
-  async function save(): Promise<void> {
-    isCancelled.current = false;
-    const rows: string[][] = [];
-    let cursor: string | null = null;
-    do {
-      setLoaded(rows.length);
-      const page: Awaited<ReturnType<typeof load>> = await load(cursor);
-      if (isCancelled.current) return;
-      if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
-      rows.push(...page.value.rows);
-      cursor = page.value.nextCursor;
-    } while (cursor !== null);
-    setLoaded(null);
-    await saveRows(name, head, rows);
-  }
-  if (loaded === null)
+/** Saves every match of a list as a file for spreadsheets, not only what's loaded. Shows the progress, and cancels. */
+export function ExportAllButton({ wanted, noun }: ExportAllButtonProps) {
+  if (exportedRows.value === null)
     return (
-      <button type="button" onClick={() => void save().finally(() => setLoaded(null))}>
+      <button type="button" onClick={() => void exportAll(wanted, noun)}>
         Export CSV
       </button>
     );
   return (
     <span class="line">
-      <span role="status">{pluralize(loaded, 'row')} so far…</span>
-      <button
-        type="button"
-        onClick={() => {
-          isCancelled.current = true;
-          setLoaded(null);
-        }}
-      >
+      <span>{pluralize(exportedRows.value, 'row')} exported so far…</span>
+      <button type="button" onClick={() => void window.callkey.cancelExport()}>
         Cancel export
       </button>
     </span>

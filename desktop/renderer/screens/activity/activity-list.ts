@@ -1,6 +1,5 @@
 import type { ActivityView } from '#contract/console.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
-import { actionLabel } from '../../state/format/labels.ts';
 
 export type ActivitySettings = { actor: string; action: string; from: string; to: string };
 
@@ -32,11 +31,4 @@ export function mergeActivity(newest: ActivityView, before: ActivityView | null)
   // There are more new events than fit on a page, or nothing was loaded before.
   if (!before || index < 0) return newest;
   return { ...newest, events: [...newest.events, ...before.events.slice(index + 1)], nextCursor: before.nextCursor };
-}
-
-export const eventCsvHead = ['When', 'Who', 'Action', 'What', 'From'] as const;
-
-export function eventCsvRow(event: ActivityEvent, viewerId: string): string[] {
-  const { at, action, subject, address } = event;
-  return [at, actorName(event, viewerId), actionLabel(action), isAboutItself(action) ? '' : subject.name, addressLabel(address)];
 }

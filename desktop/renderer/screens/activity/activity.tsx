@@ -15,16 +15,7 @@ import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { Pages } from '../../state/loading/pages.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import {
-  type ActivityEvent,
-  activityView,
-  actorName,
-  addressLabel,
-  eventCsvHead,
-  eventCsvRow,
-  isAboutItself,
-  mergeActivity,
-} from './activity-list.ts';
+import { type ActivityEvent, activityView, actorName, addressLabel, isAboutItself, mergeActivity } from './activity-list.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
 
@@ -73,7 +64,7 @@ export function Activity({ session, title }: ScreenProps) {
     <Page
       title={title}
       actions={
-        events.length > 0 && <ExportAllButton name="activity" head={eventCsvHead} load={(cursor) => loadRows(filter, viewerId, cursor)} />
+        events.length > 0 && <ExportAllButton wanted={{ name: 'exportActivity', input: filter, file: 'activity.csv' }} noun="event" />
       }
       head={<Filters filter={chosen} viewerId={viewerId} onChange={change} />}
       resource={resource}
@@ -121,13 +112,6 @@ function NoActivity({ onReset }: { onReset: (() => void) | null }) {
 async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
   const result = await window.callkey.request('listActivity', { ...filter, cursor: null });
   return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
-}
-
-async function loadRows(filter: ActivityFilter, viewerId: string, cursor: string | null) {
-  const result = await window.callkey.request('listActivity', { ...filter, cursor });
-  if (!result.ok) return result;
-  const { events, nextCursor } = result.value;
-  return { ok: true as const, value: { rows: events.map((event) => eventCsvRow(event, viewerId)), nextCursor } };
 }
 
 type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (changes: Partial<typeof everything>) => void };

@@ -9,7 +9,7 @@ import { describeFailure, isNotFound } from '../../state/format/failure-text.ts'
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { OwnerTag } from '../api-keys/list/api-key-table.tsx';
-import { callDurationMs } from './call-list.ts';
+import { callDurationMs } from './call-duration.ts';
 import { CallBadge } from './call-table.tsx';
 
 type CallDetailsProps = {

@@ -6,12 +6,12 @@ import { Moment } from '../../components/time.tsx';
 import { addressOf } from '../../state/address/addresses.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { callStateLabels, callStateTones } from '../../state/format/labels.ts';
-import { callDurationMs } from './call-list.ts';
+import { callDurationMs } from './call-duration.ts';
 
 type CallColumn = Column<CallView, string>;
 
-const columns: readonly CallColumn[] = [
-  { name: 'contact', label: 'Contact', width: 'name', cell: ({ contact }) => <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip> },
+const allColumns: readonly CallColumn[] = [
+  { name: 'contact', label: 'Contact', width: 'name', cell: (call) => <Contact call={call} /> },
   {
     name: 'phone',
     label: 'Phone',
@@ -20,6 +20,7 @@ const columns: readonly CallColumn[] = [
     cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
   },
   { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
+  { name: 'campaign', label: 'Campaign', width: 'key', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
   {
     name: 'state',
     label: 'Outcome',
@@ -49,20 +50,43 @@ const columns: readonly CallColumn[] = [
   },
 ];
 
-type CallTableProps = { calls: readonly CallView[]; campaignId: string; openId: string; onOpen: (call: CallView) => void };
+/** A campaign's table doesn't repeat its name. The table of all campaigns has no room for request IDs. */
+const columnsOfCampaign = allColumns.filter(({ name }) => name !== 'campaign');
+const columnsOfAll = allColumns
+  .filter(({ name }) => name !== 'request')
+  .map((column) => (column.name === 'contact' ? { ...column, cell: (call: CallView) => <ContactInCampaign call={call} /> } : column));
+
+/** @property campaignId null for all campaigns */
+type CallTableProps = { calls: readonly CallView[]; campaignId: string | null; openId: string; onOpen: (call: CallView) => void };
 
 export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps) {
   return (
     <DataTable
       label="Calls"
-      columns={columns}
+      columns={campaignId === null ? columnsOfAll : columnsOfCampaign}
       rows={calls}
       idOf={({ contactId }) => contactId}
       nameOf={({ requestId }) => requestId}
       openId={openId}
-      hrefOf={({ contactId }) => addressOf('calls', { campaign: campaignId, open: contactId })}
+      hrefOf={({ contactId, campaign }) => addressOf('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
       onOpen={onOpen}
     />
+  );
+}
+
+function Contact({ call: { contact } }: { call: CallView }) {
+  return <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip>;
+}
+
+/** If there's no room for the column of the campaign, it's under the contact. */
+function ContactInCampaign({ call }: { call: CallView }) {
+  return (
+    <>
+      <Contact call={call} />
+      <span class="second-line under-wide">
+        <Clip>{call.campaign?.name}</Clip>
+      </span>
+    </>
   );
 }
 

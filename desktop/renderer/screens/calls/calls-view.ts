@@ -7,13 +7,17 @@ import type { Sort } from '../../state/format/sorting.ts';
  * The user's settings on the calls screen.
  *
  * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
- * @property open the contact ID of the call whose details show
+ * @property open the contact ID of the call whose details show, in the campaign
+ * @property call the same in the list of all campaigns, with the ID of its campaign in front: `c1/k1`
+ * @property by what's listed of all campaigns
  * @property sort of the campaigns
  * @property pages how many pages of calls are loaded
  */
 export type CallsSettings = {
   campaign: string;
   open: string;
+  call: string;
+  by: 'calls' | 'campaigns';
   state: CallState | null;
   apiKey: string;
   search: string;
@@ -26,6 +30,8 @@ export type CallsSettings = {
 export const callsView = viewFields<CallsSettings>('calls', ['campaign', 'open'], {
   campaign: text(),
   open: text(),
+  call: text(),
+  by: oneOf(['calls', 'campaigns'], 'calls'),
   state: oneOf(callStates, null),
   apiKey: text(),
   search: text(),
@@ -34,3 +40,10 @@ export const callsView = viewFields<CallsSettings>('calls', ['campaign', 'open']
   sort: sortBy(['name', 'account', 'total', ...outcomeGroups.map(({ name }) => name)], { column: 'total', isDescending: true }),
   pages: unwritten(1),
 });
+
+/** Returns the call whose details show. */
+export function openCallIn({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
+  if (open !== '') return { campaignId: campaign, contactId: open };
+  const [campaignId, contactId] = call.split('/');
+  return campaignId && contactId ? { campaignId, contactId } : null;
+}

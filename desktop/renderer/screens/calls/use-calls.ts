@@ -3,32 +3,49 @@ import type { CallsView, CallView } from '#contract/console.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { useResource } from '../../components/loadable.tsx';
 import type { Resource } from '../../state/loading/resource.ts';
+import { remember } from '../../state/loading/view.ts';
+import { tenancyKey } from '../../state/session.ts';
 
 const pollMs = 2_000;
 const narrowMs = 10_000;
 const idleMs = 15_000;
 
-type CallsQuery = Omit<RequestInput<'listCalls'>, 'cursor'>;
+type KeptCalls = { key: string; view: CallsView | null };
+type CallsFilter = Omit<RequestInput<'listAllCalls'>, 'cursor'>;
 
-/** Loads the newest matching calls, and keeps them up to date while they're visible. */
-export function useCalls(query: CallsQuery, pages: number): Resource<CallsView> {
-  const key = JSON.stringify([query, pages]);
+/** Loads the newest matching calls of a campaign, or of all, and keeps them up to date while they're visible. */
+export function useCalls(campaignId: string | null, filter: CallsFilter, pages: number): Resource<CallsView> {
+  const key = JSON.stringify([campaignId, filter, pages]);
   const newest = useRef(key);
   newest.current = key;
-  const resource = useResource(() => loadPages(query, pages, () => newest.current === key), key);
-  const isNarrow = query.state !== null || query.apiKey !== '' || query.search !== '';
+  // When the user returns to the screen, the last list is there, even if the core is unreachable.
+  const kept = remember(`${tenancyKey.value}/calls`, (): KeptCalls => ({ key: '', view: null }));
+  const load = () => loadPages(campaignId, filter, pages, () => newest.current === key);
+  const resource = useResource(load, key, kept.key === key ? kept.view : null);
+  const { value, isLoading } = resource.state.value;
+  if (value && !isLoading) Object.assign(kept, { key, view: value });
+  const isNarrow = filter.state !== null || filter.apiKey !== '' || filter.search !== '';
   usePolling(resource, (isNarrow ? narrowMs : pollMs) * pages);
   return resource;
 }
 
 /** Loads the newest pages one after the other as a single list, until it's no longer needed. */
-async function loadPages(query: CallsQuery, pages: number, isCurrent: () => boolean): Promise<Result<CallsView>> {
+async function loadPages(
+  campaignId: string | null,
+  filter: CallsFilter,
+  pages: number,
+  isCurrent: () => boolean,
+): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
   let searchedBackTo: string | undefined;
   let totals: Pick<CallsView, 'total' | 'totalIsMore'> = {};
   for (let page = 0; page < pages; page++) {
-    const result: Result<CallsView> = await window.callkey.request('listCalls', { ...query, cursor });
+    const query: RequestInput<'listAllCalls'> = { ...filter, cursor };
+    const result: Result<CallsView> =
+      campaignId === null
+        ? await window.callkey.request('listAllCalls', query)
+        : await window.callkey.request('listCalls', { id: campaignId, ...query });
     if (!result.ok) return result;
     calls.push(...result.value.calls);
     const { total, totalIsMore } = result.value;

@@ -75,9 +75,10 @@ export function linkTo(address: string): string {
 const currentAddress = () =>
   writeAddress({ name: screen.value, view: viewOf(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
-/** Returns everything before the query, and the tenancy. A change of these is a step that Back undoes. */
+/** Returns everything before the query, the tenancy and the open call. A change of these is a step that Back undoes. */
 function stepOf(hash: string): string {
-  return `${hash.split('?')[0]} ${new URLSearchParams(hash.split('?')[1]).get('tenancy')}`;
+  const query = new URLSearchParams(hash.split('?')[1]);
+  return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { DialerTroubleView } from '#contract/console.ts';
+import { Moment } from '../../components/time.tsx';
 import { session } from '../../state/session.ts';
 
 /** Explains that calls stay queued because the server has no dialer, and how to get them dialed. */
@@ -10,5 +12,18 @@ export function DialerOff() {
         <code>DIALER=simulated npm start</code>.
       </span>
     </p>
+  );
+}
+
+/** Says that the provider isn't accepting calls, for as long as that lasts. */
+export function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
+  return (
+    <div role="status">
+      {trouble && (
+        <p class="notice">
+          The provider hasn’t taken a call since <Moment at={trouble.since} />: {trouble.reason}.
+        </p>
+      )}
+    </div>
   );
 }

@@ -15,10 +15,10 @@ import { ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
 import type { Pages } from '../../state/loading/pages.ts';
+import { CallsPage } from './calls-page.tsx';
 import type { CallsSettings } from './calls-view.ts';
 import { CampaignSelect } from './campaign-select.tsx';
-import { DialerOff } from './dialer-off.tsx';
-import { DialerTrouble } from './dialer-trouble.tsx';
+import { DialerOff, DialerTrouble } from './dialer-notices.tsx';
 
 type AllCallsProps = {
   title: string;
@@ -28,46 +28,50 @@ type AllCallsProps = {
   onChoose: (campaignId: string) => void;
 };
 
-/** Shows the outcomes of all campaigns together, and of each campaign. A campaign's row opens its calls. */
+/** Shows the calls of all campaigns, or the outcomes of each campaign, under a chart of all. A campaign's row opens its calls. */
 export function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
   const zone = ownZone.value;
   const { search, from, to, sort } = settings;
+  const isByCampaign = settings.by === 'campaigns';
   const day = from === to ? from : '';
   const isMany = campaigns.nextCursor !== null;
   const pagesOf = (text: string) => outcomePages(zone, text);
-  const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, search.trim(), summaryMs);
+  const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, isByCampaign ? search.trim() : '', summaryMs);
   const view = resource.state.value.value;
-  const hasCalls = view?.days.some((each) => each.campaigns.length > 0) === true;
+  const actions = (
+    <>
+      <By by={settings.by} onChoose={(by) => onChange({ by, search: '', call: '', pages: 1 })} />
+      <CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />
+    </>
+  );
+  const chart = (
+    <>
+      <DialerOff />
+      {view && <DialerTrouble trouble={view.dialerTrouble} />}
+      <OutcomeChart
+        summary={view && summaryOfAll(view)}
+        day={day}
+        note={isWhole || !view ? '' : `Of the first ${pluralize(view.campaigns.length, 'campaign')}`}
+        onChoose={(chosen) => onChange({ from: chosen, to: chosen, call: '', pages: 1 })}
+      />
+    </>
+  );
+  if (!isByCampaign)
+    return <CallsPage title={title} campaignId={null} settings={settings} onChange={onChange} actions={actions} chart={chart} />;
   return (
     <Page
       title={title}
-      actions={<CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />}
+      actions={actions}
       head={
         <>
-          <DialerOff />
-          {isMany && (
-            <search class="toolbar">
-              <label class="grow">
-                <span class="visually-hidden">Search by campaign or account</span>
-                <input
-                  type="search"
-                  placeholder="Search by campaign or account"
-                  value={search}
-                  onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
-                />
-              </label>
-            </search>
-          )}
-          {view && <DialerTrouble trouble={view.dialerTrouble} />}
-          {view && hasCalls && (
-            <OutcomeChart summary={summaryOfAll(view)} day={day} onChoose={(chosen) => onChange({ from: chosen, to: chosen })} />
-          )}
+          {chart}
+          {isMany && <CampaignSearch search={search} onChange={onChange} />}
         </>
       }
       resource={resource}
       foot={
         <>
-          {!isWhole && <span role="status">{pluralize(resource.state.value.value?.campaigns.length ?? 0, 'campaign')} so far</span>}
+          {!isWhole && <span role="status">{pluralize(view?.campaigns.length ?? 0, 'campaign')} so far</span>}
           <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
         </>
       }
@@ -85,6 +89,37 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
         )}
       </Loadable>
     </Page>
+  );
+}
+
+const byLabels = { calls: 'List', campaigns: 'By campaign' } as const;
+
+function By({ by, onChoose }: { by: CallsSettings['by']; onChoose: (by: CallsSettings['by']) => void }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
+    <div class="chips" role="group" aria-label="Show">
+      {(['calls', 'campaigns'] as const).map((name) => (
+        <button key={name} type="button" aria-pressed={name === by} onClick={() => onChoose(name)}>
+          {byLabels[name]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function CampaignSearch({ search, onChange }: { search: string; onChange: (changes: { search: string }) => void }) {
+  return (
+    <search class="toolbar">
+      <label class="grow">
+        <span class="visually-hidden">Search by campaign or account</span>
+        <input
+          type="search"
+          placeholder="Search by campaign or account"
+          value={search}
+          onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
+        />
+      </label>
+    </search>
   );
 }
 

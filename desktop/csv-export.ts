@@ -1,0 +1,93 @@
+import { incompleteLine } from '#contract/text/csv.ts';
+
+/** A file that was saved. @property problem why it's incomplete; null if it's complete */
+export type Exported = { rows: number; problem: string | null };
+
+/** Without any data for this long, the connection counts as lost. A busy core takes up to ten seconds for a part of a file. */
+const idleMs = 60_000;
+/** How often to report the progress, in ms. */
+const reportMs = 200;
+const connectionLost = 'The connection to the server was lost. Export again.';
+
+type Copying = {
+  body: AsyncIterable<Uint8Array>;
+  write: (text: string) => Promise<void>;
+  onRows: (rows: number) => void;
+  signal: AbortSignal;
+};
+
+/**
+ * Copies a CSV file from the core while it arrives. If the connection is lost, the file ends with a line that says so.
+ *
+ * @returns null if it was cancelled
+ */
+export async function copyExport({ body, write, onRows, signal }: Copying): Promise<Exported | null> {
+  const file = new CsvProgress();
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  let reportedAt = 0;
+  const parts = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const part = await beforeIdle(parts.next()).catch(() => null);
+      if (signal.aborted) return null;
+      if (!part || part.done) break;
+      const text = decoder.decode(part.value, { stream: true });
+      file.follow(text);
+      await write(text);
+      if (performance.now() - reportedAt < reportMs) continue;
+      reportedAt = performance.now();
+      onRows(file.rows);
+    }
+  } finally {
+    // Not awaited, because a lost connection may never finish.
+    void parts.return?.()?.catch(() => undefined);
+  }
+  const ended = file.ending();
+  if (ended) return ended;
+  await write(file.closeWith(connectionLost));
+  return { rows: file.rows, problem: connectionLost };
+}
+
+async function beforeIdle<Value>(next: Promise<Value>): Promise<Value> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const idle = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('idle')), idleMs);
+  });
+  return Promise.race([next, idle]).finally(() => clearTimeout(timer));
+}
+
+/** Longer than the last line of any file. */
+const tailLength = 1_000;
+const lastLine = /(?:^|\n)# (complete|INCOMPLETE), (\d+) rows(?:: (.*))?\r\n$/;
+
+/** Follows a CSV file: counts its rows, and knows whether the text so far ends within a cell. */
+export class CsvProgress {
+  #lines = 0;
+  #isInCell = false;
+  #tail = '';
+
+  follow(text: string): void {
+    for (const [index, part] of text.split('"').entries()) {
+      if (index > 0) this.#isInCell = !this.#isInCell;
+      if (!this.#isInCell) this.#lines += part.split('\n').length - 1;
+    }
+    this.#tail = (this.#tail + text).slice(-tailLength);
+  }
+
+  /** The number of complete rows so far, without the head. */
+  get rows(): number {
+    return Math.max(0, this.#lines - 1);
+  }
+
+  /** Returns what the core wrote in the last line; null if that hasn't arrived. */
+  ending(): Exported | null {
+    const [, kind, rows, why = ''] = (!this.#isInCell && lastLine.exec(this.#tail)) || [];
+    return kind === undefined ? null : { rows: Number(rows), problem: kind === 'complete' ? null : why };
+  }
+
+  /** Returns the end of a file that was cut off. It closes an open cell first, or a spreadsheet would read the line as part of that cell. */
+  closeWith(why: string): string {
+    const isAtStart = this.#tail === '' || (this.#tail.endsWith('\n') && !this.#isInCell);
+    return `${this.#isInCell ? '"' : ''}${isAtStart ? '' : '\r\n'}${incompleteLine(this.rows, why)}`;
+  }
+}
