@@ -169,8 +169,11 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('grid').waitFor();
     yield stop('activity');
     await proceed('Calls');
-    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
+    await page.getByRole('grid', { name: 'Calls' }).waitFor();
     yield stop('all-calls');
+    await button('By campaign').click();
+    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
+    yield stop('outcomes-by-campaign');
     await page.getByRole('row', { name: 'Appointment reminders' }).click();
     await page.getByRole('grid', { name: 'Calls' }).waitFor();
     yield stop('calls');
