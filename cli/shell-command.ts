@@ -13,7 +13,7 @@ export function shellCommand({ profile, server, state }: Where, ...words: string
 
 /** Quotes a word for the shell, unless it contains only characters that every shell leaves as they are. */
 export function shellWord(word: string): string {
-  if (/^[\w./:-][\w./:~-]*$/.test(word)) return word;
+  if (/^[\w./:-][\w./:~@-]*$/.test(word)) return word;
   // Windows file names can't contain a double quote, and it's the only quote that all Windows shells support.
   return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
 }

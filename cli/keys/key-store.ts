@@ -3,7 +3,7 @@ import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { type KeyPlace, type Settings, storageAdvice } from '../settings.ts';
+import { type KeyPlace, type Profile, requireServer, type Settings, storageAdvice } from '../settings.ts';
 import { shellCommand, shellWord } from '../shell-command.ts';
 import { writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/xdg.ts';
@@ -11,6 +11,8 @@ import { openKeychain } from './keychain.ts';
 
 /** Stores the key of one profile, in the keychain or in a file. */
 type KeyStore = {
+  /** Differs between all places of a machine. */
+  readonly id: string;
   /** The location, for messages to the user. */
   readonly where: string;
   read(): Promise<string | undefined>;
@@ -19,16 +21,28 @@ type KeyStore = {
   delete(): Promise<boolean>;
 };
 
-/** @throws CallkeyError if this machine can't use that place */
-export async function openKeyStore(place: KeyPlace, profileName: string, folders: Folders): Promise<KeyStore> {
-  return place === 'file' ? openKeyFile(profileName, folders) : openKeychain(profileName);
+/**
+ * Opens the place of the key that a profile uses for one server. The name contains the server's origin, so that no key is ever read for
+ * another one, and a new key doesn't replace the old one before the profile names the new server.
+ *
+ * @param server null for a key from version 0.1, which didn't store the origin
+ * @throws CallkeyError if this machine can't use that place
+ */
+export async function openKeyStore(place: KeyPlace, profileName: string, server: string | null, folders: Folders): Promise<KeyStore> {
+  const name = server === null ? profileName : `${profileName}@${new URL(server).origin.replace('://', '.')}`;
+  return { id: `${place} ${name}`, ...(place === 'file' ? openKeyFile(name, folders) : await openKeychain(name)) };
 }
 
-function openKeyFile(profileName: string, folders: Folders): KeyStore {
+/** Opens every place where a profile's key may be: the current one, and the one from version 0.1. */
+export function openKeyStores({ server, key }: Profile, profileName: string, folders: Folders): Promise<KeyStore[]> {
+  return Promise.all([...new Set([server, null])].map((of) => openKeyStore(key, profileName, of, folders)));
+}
+
+function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
   if (process.platform === 'win32') {
     throw new CallkeyError('usage', "--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
   }
-  const path = join(folders.data, 'keys', profileName);
+  const path = join(folders.data, 'keys', name);
   return {
     where: `the file ${path}`,
     read: () => readPrivately(path),
@@ -113,15 +127,44 @@ export async function readKey(settings: Settings, environment: Environment, fold
       `No key is stored for the profile ${profileName}. Run ${keySetCommand(profileName)} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
     );
   }
-  const store = await openKeyStore(profile.key, profileName, folders);
-  const keyValue = await store.read();
-  if (keyValue === undefined) {
+  refuseOtherServer(settings, profile);
+  const stored = await readStoredKey(profile, profileName, folders);
+  if (stored.keyValue === undefined) {
     throw new CallkeyError(
       'usage',
-      `The key for the profile ${profileName} is no longer in ${store.where}. Run ${keySetCommand(profileName)} to store it again.`,
+      `The key for the profile ${profileName} is no longer in ${stored.where}. Run ${keySetCommand(profileName)} to store it again.`,
     );
   }
-  return checkedKey(keyValue, `The text in ${store.where}`);
+  return checkedKey(stored.keyValue, `The text in ${stored.where}`);
+}
+
+/** Reads a profile's key, and says where it is, or where it should be. */
+export async function readStoredKey(
+  profile: Profile,
+  profileName: string,
+  folders: Folders,
+): Promise<{ keyValue: string | undefined; where: string }> {
+  const stores = await openKeyStores(profile, profileName, folders);
+  for (const store of stores) {
+    const keyValue = await store.read();
+    if (keyValue !== undefined) return { keyValue, where: store.where };
+  }
+  return { keyValue: undefined, where: stores[0]?.where ?? '' };
+}
+
+/** @throws CallkeyError `usage` if the stored key is for another server than the one that the command uses */
+export function refuseOtherServer(settings: Settings, profile: Profile): void {
+  const server = requireServer(settings);
+  if (profile.server !== null && new URL(profile.server).origin === new URL(server).origin) return;
+  const advice = `Store a key for that server with ${shellCommand({ profile: 'NAME', server }, 'key', 'set')}, or set CALLKEY_API_KEY.`;
+  const origin = profile.server === null ? 'without a server' : `for ${profile.server}`;
+  throw new CallkeyError(
+    'usage',
+    `The key for the profile ${settings.profileName} was stored ${origin}, so it isn't sent to ${server}. ${advice}`,
+    {
+      code: 'other-server',
+    },
+  );
 }
 
 /** Returns the command that stores a key for a profile. */

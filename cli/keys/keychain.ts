@@ -3,12 +3,12 @@ import { CallkeyError } from '../client/errors.ts';
 
 const keychainNames: Readonly<Record<string, string>> = { darwin: 'Keychain', win32: 'Credential Manager' };
 
-/** Opens the entry for one profile's key in the system's keychain. @throws CallkeyError if there's no keychain */
-export async function openKeychain(profileName: string) {
-  const name = keychainNames[process.platform] ?? 'Secret Service';
-  const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), profileName));
+/** Opens the entry with this name in the system's keychain. @throws CallkeyError if there's no keychain */
+export async function openKeychain(name: string) {
+  const keychain = keychainNames[process.platform] ?? 'Secret Service';
+  const entry = await inKeychain(async () => openEntry(await import('@napi-rs/keyring'), name));
   return {
-    where: `the system's keychain (${name})`,
+    where: `the system's keychain (${keychain})`,
     read: () => inKeychain(async () => (await entry.getPassword()) ?? undefined),
     write: (keyValue: string) => inKeychain(() => entry.setPassword(keyValue)),
     delete: () => inKeychain(() => entry.deletePassword()),
@@ -19,8 +19,8 @@ export async function openKeychain(profileName: string) {
  * Pins the library to the Secret Service. By default, the library falls back to the kernel's keyring, which loses the key on restart and is
  * invisible to other sessions (its README, "Linux backend selection"). When pinned, it throws instead.
  */
-function openEntry(keyring: typeof import('@napi-rs/keyring'), profileName: string): AsyncEntry {
-  return new keyring.AsyncEntry('callkey', profileName, { linux: { store: 'secret-service' } });
+function openEntry(keyring: typeof import('@napi-rs/keyring'), name: string): AsyncEntry {
+  return new keyring.AsyncEntry('callkey', name, { linux: { store: 'secret-service' } });
 }
 
 async function inKeychain<Result>(use: () => Promise<Result>): Promise<Result> {

@@ -15,6 +15,7 @@ import {
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { readServerAddress } from '#contract/server-address.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { checkedKey, openKeyStore, readGivenKey, readKey } from '../../cli/keys/key-store.ts';
 import type { Settings } from '../../cli/settings.ts';
@@ -24,6 +25,7 @@ import { openFiles } from '../support/open-handles.ts';
 import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
+const server = 'https://calls.example.com';
 const errorOf = (doing: Promise<unknown>) =>
   doing.then(
     () => 'nothing',
@@ -37,9 +39,9 @@ describe("a profile's key file", () => {
     if (process.platform === 'win32') skip(this, 'Windows has no such permissions');
     const directory = freshDirectory();
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
-    path = join(folders.data, 'keys', 'work');
+    path = join(folders.data, 'keys', 'work@https.calls.example.com');
   });
-  const open = () => openKeyStore('file', 'work', folders);
+  const open = () => openKeyStore('file', 'work', server, folders);
   const write = async () => (await open()).write(keyValue);
   const refused = (reason: string, advice = 'Delete it and run callkey key set --insecure-storage to store the key again.') =>
     `failed: Refused to use the key file ${path}: ${reason}. ${advice}`;
@@ -54,7 +56,7 @@ describe("a profile's key file", () => {
     expect(await (await open()).read()).to.equal(keyValue);
     expect([readFileSync(path, 'utf8'), (await open()).where]).to.deep.equal([`${keyValue}\n`, `the file ${path}`]);
     expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).to.deep.equal([0o600, 0o700]);
-    expect(readdirSync(dirname(path))).to.deep.equal(['work']);
+    expect(readdirSync(dirname(path))).to.deep.equal(['work@https.calls.example.com']);
   });
 
   it('is replaced completely', async () => {
@@ -129,8 +131,8 @@ describe("a profile's key file", () => {
 });
 
 describe("a profile's key", () => {
-  const settings = (profile?: Settings['profile']): Settings => ({ profileName: 'work', profile, server: null });
-  const stored = settings({ server: null, key: 'file' });
+  const settings = (profile?: Settings['profile']): Settings => ({ profileName: 'work', profile, server });
+  const stored = settings({ server, key: 'file' });
   let folders: Folders;
   beforeEach(() => {
     const directory = freshDirectory();
@@ -166,13 +168,67 @@ describe("a profile's key", () => {
   });
 
   it('is the stored key if the environment variable is missing or empty', async () => {
-    await (await openKeyStore('file', 'work', folders)).write(keyValue);
+    await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
     for (const environment of [{}, { CALLKEY_API_KEY: '' }, { CALLKEY_API_KEY_FILE: '' }])
       expect(await readKey(stored, environment, folders)).to.equal(keyValue);
   });
 
+  for (const other of [
+    'https://calls.example.com:8443',
+    'https://calls.example.com.',
+    'https://calls.example.com.evil.example',
+    'https://evil.example/calls.example.com',
+    'https://evil.example',
+    'https://example.com',
+    'https://sub.calls.example.com',
+    'https://calls-example.com',
+    'https://127.0.0.1',
+    'http://127.0.0.1',
+    'http://localhost:443',
+    'https://ｃalls.example.com.evil.example',
+    'https://сalls.example.com',
+  ]) {
+    it(`isn't read for ${other}`, async () => {
+      await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
+      await (await openKeyStore('file', 'work', null, folders)).write(keyValue);
+      const read = readServerAddress(other);
+      expect(read.ok).to.equal(true);
+      const settings: Settings = { profileName: 'work', profile: { server, key: 'file' }, server: read.ok ? read.address : null };
+      expect(await errorOf(readKey(settings, {}, folders)))
+        .to.match(/^usage: The key for the profile work was stored for https:\/\/calls\.example\.com, so it isn't sent to /)
+        .and.match(/callkey key set --profile NAME --server .*, or set CALLKEY_API_KEY\.$/);
+      expect(await readKey(settings, { CALLKEY_API_KEY: keyValue }, folders)).to.equal(keyValue);
+    });
+  }
+
+  for (const same of [
+    'https://CALLS.example.com',
+    'HTTPS://calls.example.com:443/',
+    'https://calls.example.com/base',
+    'https://ｃalls.example.com',
+  ]) {
+    it(`is read for ${same}, the same origin`, async () => {
+      await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
+      const read = readServerAddress(same);
+      expect(await readKey({ ...stored, server: read.ok ? read.address : null }, {}, folders)).to.equal(keyValue);
+    });
+  }
+
+  it('stays the old one, with its server, if key set is stopped before the profile names the new server', async () => {
+    await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
+    await (await openKeyStore('file', 'work', 'https://new.example', folders)).write(makeKeyValue(randomBytes));
+    expect(await readKey(stored, {}, folders)).to.equal(keyValue);
+  });
+
+  it('may be one that version 0.1 stored, if its profile has the same server', async () => {
+    await (await openKeyStore('file', 'work', null, folders)).write(keyValue);
+    expect(await readKey(stored, {}, folders)).to.equal(keyValue);
+    const withoutServer: Settings = { ...stored, profile: { server: null, key: 'file' } };
+    expect(await errorOf(readKey(withoutServer, {}, folders))).to.contain('was stored without a server');
+  });
+
   it("is stored in the system's keychain, unless the user chose a file", async () => {
-    const where = await openKeyStore('keychain', 'work', folders).then(
+    const where = await openKeyStore('keychain', 'work', server, folders).then(
       (store) => store.where,
       (error) => error.message,
     );
@@ -186,7 +242,7 @@ describe("a profile's key", () => {
   });
 
   it('must be set again if its file is missing', async () => {
-    const file = join(folders.data, 'keys', 'work');
+    const file = join(folders.data, 'keys', 'work@https.calls.example.com');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(
       `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
@@ -194,7 +250,7 @@ describe("a profile's key", () => {
 
   it('is validated wherever it comes from, and never repeated', async () => {
     expect(await errorOf(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
-    const store = await openKeyStore('file', 'work', folders);
+    const store = await openKeyStore('file', 'work', server, folders);
     await store.write('nonsense');
     expect(await errorOf(readKey(stored, {}, folders))).to.equal(`usage: The text in ${store.where} ${notAKey}`);
     expect(checkedKey(keyValue, 'It')).to.equal(keyValue);

@@ -8,7 +8,7 @@ import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'http://127.0.0.1:1';
-const stored = '.local/share/callkey/keys/default';
+const stored = '.local/share/callkey/keys/default@http.127.0.0.1:1';
 
 async function homeWithFile(): Promise<CliHome> {
   const home = new CliHome();
@@ -87,6 +87,19 @@ describe('callkey key', () => {
       expect(holding.map(({ path }) => path)).to.deep.equal([stored]);
     });
 
+    it('needs a server, and asks for it before it asks for the key', async () => {
+      const { code, stderr } = await new CliHome().run(['key', 'set', '--insecure-storage'], { input: keyValue });
+      expect([code, stderr.includes('No server address specified')]).to.deep.equal([2, true]);
+    });
+
+    it('deletes the key of the old server', async () => {
+      const home = await homeWithFile();
+      const other = makeKeyValue(randomBytes);
+      await home.run(['key', 'set', '--insecure-storage', '--server', 'http://127.0.0.1:2'], { input: other });
+      expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
+      expect(home.files().filter(({ text }) => text.includes(other))).to.have.length(1);
+    });
+
     it("uses the XDG folders if they're absolute", async () => {
       const home = new CliHome();
       const folder = (name: string) => join(home.directory, name);
@@ -97,7 +110,7 @@ describe('callkey key', () => {
           .files()
           .map(({ path }) => path)
           .toSorted(),
-      ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default']);
+      ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default@http.127.0.0.1:1']);
     });
 
     it("doesn't write through a symbolic link", async () => {
@@ -203,7 +216,7 @@ describe('callkey key', () => {
 
     it('removes only the named profile', async () => {
       const home = await homeWithFile();
-      await home.run(['key', 'set', '--insecure-storage', '--profile', 'staging'], { input: keyValue });
+      await home.run(['key', 'set', '--insecure-storage', '--profile', 'staging', '--server', server], { input: keyValue });
       await home.run(['key', 'forget'], { environment: { CALLKEY_PROFILE: 'staging' } });
       expect(JSON.parse((await home.run(['key', 'status', '--json'])).stdout)).to.include({ stored: 'file', server });
       expect((await home.run(['key', 'status', '--profile', 'staging'])).code).to.equal(6);

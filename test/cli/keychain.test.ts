@@ -16,7 +16,7 @@ describe("callkey key, with the system's keychain", () => {
   const keyValue = makeKeyValue(randomBytes);
   const { DBUS_SESSION_BUS_ADDRESS = '' } = process.env;
   const home = new CliHome({ DBUS_SESSION_BUS_ADDRESS, CALLKEY_PROFILE: profile });
-  const inKeychain = () => new AsyncEntry('callkey', profile, { linux: { store: 'secret-service' } }).getPassword();
+  const inKeychain = () => new AsyncEntry('callkey', `${profile}@http.127.0.0.1:1`, { linux: { store: 'secret-service' } }).getPassword();
   const run = (args: string[], input = '') => home.start(args, { input }).ended;
   const set = (...more: string[]) => run(['key', 'set', '--server', 'http://127.0.0.1:1', ...more], keyValue);
 
@@ -30,6 +30,15 @@ describe("callkey key, with the system's keychain", () => {
 
   it('places a call with the stored key', async () => {
     expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
+  });
+
+  it("doesn't send the stored key to another server, which gets a key of its own", async () => {
+    const { code, stderr } = await run(['call', 'place', 'a-campaign', '--phone', '+493012345678', '--server', 'http://127.0.0.1:2']);
+    expect([code, stderr.includes("isn't sent to http://127.0.0.1:2")]).to.deep.equal([2, true]);
+    expect((await run(['key', 'set', '--server', 'http://127.0.0.1:2'], keyValue)).code).to.equal(0);
+    expect(await inKeychain()).to.equal(null);
+    expect((await set()).code).to.equal(0);
+    expect(await inKeychain()).to.equal(keyValue);
   });
 
   it("doesn't leave a second copy when the key is stored again", async () => {

@@ -1,6 +1,6 @@
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, loadSettings } from '../../context.ts';
-import { openKeyStore } from '../../keys/key-store.ts';
+import { openKeyStores } from '../../keys/key-store.ts';
 import { deleteProfile } from '../../settings.ts';
 
 /** Deletes a profile's key from this machine. The core accepts the key until a user revokes it in the console. */
@@ -11,8 +11,8 @@ export async function keyForget(context: Context): Promise<void> {
       'notFound',
       `No key is stored for the profile ${profileName}. Run callkey key status to see the profile in use.`,
     );
-  const store = await openKeyStore(profile.key, profileName, context.folders);
-  const deleted = await store.delete();
+  let deleted = false;
+  for (const store of await openKeyStores(profile, profileName, context.folders)) deleted = (await store.delete()) || deleted;
   await deleteProfile(context.folders, profileName);
   context.output.answer(
     { profile: profileName, forgotten: deleted },

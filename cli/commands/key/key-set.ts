@@ -2,8 +2,8 @@ import { CallkeyError } from '../../client/errors.ts';
 import { type Context, loadSettings } from '../../context.ts';
 import { keyOnCommandLine } from '../../keys/key-argument.ts';
 import { readKeyInput } from '../../keys/key-input.ts';
-import { checkedKey, openKeyStore } from '../../keys/key-store.ts';
-import { type KeyPlace, type Settings, storeProfile } from '../../settings.ts';
+import { checkedKey, openKeyStore, openKeyStores } from '../../keys/key-store.ts';
+import { type KeyPlace, requireServer, type Settings, storeProfile } from '../../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };
 
@@ -11,26 +11,29 @@ export type KeySetOptions = { insecureStorage?: true };
 export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
   if (words.length > 0) throw keyOnCommandLine();
   const settings = await loadSettings(context);
+  const server = requireServer(settings);
   const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
   // Before the prompt, so that users don't enter a key that can't be stored.
-  const store = await openKeyStore(place, settings.profileName, context.folders);
+  const store = await openKeyStore(place, settings.profileName, server, context.folders);
   const keyValue = checkedKey(await readKeyInput(context), 'The text you entered');
 
   await store.write(keyValue);
-  await storeProfile(context.folders, settings.profileName, { server: settings.server, key: place });
-  await deleteFromOldPlace(context, settings, place);
-  const { profileName: profile, server } = settings;
+  // From here on, commands use the new key. If this command stops earlier, they use the old key and server.
+  await storeProfile(context.folders, settings.profileName, { server, key: place });
+  await deleteOldKey(context, settings, store.id);
+  const { profileName: profile } = settings;
   context.output.answer(
     { profile, server, stored: place },
     `Stored the key for the profile ${profile} in ${store.where}.\n${serverText(server)}`,
   );
 }
 
-/** Deletes the old key from the other place. Otherwise, it would stay there unnoticed. */
-async function deleteFromOldPlace(context: Context, { profile, profileName }: Settings, place: KeyPlace): Promise<void> {
-  if (!profile || profile.key === place) return;
+/** Deletes the old key if it was elsewhere. Otherwise, it would stay there unnoticed. @param newPlace isn't deleted */
+async function deleteOldKey(context: Context, { profile, profileName }: Settings, newPlace: string): Promise<void> {
+  if (!profile) return;
   try {
-    await (await openKeyStore(profile.key, profileName, context.folders)).delete();
+    const stores = await openKeyStores(profile, profileName, context.folders);
+    for (const store of stores) if (store.id !== newPlace) await store.delete();
   } catch (error) {
     if (!(error instanceof CallkeyError)) throw error;
     context.output.note(`Couldn't delete the previously stored key, so it's still there. ${error.message}`);

@@ -1,20 +1,24 @@
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, endWith, loadSettings } from '../../context.ts';
-import { keySetCommand, openKeyStore, readGivenKey } from '../../keys/key-store.ts';
+import { keySetCommand, readGivenKey, readStoredKey, refuseOtherServer } from '../../keys/key-store.ts';
 import { serverText } from './key-set.ts';
 
 /** Shows which key the next command would use, but never the key itself. */
 export async function keyStatus(context: Context): Promise<void> {
-  const { profileName: profile, profile: stored, server } = await loadSettings(context);
+  const settings = await loadSettings(context);
+  const { profileName: profile, profile: stored, server } = settings;
   const environmentKey = await readGivenKey(context.environment);
   if (environmentKey) {
     answer(context, { profile, server, stored: 'environment' }, `${environmentKey.where}, which overrides any stored key`);
     return;
   }
-  const store = stored && (await openKeyStore(stored.key, profile, context.folders));
-  if (stored && store && (await store.read()) !== undefined) {
-    answer(context, { profile, server, stored: stored.key }, `in ${store.where}`);
-    return;
+  if (stored) {
+    if (server !== null) refuseOtherServer(settings, stored);
+    const { keyValue, where } = await readStoredKey(stored, profile, context.folders);
+    if (keyValue !== undefined) {
+      answer(context, { profile, server, stored: stored.key }, `in ${where}`);
+      return;
+    }
   }
   answer(context, { profile, server, stored: null }, `none; run ${keySetCommand(profile)} to store one`);
   endWith(
