@@ -40,6 +40,7 @@ export async function connect(
   const client = new CallkeyClient({
     retry: { onRetry: retryNotes(context) },
     connections: 1,
+    ...(context.options.timeout === undefined ? {} : { timeout: context.options.timeout * 1_000 }),
     ...options,
     server,
     keyValue,

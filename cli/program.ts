@@ -3,6 +3,7 @@ import { addCallCommands, campaignArgument } from './commands/call/call-program.
 import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key/key-set.ts';
 import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
+import { numberOption } from './number-option.ts';
 
 /**
  * Defines all commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, don't load
@@ -15,6 +16,11 @@ export function createProgram(version: string, runAction: RunAction): Command {
     .option('--profile <name>', 'which stored key and server to use (default: "default")')
     .option('--server <url>', 'address of the server: https, or http on this machine')
     .option('--state <dir>', 'folder for the record of placed calls, for example if your home folder is read-only')
+    .option(
+      '--timeout <seconds>',
+      'how long each attempt may take until its response is complete (default: 10)',
+      numberOption({ min: 0.1, max: 3_600 }),
+    )
     .option('--json', 'print only JSON on standard output, and errors as JSON on standard error')
     .option('--verbose', 'print requests and responses to standard error, without the key')
     .configureHelp({ showGlobalOptions: true })

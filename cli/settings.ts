@@ -7,7 +7,7 @@ import { readIfExists, writeDurably } from './state/durable-file.ts';
 import type { Environment, Folders } from './state/xdg.ts';
 
 /** The options that every command takes. */
-export type GlobalOptions = { profile?: string; server?: string; state?: string; json?: true; verbose?: true };
+export type GlobalOptions = { profile?: string; server?: string; state?: string; timeout?: number; json?: true; verbose?: true };
 
 const keyPlaces = ['keychain', 'file'] as const;
 /** Where a profile's key is stored. */

@@ -19,6 +19,7 @@ await bundle(out, {
   external,
 });
 writeTypes();
+writeLibraryEntry();
 const { version } = rootPackage;
 mkdirSync(join(out, 'man'));
 const program = createProgram(version, () => Promise.resolve());
@@ -32,13 +33,30 @@ pack(out, 'cli', {
   name: '@callkey/cli',
   description: 'Places and cancels on-demand calls, from the command line and from programs, and never one of them twice',
   bin: { callkey: 'lib/callkey.js' },
-  exports: { '.': { types: './types/index.d.ts', default: './lib/client.js' } },
+  exports: { '.': { types: './types/index.d.ts', default: './lib/index.js' } },
+  // For TypeScript's older module resolution, which ignores exports.
+  main: './lib/index.js',
+  types: './types/index.d.ts',
   engines: { node: `>=${minNodeVersion.major}.${minNodeVersion.minor}.0` },
   // It's needed only to store a key in the system's keychain.
   optionalDependencies: dependenciesOf(external),
   man: ['man/callkey.1'],
   files: ['lib', 'types', 'man', 'THIRD-PARTY-LICENSES.txt'],
 });
+
+/**
+ * Writes the library's entry. An import runs before the modules that follow it, so an older Node.js throws this sentence before undici, which
+ * it can't load.
+ */
+function writeLibraryEntry(): void {
+  const { major, minor } = minNodeVersion;
+  const check = `const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < ${major} || (major === ${major} && minor < ${minor}))
+  throw new Error(\`@callkey/cli needs Node.js ${major}.${minor} or later; this is \${process.versions.node}.\`);
+`;
+  writeFileSync(join(out, 'lib', 'check-node.js'), check);
+  writeFileSync(join(out, 'lib', 'index.js'), "import './check-node.js';\nexport * from './client.js';\n");
+}
 
 /** The declarations of the client's modules. They don't use types from other packages or from the contract. */
 function writeTypes(): void {

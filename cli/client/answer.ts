@@ -1,3 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { requestIdHeader } from '#contract/problems.ts';
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
+
+/** A year. More digits would become Infinity. */
+const longestWait = 365 * 24 * 3_600_000;
+
+/** Returns what an error says about the response that caused it. @param now in milliseconds */
+export function errorDetails({ status, headers }: Pick<Answer, 'status' | 'headers'>, now: number) {
+  const header = headers[requestIdHeader.toLowerCase()];
+  const wait = headers['retry-after'];
+  return {
+    status,
+    retryAfter: wait === undefined ? undefined : Math.ceil(parseRetryAfter(wait, now) / 1000),
+    requestId: typeof header === 'string' ? header : undefined,
+  };
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date. @returns milliseconds from now; 0 without the header */
+export function parseRetryAfter(header: string | undefined, now: number): number {
+  if (header === undefined) return 0;
+  const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isNaN(milliseconds) ? 0 : Math.min(longestWait, Math.max(0, milliseconds));
+}

@@ -12,6 +12,7 @@ const optionsSchema = z.looseObject({
   server: z.string(),
   keyValue: z.string().refine(isKeyValue, "This isn't a valid API key. Copy the whole key again."),
   connections: count,
+  timeout: z.number().min(1).max(3_600_000).optional(),
   retry: z.looseObject({ attempts: count }).optional(),
   userAgent: z
     .string()

@@ -13,13 +13,19 @@ import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { pathTo } from '#contract/routes/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
-import type { Answer } from './answer.ts';
+// biome-ignore lint/style/noRestrictedImports: it's only for the version
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Answer, errorDetails } from './answer.ts';
 import { checkId, checkOptions, checkReference, checkSignal, toRequestBody } from './arguments.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { CallkeyError } from './errors.ts';
 import { problemError } from './problem-error.ts';
 import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
+
+const defaultUserAgent = `callkey-client/${packageJson.version} node/${process.versions.node}`;
+/** In milliseconds. The core responds within 6 seconds. */
+const defaultTimeout = 10_000;
 
 /**
  * A client for the three key-authenticated endpoints of one core. If there's no response, or one that means "not now", it repeats the
@@ -40,7 +46,7 @@ export class CallkeyClient {
     if (!read.ok) throw new CallkeyError('usage', read.problem);
     this.#options = options;
     this.#server = read.address;
-    this.#dispatcher = createDispatcher(read.address, options.connections ?? 8);
+    this.#dispatcher = createDispatcher(read.address, options.connections ?? 8, options.timeout ?? defaultTimeout);
   }
 
   /** Places a call once, however often it's repeated. `conflict`: the request ID was already used for a different call. */
@@ -79,8 +85,8 @@ export class CallkeyClient {
     const signal = callerSignal ? AbortSignal.any([callerSignal, closing]) : closing;
     const { retry, trace } = this.#options;
     const onRetry = (reason: string) => {
-      trace?.(`! ${reason}; retrying`);
-      retry?.onRetry?.(reason);
+      callBack(trace, `! ${reason}; retrying`);
+      callBack(retry?.onRetry, reason);
     };
     return withRetries(
       () => untilAborted(signal, () => this.#sendOnce(method, path, body, signal)),
@@ -91,14 +97,14 @@ export class CallkeyClient {
   }
 
   async #sendOnce(method: 'POST' | 'DELETE', path: string, body: string | null, signal: AbortSignal): Promise<Answer> {
-    const { keyValue, trace, onKeyEndsSoon, onAnswer, userAgent } = this.#options;
+    const { keyValue, trace, onKeyEndsSoon, onAnswer, userAgent = defaultUserAgent } = this.#options;
     const { origin, pathname } = new URL(this.#server);
     const headers = {
       accept: 'application/json',
-      ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+      'user-agent': userAgent,
       ...(body === null ? {} : { 'content-type': 'application/json' }),
     };
-    trace?.(`> ${method} ${this.#server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
+    callBack(trace, `> ${method} ${this.#server}${path}\n> ${apiKeyHeader}: [redacted]${body === null ? '' : `\n> ${body}`}`);
     const response = await this.#dispatcher.request({
       origin,
       // Doesn't use a URL object, which would resolve a request ID of two dots to another path.
@@ -109,13 +115,20 @@ export class CallkeyClient {
       signal,
     });
     const text = await response.body.text();
-    trace?.(`< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
+    callBack(trace, `< ${response.statusCode}${retryAfterLine(response.headers)}\n< ${text}`);
     const date = response.headers['date'];
-    onAnswer?.({ date: typeof date === 'string' ? date : undefined });
+    callBack(onAnswer, { date: typeof date === 'string' ? date : undefined });
     const expiresAt = response.headers[keyExpiresHeader.toLowerCase()];
-    if (typeof expiresAt === 'string') onKeyEndsSoon?.(expiresAt);
+    if (typeof expiresAt === 'string') callBack(onKeyEndsSoon, expiresAt);
     return { status: response.statusCode, headers: response.headers, text };
   }
+}
+
+/** Calls the program's function. An error in it becomes a warning, because the request itself may have succeeded. */
+function callBack<Value>(callback: ((value: Value) => unknown) | undefined, value: Value): void {
+  new Promise((resolve) => resolve(callback?.(value))).catch((error: unknown) => {
+    process.emitWarning(error instanceof Error ? error : String(error), 'CallkeyCallbackWarning');
+  });
 }
 
 /** Rejects with the signal's reason immediately. undici checks the signal only when the request has a connection and its turn has come. */
@@ -142,8 +155,9 @@ function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, sc
   return parsed.data;
 }
 
-function unexpectedAnswer({ status }: Answer): CallkeyError {
-  return new CallkeyError('failed', `The response (${status}) didn't come from a Callkey core. Check the server address.`);
+function unexpectedAnswer(answer: Answer): CallkeyError {
+  const message = `The response (${answer.status}) didn't come from a Callkey core. Check the server address.`;
+  return new CallkeyError('failed', message, errorDetails(answer, Date.now()));
 }
 
 function retryAfterLine(headers: IncomingHttpHeaders): string {

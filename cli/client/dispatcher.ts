@@ -1,7 +1,10 @@
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from 'undici';
+import { withDeadline } from './deadline.ts';
 import { CallkeyError, errorCode } from './errors.ts';
 
-const timeouts = { connect: 5_000, answer: 10_000 };
+const connectTimeout = 5_000;
+/** withDeadline limits both instead. */
+const endlessly = { headersTimeout: 0, bodyTimeout: 0 };
 const largestAnswer = 1024 * 1024;
 /** An untrusted server must not get the key, whatever NODE_TLS_REJECT_UNAUTHORIZED says in the program that uses this library. */
 const checked = { rejectUnauthorized: true };
@@ -9,36 +12,37 @@ const checked = { rejectUnauthorized: true };
 /**
  * Creates connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core. Both names also work in lowercase.
  *
+ * @param timeout how long a complete response may take, in milliseconds
  * @throws CallkeyError `usage` if HTTPS_PROXY isn't a valid address
  */
-export function createDispatcher(server: string, connections: number): Dispatcher {
+export function createDispatcher(server: string, connections: number, timeout: number): Dispatcher {
   const options = {
     connections,
     pipelining: 1,
-    connect: { timeout: timeouts.connect, ...checked },
-    headersTimeout: timeouts.answer,
-    bodyTimeout: timeouts.answer,
+    connect: { timeout: connectTimeout, ...checked },
+    ...endlessly,
     maxResponseSize: largestAnswer,
   };
+  const deadline = withDeadline(timeout);
   // Without TLS, a proxy would see the key. Only the local machine is contacted without TLS.
-  if (server.startsWith('http:')) return new Agent(options);
+  if (server.startsWith('http:')) return new Agent(options).compose(deadline);
   // The options `connect` and `headersTimeout` don't apply to the connection to the proxy and the proxy's response.
   return new EnvHttpProxyAgent({
     ...options,
-    connectTimeout: timeouts.connect,
+    connectTimeout,
     requestTls: checked,
-    clientFactory: toProxy,
+    clientFactory: (proxy: URL) => toProxy(proxy).compose(deadline),
     httpProxy: '',
     httpsProxy: proxyAddress(),
-  });
+  }).compose(deadline);
 }
 
-const connectToProxy = buildConnector({ timeout: timeouts.connect, ...checked });
+const connectToProxy = buildConnector({ timeout: connectTimeout, ...checked });
 
 /** Creates connections to a proxy. If the proxy can't be reached, the error names it instead of the server. */
 function toProxy(proxy: URL): Dispatcher {
   return new Pool(proxy, {
-    headersTimeout: timeouts.answer,
+    ...endlessly,
     connect: (target, callback) =>
       connectToProxy(target, (...[error, socket]) => {
         if (error === null) callback(null, socket);

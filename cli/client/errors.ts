@@ -18,23 +18,41 @@ export function isNotCallable(code: string | undefined): boolean {
 }
 
 type FieldError = { path: string; message: string };
-type Details = { code?: string | undefined; errors?: readonly FieldError[]; isUnsent?: boolean; cause?: unknown };
+type Details = {
+  code?: string | undefined;
+  status?: number | undefined;
+  retryAfter?: number | undefined;
+  requestId?: string | undefined;
+  errors?: readonly FieldError[];
+  isUnsent?: boolean;
+  cause?: unknown;
+};
 
 /** The message says what happened and what to do. The command line derives its exit code from the kind. */
 export class CallkeyError extends Error {
   readonly kind: ErrorKind;
   /** The problem code, if a core sent one. */
   readonly code: string | undefined;
+  /** The status of the last response, if there was one. */
+  readonly status: number | undefined;
+  /** How many seconds the server asked to wait before the next request. */
+  readonly retryAfter: number | undefined;
+  /** The `X-Request-Id` of the last response: the operator finds the request in the log by it. It isn't the call's request ID. */
+  readonly requestId: string | undefined;
   /** The call's invalid fields: `{ path: 'contact.phone', message: '…' }`. */
   readonly errors: readonly FieldError[];
   /** Whether the request was never sent, in any attempt. */
   readonly isUnsent: boolean;
 
-  constructor(kind: ErrorKind, message: string, { code, errors = [], isUnsent = false, cause }: Details = {}) {
+  constructor(kind: ErrorKind, message: string, details: Details = {}) {
+    const { code, status, retryAfter, requestId, errors = [], isUnsent = false, cause } = details;
     super(message, { cause });
     this.name = 'CallkeyError';
     this.kind = kind;
     this.code = code;
+    this.status = status;
+    this.retryAfter = retryAfter;
+    this.requestId = requestId;
     this.errors = errors;
     this.isUnsent = isUnsent;
   }

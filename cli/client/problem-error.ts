@@ -1,6 +1,6 @@
 import { problemCode, problemSchema } from '#contract/problems.ts';
 import { parseJson } from '#contract/text/json.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, errorDetails } from './answer.ts';
 import { CallkeyError, type ErrorKind, isNotCallable } from './errors.ts';
 
 const kinds: Readonly<Record<number, ErrorKind>> = {
@@ -21,9 +21,10 @@ const advice: Readonly<Record<number, string>> = {
 
 /** Builds the error for an unexpected response. */
 export function problemError({ status, headers, text }: Answer): CallkeyError {
+  const details = errorDetails({ status, headers }, Date.now());
   if (status >= 300 && status < 400) {
     const why = `The server responded with a redirect (${status}). callkey doesn't follow it, so that the key isn't sent to another server.`;
-    return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`);
+    return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`, details);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;
   const code = problem && problemCode(problem.type);
@@ -37,7 +38,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   const errors = problem?.errors ?? [];
   const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
-  return new CallkeyError(kind, message, { code, errors });
+  return new CallkeyError(kind, message, { ...details, code, errors });
 }
 
 /** Describes a response from another server, or from a proxy on the way. */

@@ -1,6 +1,6 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Answer } from './answer.ts';
+import { type Answer, errorDetails, parseRetryAfter } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
 import type { RetryPolicy } from './types.ts';
@@ -60,10 +60,11 @@ export async function withRetries(
 
     mayHaveArrived ||= isAnswer || outcome.mayHaveArrived;
     const reason = isAnswer ? `the server returned ${outcome.status}` : outcome.reason;
+    const details = isAnswer ? errorDetails(outcome, timing.now()) : {};
     const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
     if (requested > longestRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
-      throw new CallkeyError('unreachable', `${server} asked to wait ${seconds} s before the next request.`);
+      throw new CallkeyError('unreachable', `${server} asked to wait ${seconds} s before the next request.`, details);
     }
     if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);
@@ -72,7 +73,7 @@ export async function withRetries(
     if (attempt >= attempts || until?.aborted) {
       const attemptsMade = attempt === 1 ? '1 attempt' : `${attempt} attempts`;
       const message = `Couldn't reach ${server} (${attemptsMade}): ${reason}.`;
-      throw new CallkeyError('unreachable', message, { isUnsent: !mayHaveArrived });
+      throw new CallkeyError('unreachable', message, { ...details, isUnsent: !mayHaveArrived });
     }
   }
 }
@@ -81,11 +82,4 @@ export async function withRetries(
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(maxDelay, firstPause * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);
-}
-
-/** RFC 9110 §10.2.3: seconds, or a date. @returns milliseconds from now; 0 without the header */
-export function parseRetryAfter(header: string | undefined, now: number): number {
-  if (header === undefined) return 0;
-  const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isNaN(milliseconds) ? 0 : Math.max(0, milliseconds);
 }

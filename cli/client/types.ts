@@ -60,13 +60,15 @@ export type ClientOptions = {
   server: string;
   keyValue: string;
   retry?: RetryPolicy;
+  /** How long each attempt may take until its response is complete, in milliseconds: 10,000 by default. */
+  timeout?: number;
   /** The maximum number of requests in flight, 8 by default. Others wait. */
   connections?: number;
   /** Receives each request and response, including phone numbers but without the key. */
   trace?: (text: string) => void;
   /** Called with each response if the key expires within 30 days, with its expiration time (RFC 3339). */
   onKeyEndsSoon?: (expiresAt: string) => void;
-  /** The name of your program for the `User-Agent` header. */
+  /** The name of your program for the `User-Agent` header: `callkey-client/VERSION node/VERSION` by default. */
   userAgent?: string;
   /** Called with each response, with the server's time in HTTP format. */
   onAnswer?: (answer: { date: string | undefined }) => void;

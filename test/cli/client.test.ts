@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CallkeyClient, CallkeyError, type ClientOptions } from '../../cli/client/index.ts';
@@ -56,6 +58,65 @@ describe('CallkeyClient', () => {
       code: 'unauthorized',
     });
   });
+
+  it('tells the status, the wait and the ID for the operator in its errors', async () => {
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600', 'X-Request-Id': 'seen-1' } });
+    expect(await errorOf(connect().place(its.tenants.campaign.id, newCall('details-1')))).to.include({
+      ...{ kind: 'unreachable', status: 503, retryAfter: 3600, requestId: 'seen-1' },
+    });
+    const notFound = await errorOf(connect().cancel(its.tenants.campaign.id, { requestId: 'nobody' }));
+    expect(notFound).to.include({ status: 404, retryAfter: undefined });
+    expect(notFound).to.have.property('requestId').that.is.a('string');
+  });
+
+  it('names itself in User-Agent unless the program does', async () => {
+    await connect().place(its.tenants.campaign.id, newCall('agent-1'));
+    await connect({ userAgent: 'orders/2' }).place(its.tenants.campaign.id, newCall('agent-2'));
+    const [own, given] = its.network.seen.map(({ headers }) => headers['user-agent']);
+    expect(own).to.match(/^callkey-client\/\d+\.\d+\.\d+ node\/\d+\./);
+    expect(given).to.equal('orders/2');
+  });
+
+  it('places a call even if the program’s functions throw, and warns about them', async () => {
+    const warnings: string[] = [];
+    const warn = (warning: Error) => warnings.push(warning.message);
+    process.on('warning', warn);
+    const fail = (what: string) => () => {
+      throw new Error(what);
+    };
+    its.network.faults.push({ status: 503, headers: { 'Callkey-Key-Expires': '2026-12-01T00:00:00.000Z' } });
+    const client = connect({
+      ...{ trace: fail('trace'), onAnswer: async () => fail('onAnswer')(), onKeyEndsSoon: fail('onKeyEndsSoon') },
+      retry: { onRetry: fail('onRetry') },
+    });
+    expect(await client.place(its.tenants.campaign.id, newCall('throwing-1'))).to.include({ requestId: 'throwing-1' });
+    await until(() => ['trace', 'onAnswer', 'onKeyEndsSoon', 'onRetry'].every((what) => warnings.includes(what)));
+    process.removeListener('warning', warn);
+  });
+
+  for (const [what, first, again] of [
+    ['a body that drips', 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x'],
+    ['endless 1xx responses', '', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['headers that drip', 'HTTP/1.1 200 OK\r\nX-Long: ', 'x'],
+  ] as const) {
+    it(`doesn't wait forever for ${what}`, async () => {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined).write(first);
+        const dripping = setInterval(() => socket.write(again), 10);
+        socket.on('close', () => clearInterval(dripping));
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const client = connect({ server: `http://127.0.0.1:${port}`, timeout: 200, retry: { attempts: 1 } });
+      const error = await errorOf(client.place(its.tenants.campaign.id, newCall('dripping-1')));
+      expect(error).to.include({ kind: 'unreachable', isUnsent: false });
+      expect(error).to.have.property('message').that.contains('in time');
+      const closed = once(server, 'close');
+      server.close();
+      await client.close();
+      await closed;
+    });
+  }
 
   it('names the fields that the core rejects', async () => {
     const error = await errorOf(connect().place(its.tenants.campaign.id, { requestId: 'fields-1', contact: { phone: '12' } }));

@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -141,6 +141,20 @@ describe('the published package', () => {
       expect(calls.toSorted()).to.deep.equal(noted.map(({ contactId }) => contactId).toSorted());
       expect(calls).to.have.length(3);
       orders.close();
+    });
+
+    it('says in one sentence if the Node.js version is too old', () => {
+      const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } });
+        await import('@callkey/cli').catch((error) => console.log(error.message));`;
+      writeFileSync(join(directory, 'older.js'), program);
+      const said = execFileSync(process.execPath, [join(directory, 'older.js')], { encoding: 'utf8' });
+      expect(said).to.equal('@callkey/cli needs Node.js 22.19 or later; this is 20.19.0.\n');
+    });
+
+    it('is found by older module resolution, which ignores exports', () => {
+      const { main: entry, types, exports } = packageJson();
+      expect([entry, types]).to.deep.equal([exports['.'].default, exports['.'].types]);
+      for (const path of [entry, types]) expect(existsSync(join(folder, path)), path).to.equal(true);
     });
 
     it("has types that don't depend on any other package", function () {

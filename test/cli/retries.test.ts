@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { errors } from 'undici';
 import type { Answer } from '../../cli/client/answer.ts';
+import { parseRetryAfter } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { backoff, filePolicy, oneCallPolicy, parseRetryAfter, type Timing, withRetries } from '../../cli/client/retries.ts';
+import { backoff, filePolicy, oneCallPolicy, type Timing, withRetries } from '../../cli/client/retries.ts';
 import type { RetryPolicy } from '../../cli/client/types.ts';
 
 type Outcome = number | Answer | Error;

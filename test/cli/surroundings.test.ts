@@ -278,7 +278,7 @@ describe('callkey in its environment', () => {
       expect(stderr).to.match(/certificate.*NODE_EXTRA_CA_CERTS/);
       const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
       process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-      const dispatcher = createDispatcher(server, 1);
+      const dispatcher = createDispatcher(server, 1, 10_000);
       const error: unknown = await dispatcher.request({ origin: server, path: '/', method: 'GET' }).catch((thrown: unknown) => thrown);
       if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
       else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;

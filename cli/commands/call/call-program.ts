@@ -1,7 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
 import { examples, type RunAction } from '../../help-text.ts';
+import { numberOption } from '../../number-option.ts';
 import type { CancelOptions } from './call-cancel.ts';
 import type { CallOptions } from './call-place.ts';
 
@@ -109,29 +110,19 @@ async function findCampaignId(context: Context, campaign: string | undefined): P
   return (await import('../campaign/campaigns.ts')).resolveCampaign(context, campaign);
 }
 
+/** With a lower rate, delays would be longer than a timer supports, and Node.js wouldn't wait at all. */
+const minRate = 0.001;
+
 function addPaceOptions(command: Command, when = ''): Command {
   return command
-    .option('--concurrency <n>', `${when}maximum number of concurrent requests (default: 8)`, wholeNumberUpTo(256))
-    .option('--rate <n>', `${when}maximum number of calls to place per second`, rate);
+    .option(
+      '--concurrency <n>',
+      `${when}maximum number of concurrent requests (default: 8)`,
+      numberOption({ min: 1, max: 256, isWhole: true }),
+    )
+    .option('--rate <n>', `${when}maximum number of calls to place per second`, numberOption({ min: minRate }));
 }
 
 function toPace({ concurrency = 8, rate }: PaceOptions) {
   return { concurrency, rate };
-}
-
-function wholeNumberUpTo(max: number) {
-  return (text: string): number => {
-    const number = Number(text);
-    if (Number.isInteger(number) && number >= 1 && number <= max) return number;
-    throw new InvalidArgumentError(`Must be a whole number from 1 to ${max}.`);
-  };
-}
-
-/** With a lower rate, delays would be longer than a timer supports, and Node.js wouldn't wait at all. */
-const minRate = 0.001;
-
-function rate(text: string): number {
-  const number = Number(text);
-  if (number >= minRate && Number.isFinite(number)) return number;
-  throw new InvalidArgumentError(`Must be ${minRate} or more.`);
 }
