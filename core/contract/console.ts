@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { callStates } from './calls/states.ts';
 import { expirationSchema, timeZoneSchema } from './expiry.ts';
 import { limits } from './limits.ts';
+import { networksSchema } from './text/networks.ts';
 import {
   codePoints,
   emailSchema,
@@ -136,6 +137,12 @@ export const apiKeySchema = z.object({
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
   /** Present, and true, while the owner is disabled and the key is refused. */
   ownerDisabled: z.literal(true).optional(),
+  /** The addresses and networks (CIDR) from which the key is accepted; null for any address. Earlier cores don't send it. */
+  addresses: z.array(z.string()).nullable().default(null),
+  /** How many calls the key can place on one day; null for no limit. Earlier cores don't send it. */
+  callsPerDay: z.number().int().nullable().default(null),
+  /** Changes with each change of the two limits; null if the key has none. */
+  limitsVersion: z.string().nullable().default(null),
 });
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
@@ -172,6 +179,27 @@ export const revokeQuerySchema = z.strictObject({
     .default('false')
     .transform((text) => text === 'true'),
 });
+
+export const changeApiKeySchema = z
+  .strictObject({
+    /** Null for any address. */
+    addresses: networksSchema.nullable().optional(),
+    /** Null for no limit. */
+    callsPerDay: z
+      .int({ error: 'Must be a whole number.' })
+      .min(1, { error: 'Must be at least 1.' })
+      .max(limits.callsPerDay, { error: `Must be at most ${limits.callsPerDay}.` })
+      .nullable()
+      .optional(),
+    /** The version that the change is based on. If the key has another one, the change is refused. If omitted, the last change wins. */
+    limitsVersion: z.string().nullable().optional(),
+  })
+  .refine(({ addresses, callsPerDay }) => addresses !== undefined || callsPerDay !== undefined, {
+    error: 'Must contain addresses or callsPerDay.',
+  });
+export type ChangeApiKey = z.infer<typeof changeApiKeySchema>;
+export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
+export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
 
 /** Revokes all of them in one transaction. It isn't an error if a key isn't visible to the viewer or is already revoked. */
 export const revokeApiKeysSchema = z.strictObject({
@@ -431,8 +459,8 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
   ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
-  ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.revoked'] as const),
   ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted', 'user.linked', 'user.unlinked'] as const),
+  ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...([
     'contact.erased',
@@ -473,6 +501,8 @@ export const eventSchema = z.object({
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
   address: z.string(),
+  /** What was changed, or why. */
+  detail: z.string().optional(),
 });
 export type EventView = z.infer<typeof eventSchema>;
 
@@ -503,7 +533,21 @@ export const apiKeyDetailsSchema = z.object({
   /** The account or partner whose campaigns the key can place calls in. It changes when the key's creator moves. */
   reach: placeSchema,
   /** The last 30 days, including today, oldest first. The counts are up to a minute behind. If a core is killed, that minute is lost. */
-  usage: z.array(z.object({ day: z.iso.date(), placed: z.number().int(), cancelled: z.number().int() })),
+  usage: z.array(
+    z.object({
+      day: z.iso.date(),
+      placed: z.number().int(),
+      cancelled: z.number().int(),
+      /** Requests from an address that isn't allowed. Omitted if there were none. */
+      refused: z.number().int().optional(),
+    }),
+  ),
+  /** The address of the last request that the key authenticated, as far as it's been recorded. */
+  lastUsedAddress: z.string().nullable().default(null),
+  /** The current day in the key's time zone, if the key has a limit of calls per day. */
+  today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),
+  /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
+  ignoredProxy: z.string().optional(),
   /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
   activity: z.array(eventSchema),
 });

@@ -8,6 +8,13 @@ export const limits = {
   pageSizes: [10, 20, 50],
   /** API keys that one request can revoke. */
   revokedApiKeys: 100,
+  /** Addresses and networks that one key can be limited to, and characters in one of them. */
+  networks: 50,
+  network: 64,
+  /** Calls a day that one key can be limited to. */
+  callsPerDay: 10_000_000,
+  /** Code points in the note of a revoke. */
+  revokeNote: 200,
   /** Days in a chart, including today. */
   chartDays: 30,
   /** A key that expires within this many days is marked in the console and in responses. */

@@ -18,6 +18,7 @@ export const problemTable = {
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
   invalid: { status: 422, title: 'Invalid input' },
   'outside-calling-hours': { status: 422, title: 'Outside calling hours' },
+  'too-many-calls': { status: 429, title: 'Too many calls today' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
   internal: { status: 500, title: 'Internal error' },
   unavailable: { status: 503, title: 'Unavailable' },

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
+import type { ChangeApiKey, CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
@@ -7,7 +7,8 @@ import { folded } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
 import { byDay, chartDays, startOf } from './calls/days.ts';
 import { type KeyVisibility, scopeOf } from './directory/scope.ts';
-import { instant } from './instant.ts';
+import { instant, type Millis } from './instant.ts';
+import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
@@ -45,6 +46,8 @@ export async function createApiKey(
     lastUsedAt: null,
     expiresAt: expiresAt === null ? null : instant(expiresAt),
     expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
+    timeZone,
+    limits: null,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
   if (!(await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), ports.maxActiveKeys, event))) throw tooManyKeys(ports.maxActiveKeys);
@@ -93,7 +96,12 @@ export async function listAllApiKeys(
   }
 }
 
-export type KeyDetails = ApiKeyDetails & { usage: { day: string; placed: number; cancelled: number }[]; activity: ListedEvent[] };
+export type KeyDetails = ApiKeyDetails & {
+  usage: { day: string; placed: number; cancelled: number; refused: number }[];
+  activity: ListedEvent[];
+  /** Null unless the key has a limit of calls per day. */
+  today: { day: string; timeZone: string; placed: number; resetsAt: Millis } | null;
+};
 
 /** Returns a key with its use on the last days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
@@ -101,14 +109,32 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   const { apiKeys, activity } = ports.stores;
   const details = await apiKeys.details(scope.apiKeys, id);
   if (!details) throw keyNotFound();
-  const days = chartDays(ports.clock.now(), timeZone);
-  const [counts, events] = await Promise.all([apiKeys.usage(id, startOf(days)), activity.listOfApiKey(scope.activity, id, limits.page)]);
+  const now = ports.clock.now();
+  const days = chartDays(now, timeZone);
+  const [counts, events, today] = await Promise.all([
+    apiKeys.usage(id, startOf(days)),
+    activity.listOfApiKey(scope.activity, id, limits.page),
+    countToday(ports, details.apiKey, now),
+  ]);
   const usage = byDay(days, counts).map(({ day, counts }) => ({
     day,
     placed: counts.reduce((sum, { placed }) => sum + placed, 0),
     cancelled: counts.reduce((sum, { cancelled }) => sum + cancelled, 0),
+    refused: counts.reduce((sum, { refused }) => sum + refused, 0),
   }));
-  return { ...details, usage, activity: events };
+  return { ...details, usage, activity: events, today };
+}
+
+async function countToday({ stores: { apiKeys } }: Ports, { id, limits }: ApiKey, now: Millis): Promise<KeyDetails['today']> {
+  const day = countingDay(limits, now);
+  if (day === null || limits === null) return null;
+  const { timeZone } = limits;
+  return { day, timeZone, placed: await apiKeys.placedOn(id, day), resetsAt: nextMidnight(now, timeZone) };
+}
+
+/** Limits a key that the viewer could also revoke. */
+export function changeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, change: ChangeApiKey): Promise<ApiKey> {
+  return changeLimits(ports, { visibility: scopeOf(viewer).apiKeys, actor }, id, change);
 }
 
 /** Returns the effects of revoking a key. */
@@ -167,8 +193,4 @@ async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): 
   // Respond in the same way for a hidden key and for one that doesn't exist, so that a viewer doesn't learn which IDs exist.
   if (!apiKey) throw keyNotFound();
   return apiKey;
-}
-
-function keyNotFound(): Problem {
-  return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

@@ -92,16 +92,33 @@ export type ApiKey = {
   lastUsedAt: Millis | null;
   expiresAt: Millis | null;
   expiryTimeZone: string | null;
+  /** The time zone of its creator, whose days `limits` counts by. */
+  timeZone: string;
+  limits: KeyLimits | null;
 };
+
+/** The limits of a key. At least one of them is set. */
+export type KeyLimits = {
+  /** Changes with each change of the limits, and never returns. */
+  version: string;
+  /** The networks from which the key is accepted, in CIDR notation; null for any address. */
+  addresses: readonly string[] | null;
+  callsPerDay: number | null;
+  /** The days are those of this time zone. */
+  timeZone: string;
+};
+
+/** @property limitsVersion the version that the change is based on; undefined for any */
+export type LimitsChange = Partial<Pick<KeyLimits, 'addresses' | 'callsPerDay'>> & { limitsVersion?: string | null | undefined };
 
 /** An account, or a partner with all its accounts. */
 export type Place = Named & { kind: TenancyKind };
 
 /** A key, the scope in which it was created, and the scope that it has access to now. */
-export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place };
+export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; lastUsedAddress: string | null };
 
-/** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`. */
-export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number };
+/** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`, and how many requests its addresses refused. */
+export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number; refused: number };
 
 /** How many calls placed in that quarter-hour are in a state. */
 export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
@@ -109,8 +126,19 @@ export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
 
-/** The key that a request used. The response is due by `deadline`, in milliseconds of `performance.now()`. */
-export type Caller = { digest: Digest; deadline: number };
+/** What a process last read about a key. It decides nothing: the statement that does the work checks that it's still true. */
+export type ActiveKey = {
+  /** Null if it doesn't expire. Never changes after creation. */
+  expiresAt: Millis | null;
+  /** Storage updates this when a statement finds other limits. */
+  limits: KeyLimits | null;
+  /** The day on which the key had placed all its calls, if any. */
+  fullOn?: string;
+};
+
+/** The key that a request used, and the client's address. The response is due by `deadline`, in milliseconds of `performance.now()`. */
+export type Caller = { digest: Digest; address: string; deadline: number };
+export type KnownCaller = Caller & { key: ActiveKey };
 
 /** A placed call, as it's stored. */
 export type NewCall = {
@@ -282,6 +310,8 @@ export type AuditEvent = {
   owningScope: OwningScope | null;
   /** The caller's network address, or `local`. */
   address: string;
+  /** What was changed, or why. */
+  detail?: string | undefined;
 };
 
 /** The action can be any text, because an older or newer release may have written it. */

@@ -8,6 +8,7 @@ import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility
 import type { Millis } from './instant.ts';
 import type {
   Account,
+  ActiveKey,
   ActivityFilter,
   ApiKey,
   ApiKeyDetails,
@@ -34,7 +35,9 @@ import type {
   ImportedEntity,
   ImportKind,
   InstantRange,
+  KeyLimits,
   KeyUsage,
+  KnownCaller,
   Link,
   ListedEvent,
   ListedUser,
@@ -146,6 +149,21 @@ export type ApiKeyStore = {
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
+  /**
+   * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, the calls
+   * that it has placed since `today.from` count.
+   *
+   * @returns false, without changing anything, if the key was revoked or has other limits
+   */
+  limit(
+    id: string,
+    before: string | null,
+    after: KeyLimits | null,
+    today: { day: string; from: Millis },
+    event: AuditEvent,
+  ): Promise<boolean>;
+  /** Returns how many calls a limited key has placed on a day. */
+  placedOn(id: string, day: string): Promise<number>;
   countQueuedCalls(id: string): Promise<number>;
   /**
    * Revokes keys in one transaction, and skips those that are already revoked.
@@ -165,16 +183,16 @@ export type ApiKeyStore = {
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
 /** A key-authenticated request. */
-export type KeyedRequest = Caller & { campaignId: string; at: Millis };
+export type KeyedRequest = KnownCaller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
-/** When the key expires; null if it doesn't expire. Never changes after creation. */
-export type ActiveKey = { expiresAt: Millis | null };
-
+/** `placedToday` counts the calls of a key that has a limit of calls per day; null for other keys. */
 export type Placement =
-  | { kind: 'placed' }
-  | { kind: 'replayed'; contactId: string; placedAt: Millis }
+  | { kind: 'placed'; placedToday: number | null }
+  | { kind: 'replayed'; contactId: string; placedAt: Millis; placedToday: number | null }
+  /** The key has placed all its calls for today. */
+  | { kind: 'too-many-calls'; placedToday: number }
   | { kind: 'request-id-conflict' }
   /** Its `notAfter` has passed, and it isn't a repeat. */
   | { kind: 'too-late' }
@@ -195,8 +213,8 @@ export type Cancellation =
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
-  /** @param key.address the client's address. @returns null for a key that isn't active */
-  findActive(key: Omit<KeyedRequest, 'campaignId'> & { address: string }): Promise<ActiveKey | null>;
+  /** @returns null for a key that isn't active, or not accepted from that address */
+  findActive(key: Caller & { at: Millis }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 

@@ -3,6 +3,9 @@ import { type FieldError, type ProblemCode, problemTable } from '#contract/probl
 /** The only detail of a 401, so that a caller doesn't learn the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
 
+/** What's left of a key's calls for the day, which ends in `resetsIn` seconds. */
+export type Quota = { callsPerDay: number; left: number; resetsIn: number };
+
 /** A refusal with a code from the fixed list. The caller sees the detail, but only the log contains the cause. */
 export class Problem extends Error {
   readonly code: ProblemCode;
@@ -11,11 +14,13 @@ export class Problem extends Error {
   readonly retryAfter: number | undefined;
   /** The methods that the path supports, for `method-not-allowed`. */
   readonly allow: string | undefined;
+  /** The limit that the key has reached, for `too-many-calls`. */
+  readonly quota: Quota | undefined;
 
   constructor(
     code: ProblemCode,
     detail: string,
-    more: { cause?: unknown; errors?: readonly FieldError[]; retryAfter?: number; allow?: string } = {},
+    more: { cause?: unknown; errors?: readonly FieldError[]; retryAfter?: number; allow?: string; quota?: Quota } = {},
   ) {
     super(detail, { cause: more.cause });
     this.name = 'Problem';
@@ -23,6 +28,7 @@ export class Problem extends Error {
     this.errors = more.errors;
     this.retryAfter = more.retryAfter;
     this.allow = more.allow;
+    this.quota = more.quota;
   }
 
   get status(): number {

@@ -8,18 +8,19 @@ import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { digestOf } from '../domain/api-keys.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
-import type { Caller, Digest } from '../domain/model.ts';
-import type { ActiveKey, Ports } from '../domain/ports.ts';
+import { allowsAddress } from '../domain/key-limits.ts';
+import type { ActiveKey, Digest, KnownCaller } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { readValidBody } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
-import { jsonLine, refuse, write } from './middleware/problems.ts';
+import { jsonLine, quotaHeaders, refuse, write } from './middleware/problems.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { turnOfStranger } from './stranger-turns.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
-type Handler = (ctx: Context, ports: Ports, caller: Caller, parameters: Parameters) => Promise<void>;
+type Handler = (ctx: Context, ports: Ports, caller: KnownCaller, parameters: Parameters) => Promise<void>;
 
 /** A key works only for these three routes. */
 const routes = [
@@ -58,16 +59,17 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
       await turnOfStranger();
       return refuseKey(ctx);
     }
-    const caller = { digest: digestOf(keyValue), deadline: performance.now() + deadlines.answer };
+    const caller = { digest: digestOf(keyValue), address: addressOf(ctx), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
     // Look up a key that wasn't accepted recently first, so that each request in a flood of bad keys costs only one lookup, and its body
     // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.
-    const key = (isPlain && recentlyAccepted.get(caller.digest)) || (await findActiveKey(ports, { ...caller, address: addressOf(ctx) }));
+    const known = isPlain ? recentlyAccepted.get(caller.digest) : undefined;
+    const key = known && allowsAddress(known.limits, caller.address) ? known : await findActiveKey(ports, caller);
     if (!key) return refuseKey(ctx);
     if (endsSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
-      await found.handler(ctx, ports, caller, isPlain ? found.parameters : decoded(found.parameters));
+      await found.handler(ctx, ports, { ...caller, key }, isPlain ? found.parameters : decoded(found.parameters));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
       recentlyAccepted.delete(caller.digest);
@@ -77,7 +79,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
   };
 }
 
-async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }: Parameters): Promise<void> {
+async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
   // The time it takes the client to send its body doesn't count toward the deadline.
@@ -92,7 +94,8 @@ async function place(ctx: Context, ports: Ports, caller: Caller, { campaignId }:
     throw problem;
   }
   const call = await placeCall(ports, afterBody(), campaign, input);
-  answer(ctx, onDemandRoutes.placeCall.status, placedCallView(call), call.replayed ? [replayedHeader, 'true'] : []);
+  const replayed = call.replayed ? [replayedHeader, 'true'] : [];
+  answer(ctx, onDemandRoutes.placeCall.status, placedCallView(call), [...replayed, ...quotaHeaders(call.quota)]);
 }
 
 /**
@@ -115,14 +118,14 @@ function invalidIdempotencyKey(message: string): Problem {
   return new Problem('invalid', `Invalid Idempotency-Key header: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
 }
 
-async function cancelByContact(ctx: Context, ports: Ports, caller: Caller, { campaignId, contactId }: Parameters): Promise<void> {
+async function cancelByContact(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId, contactId }: Parameters): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), {
     contactId: validOrEmpty(contactId, isIdentifier),
   });
   answer(ctx, onDemandRoutes.cancelCallByContact.status, cancelledCallView(call));
 }
 
-async function cancelByRequest(ctx: Context, ports: Ports, caller: Caller, { campaignId, requestId }: Parameters): Promise<void> {
+async function cancelByRequest(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId, requestId }: Parameters): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), { requestId: validOrEmpty(requestId, isRequestId) });
   answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }

@@ -40,6 +40,9 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView
     expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
     expired: isExpired(key.expiresAt, now),
+    addresses: key.limits?.addresses ? [...key.limits.addresses] : null,
+    callsPerDay: key.limits?.callsPerDay ?? null,
+    limitsVersion: key.limits?.version ?? null,
   };
   if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
   if (key.creator.isDisabled) view.ownerDisabled = true;
@@ -47,8 +50,14 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView
 }
 
 export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Millis): ApiKeyDetailsView {
-  const { apiKey, createdIn, reach, usage, activity } = details;
-  return { apiKey: apiKeyView(apiKey, viewer, now), createdIn, reach, usage, activity: activity.map((event) => eventView(event, viewer)) };
+  const { apiKey, createdIn, reach, usage, activity, lastUsedAddress, today } = details;
+  return {
+    apiKey: apiKeyView(apiKey, viewer, now),
+    ...{ createdIn, reach, lastUsedAddress },
+    usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
+    today: today && { ...today, resetsAt: timestamp(today.resetsAt) },
+    activity: activity.map((event) => eventView(event, viewer)),
+  };
 }
 
 export function sessionView(
@@ -124,8 +133,12 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview): Dele
 }
 
 /** Returns an event for the viewer. Only the service's own staff can see the names of the system's users. */
-export function eventView({ id, at, actor, action, subject, address }: ListedEvent, { userType }: Viewer): EventView {
-  return { id, at: timestamp(at), actor, action, subject, address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local') };
+export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, { userType }: Viewer): EventView {
+  return {
+    ...{ id, at: timestamp(at), actor, action, subject },
+    address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local'),
+    ...(detail === undefined ? {} : { detail }),
+  };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

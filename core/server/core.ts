@@ -18,7 +18,7 @@ import { type Listener, listen } from './connections/listener.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { createMetrics } from './metrics.ts';
 import { openIdProvider } from './openid-provider.ts';
-import { collectRefusals } from './refusals.ts';
+import { collectRefusals, type Refusals } from './refusals.ts';
 import type { Config, DialerConfig } from './start/config.ts';
 import { asDatabaseError } from './start/start-errors.ts';
 
@@ -57,10 +57,12 @@ export async function startCore(
   const { log, clock, randomness, passwords } = outside;
   const metrics = createMetrics(version);
   let dialer: Dialer | undefined;
+  let refusals: Refusals | undefined;
   const storage = await usableStorage(config.database, () =>
     openStorage(config.database, clock, {
       onBatch: metrics.onBatch,
       onPlaced: () => dialer?.wake(),
+      onAddressRefused: (digest, address) => refusals?.onAddressRefused(digest, address),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
       onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),
@@ -90,7 +92,8 @@ export async function startCore(
     if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
     let isDraining = false;
     const isReady = async () => !isDraining && (await storage.isReady());
-    const refusals = collectRefusals(ports, log);
+    const refused = collectRefusals(ports, log, metrics.onAddressRefused);
+    refusals = refused;
     const app = createApp({
       ports,
       log,
@@ -99,7 +102,7 @@ export async function startCore(
       sessionSecrets,
       trustedProxies: config.trustedProxies,
       dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
-      refusals,
+      refusals: refused,
       dialer: config.dialer.kind,
       publicUrl: config.oidc?.publicUrl ?? '',
       onProviderSignIn: metrics.onProviderSignIn,
@@ -118,7 +121,7 @@ export async function startCore(
       isProxy: proxyTrust(config.trustedProxies),
       onCut(reason: CutReason, address: string) {
         metrics.onCut(reason);
-        refusals.onCut(address);
+        refused.onCut(address);
       },
     };
     const opened = async (opening: Promise<Listener>) => {
@@ -164,7 +167,7 @@ export async function startCore(
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await trouble.close();
         await managementListener?.drain();
-        await refusals.close();
+        await refused.close();
         await storage.close();
       },
     };

@@ -17,6 +17,8 @@ export type Metrics = {
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
   onProviderSignIn(result: ProviderSignInResult): void;
+  /** Counts a request with an active key from an address that the key doesn't allow. */
+  onAddressRefused(): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
   /** Each function here takes another one that reads the figures when Prometheus scrapes. */
@@ -80,6 +82,11 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const reason of cutReasons) cuts.inc({ reason }, 0);
+  const refusedAddresses = new Counter({
+    name: 'callkey_addresses_refused_total',
+    help: "Requests with an active API key from an address that the key doesn't allow",
+    registers,
+  });
   const batches = new Histogram({
     name: 'callkey_batch_size',
     help: 'Requests per batched statement, by operation',
@@ -124,6 +131,7 @@ export function createMetrics(version: string): Metrics {
     },
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
+    onAddressRefused: () => refusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
     watch: gaugesOf(registry),

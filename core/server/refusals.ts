@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, owningScopeOf, sessionSubject } from '../domain/audit/audit.ts';
 import { errorCode } from '../domain/error-code.ts';
-import type { User } from '../domain/model.ts';
+import type { Digest, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { RefusalReason } from '../domain/sign-in/provider.ts';
@@ -26,6 +26,9 @@ const mostLines = 100;
  */
 const mostKept = 10_000;
 const mostAttempts = 1_000;
+/** The addresses of one key that are recorded in an hour, and the length of the hour in ms. */
+const mostAddresses = 20;
+const recordEvery = 3_600_000;
 
 /**
  * The number of failures of one kind that get their own lines in an interval, because their responses refer to the log. Other requests
@@ -33,7 +36,9 @@ const mostAttempts = 1_000;
  */
 const mostFaults = 20;
 
-type Refusals = ObserveRefusals & {
+export type Refusals = ObserveRefusals & {
+  /** Called when an active key wasn't accepted from the client's address. */
+  onAddressRefused(digest: Digest, address: string): void;
   /** Called when a connection was cut off. */
   onCut(address: string): void;
   /** Writes the rest, and stops. */
@@ -45,7 +50,7 @@ type Refusals = ObserveRefusals & {
  * read, and an audit event for each user and address. Log lines contain neither keys nor email addresses. If requests can't be served, logs
  * the first failure immediately, and counts the others.
  */
-export function collectRefusals(ports: Ports, log: Logger): Refusals {
+export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: () => void): Refusals {
   const { users, activity } = ports.stores;
   const keys = countByAddress();
   const signIns = countByAddress();
@@ -55,6 +60,7 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
   const notServed = countNotServed(log);
   const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
+  const addresses = refusedAddresses(ports);
 
   let providerAttempts = new Map<string, { reason: RefusalReason; who: User | string; address: string }>();
 
@@ -101,11 +107,12 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     writeLines(log, 'connections cut off', cuts.take());
     await recordAttempts();
     await recordProviderAttempts();
+    await addresses.record();
   }
 
   let underWay: Promise<void> = Promise.resolve();
   const write = () => {
-    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, 'refused sign-ins not recorded'));
+    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, 'refusals not recorded'));
     return underWay;
   };
   const timer = setInterval(write, writeEvery).unref();
@@ -124,10 +131,51 @@ export function collectRefusals(ports: Ports, log: Logger): Refusals {
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,
+    onAddressRefused(digest, address) {
+      countAddressRefused();
+      addresses.add(digest, address);
+    },
     onCut: cuts.add,
     async close() {
       clearInterval(timer);
       await write();
+    },
+  };
+}
+
+/**
+ * Records in the audit from which addresses a key was refused. An address is recorded once an hour for each key, and at most a few of a
+ * key's addresses, because a leaked key may be tried a million times, and IPv6 has enough addresses for each of them.
+ */
+function refusedAddresses(ports: Ports) {
+  let waiting = new Map<Digest, Set<string>>();
+  /** The addresses of each key that were recorded in this hour. */
+  const recorded = new Map<Digest, Set<string>>();
+  let recordedSince = performance.now();
+
+  return {
+    add(digest: Digest, address: string): void {
+      const done = recorded.get(digest);
+      const found = waiting.get(digest) ?? new Set();
+      const isKnown = done?.has(address) || (done?.size ?? 0) + found.size >= mostAddresses;
+      if (isKnown || (found.size === 0 && waiting.size >= mostAttempts)) return;
+      waiting.set(digest, found.add(address));
+    },
+    async record(): Promise<void> {
+      if (performance.now() - recordedSince >= recordEvery || recorded.size > mostKept) {
+        recorded.clear();
+        recordedSince = performance.now();
+      }
+      const taken = waiting;
+      waiting = new Map();
+      for (const [digest, found] of taken) {
+        const key = await ports.stores.apiKeys.findByDigest({ kind: 'all' }, digest);
+        if (!key) continue;
+        const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
+        for (const address of found)
+          await ports.stores.activity.record(auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.owningScope));
+        recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...found]));
+      }
     },
   };
 }

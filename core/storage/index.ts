@@ -1,3 +1,4 @@
+import type { Digest } from '../domain/model.ts';
 import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
@@ -31,6 +32,8 @@ type StorageObservers = {
   onBatch: ObserveBatch;
   /** Called when a call was placed that may be due. */
   onPlaced: () => void;
+  /** Called when an active key wasn't accepted from the client's address. */
+  onAddressRefused: (digest: Digest, address: string) => void;
   onBackgroundError: (error: unknown) => void;
   /** Called when a write wouldn't be durable. */
   onUnready: (error: unknown) => void;
@@ -40,6 +43,7 @@ type StorageObservers = {
 export const unobserved: StorageObservers = {
   onBatch: () => undefined,
   onPlaced: () => undefined,
+  onAddressRefused: () => undefined,
   onBackgroundError: () => undefined,
   onUnready: () => undefined,
 };
@@ -87,7 +91,7 @@ export function openStorage(
         finishCancelling: sweptKeys.finishCancelling,
         compactCounts: sweptKeys.compactCounts,
       },
-      calls: reportingOutages(callStore(keys, keyUse, observers.onBatch, observers.onPlaced)),
+      calls: reportingOutages(callStore(keys, keyUse, observers)),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
       links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
       users: {

@@ -22,7 +22,7 @@ const actor = { who: account, address: '192.0.2.1' };
 const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to it.";
 const keyOf = (id: string): ApiKey => ({
   ...{ id, name: `Key ${id}`, creator: { ...account, isDisabled: false }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
-  ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
+  ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null },
 });
 
 /** A fake store with these keys, which records its calls. */
@@ -54,7 +54,12 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
     },
     details: async (_, id) =>
       find([id]).length > 0
-        ? { apiKey: keyOf(id), createdIn: { kind: 'partner', id: 'p1', name: 'P' }, reach: { kind: 'partner', id: 'p1', name: 'P' } }
+        ? {
+            apiKey: keyOf(id),
+            createdIn: { kind: 'partner', id: 'p1', name: 'P' },
+            reach: { kind: 'partner', id: 'p1', name: 'P' },
+            lastUsedAddress: null,
+          }
         : null,
     usage: async (_, since) => {
       asked.push(new Date(since).toISOString());
@@ -86,7 +91,14 @@ describe('a new API key', () => {
     const owningScope = { accountId: 'a1', partnerId: 'p1' };
     expect(apiKey).to.deep.equal({
       ...{ id: 'id1', name: 'CRM', creator: { id: 'ada', name: 'Ada Account', email: 'ada@example.com', isDisabled: false }, owningScope },
-      ...{ createdAt: keys.ports.clock.now(), lastUsedAt: null, expiresAt: null, expiryTimeZone: null },
+      ...{
+        createdAt: keys.ports.clock.now(),
+        lastUsedAt: null,
+        expiresAt: null,
+        expiryTimeZone: null,
+        timeZone: 'Europe/Berlin',
+        limits: null,
+      },
     });
     expect(isKeyValue(keyValue)).to.equal(true);
     expect(keys.created).to.deep.equal([[apiKey, digestOf(keyValue)]]);
@@ -181,7 +193,7 @@ describe('API keys', () => {
   });
 
   it('are shown with their daily use in a time zone for thirty days, and with fifty events', async () => {
-    const counted = (instant: string, placed: number, cancelled: number) => ({ quarterAt: at(instant), placed, cancelled });
+    const counted = (instant: string, placed: number, cancelled: number) => ({ quarterAt: at(instant), placed, cancelled, refused: 0 });
     const usage = [
       counted('2026-11-20T23:00:00Z', 1, 2),
       counted('2026-11-21T08:00:00Z', 10, 20),
@@ -191,9 +203,9 @@ describe('API keys', () => {
     const shown = await showApiKey(ports, account, 'k1', 'Europe/Berlin');
     expect([shown.apiKey.id, shown.usage.length]).to.deep.equal(['k1', 30]);
     expect([shown.usage[0], ...shown.usage.slice(-2)]).to.deep.equal([
-      { day: '2026-10-23', placed: 0, cancelled: 0 },
-      { day: '2026-11-20', placed: 100, cancelled: 200 },
-      { day: '2026-11-21', placed: 11, cancelled: 22 },
+      { day: '2026-10-23', placed: 0, cancelled: 0, refused: 0 },
+      { day: '2026-11-20', placed: 100, cancelled: 200, refused: 0 },
+      { day: '2026-11-21', placed: 11, cancelled: 22, refused: 0 },
     ]);
     expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
   });

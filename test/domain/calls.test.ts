@@ -9,7 +9,7 @@ import type { CallStore, Cancellation, Placement, Refusal } from '../../core/dom
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 
-const caller = { digest: 'digest', deadline: 0 };
+const caller = { digest: 'digest', deadline: 0, address: '192.0.2.1', key: { expiresAt: null, limits: null } };
 const now = at('2026-11-21T09:00:00.000Z');
 const unauthorized = 'unauthorized: This request needs valid credentials.';
 const campaignRefused = "campaign-refused: The campaign doesn't exist, or this key doesn't have access to it.";
@@ -19,7 +19,7 @@ const refusals: [Refusal, string][] = [
 ];
 
 function callsOf({
-  placement = { kind: 'placed' } as Placement,
+  placement = { kind: 'placed', placedToday: null } as Placement,
   cancellation = { kind: 'call-not-found' } as Cancellation,
   decision = 'authorized' as Awaited<ReturnType<CallStore['authorize']>>,
 } = {}) {
@@ -37,7 +37,7 @@ function callsOf({
     },
     findActive: async (request) => {
       asked.push(request);
-      return { expiresAt: instant(5) };
+      return { expiresAt: instant(5), limits: null };
     },
     authorize: async (request) => {
       asked.push(request);
@@ -74,7 +74,7 @@ describe('a placed call', () => {
   });
 
   it('is returned again for the same request', async () => {
-    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5) } });
+    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5), placedToday: null } });
     expect(await place(to, { requestId: 'r' })).to.deep.equal({
       requestId: 'r',
       contactId: 'first',
@@ -121,7 +121,7 @@ describe('a cancelled call', () => {
 describe('an API key', () => {
   it('is looked up at the current time', async () => {
     const to = callsOf();
-    expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: instant(5) });
+    expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: instant(5), limits: null });
     expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
   });
 

@@ -50,6 +50,7 @@ describe('API keys in the console', () => {
           expiresAt: '2027-01-31T22:59:59.999Z',
           expiryTimeZone: 'Europe/Berlin',
           expired: false,
+          ...{ addresses: null, callsPerDay: null, limitsVersion: null },
         });
         expect(answer.headers).to.include({ 'cache-control': 'no-store' });
         expect(JSON.stringify(await list())).not.to.contain('svc_sk_live_');

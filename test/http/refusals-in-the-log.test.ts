@@ -81,7 +81,7 @@ describe('refused requests', () => {
       },
     });
     const direct = await openDirect(await freshDatabase('sqlite'));
-    const refusals = collectRefusals(direct.ports, createLog('info', lines));
+    const refusals = collectRefusals(direct.ports, createLog('info', lines), () => undefined);
     for (const address of addresses) refusals.onKeyRefused(address);
     await refusals.close();
     await direct.close();

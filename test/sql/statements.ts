@@ -72,6 +72,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     lastUsedAt: null,
     expiresAt: null,
     expiryTimeZone: null,
+    timeZone: 'UTC',
+    limits: null,
   });
   async function keysOf(creator: typeof user, count: number): Promise<void> {
     const columns = { creator_id: creator.id, creator_partner_id: partner.id, partner_id: partner.id, name: 'A key', created_at: now };
@@ -154,6 +156,10 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await place(request, callOf());
         // One of the two is a repeated call. The statement inserts only the other one, so a query has to find out which call is new.
         await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, callOf())]);
+        const counted = await key();
+        const limits = { version: testRandomness.id(), addresses: null, callsPerDay: 1, timeZone: 'UTC' };
+        await stores.apiKeys.limit(counted.key.id, null, limits, { day: '2026-11-21', from: now }, event());
+        await place({ ...requestWith(counted.digest), key: { expiresAt: null, limits } }, callOf());
       },
       async cancel(cancel) {
         const { request, call } = await placed();
@@ -213,6 +219,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     },
     apiKeys: {
       create: (create) => create(keyOf(user), digest(), 1_000, event()),
+      async limit(limit) {
+        const limits = { version: testRandomness.id(), addresses: ['10.0.0.0/8'], callsPerDay: 10, timeZone: 'UTC' };
+        await limit((await key()).key.id, null, limits, { day: '2026-11-21', from: now }, event());
+      },
+      placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),
       countActive: (countActive) => countActive(user.id, now),
       async list(list) {
         const older = await key();
@@ -423,7 +434,10 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await stores.activity.record({ ...event(), actor: user });
         await facets({ kind: 'service' });
       },
-      listOfApiKey: (listOfApiKey) => listOfApiKey({ kind: 'service' }, testRandomness.id(), 100),
+      async listOfApiKey(listOfApiKey) {
+        await listOfApiKey({ kind: 'service' }, testRandomness.id(), 100);
+        await listOfApiKey({ kind: 'own', userId: user.id }, testRandomness.id(), 100);
+      },
     },
     auditChain: {
       extend: (extend) => extend(),

@@ -97,13 +97,17 @@ describe('calls in the database', () => {
       return digestOf(keyValue);
     };
     const storeOn = (database: Database) => {
-      const keyUse: KeyUse = { note: (...use) => seen.push(use), lag: () => 0, close: async () => undefined };
-      return callStore(
-        database,
-        keyUse,
-        (...batch) => seen.push(batch),
-        () => seen.push('placed'),
-      );
+      const keyUse: KeyUse = {
+        note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]),
+        noteRefused: (...refused) => seen.push(refused),
+        lag: () => 0,
+        close: async () => undefined,
+      };
+      return callStore(database, keyUse, {
+        onBatch: (...batch) => seen.push(batch),
+        onPlaced: () => seen.push('placed'),
+        onAddressRefused: (...refused) => seen.push(refused),
+      });
     };
     const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...callerOf(by), campaignId, at });
     const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
@@ -116,7 +120,7 @@ describe('calls in the database', () => {
 
     it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
-      expect(await place('r', call)).to.deep.equal({ kind: 'placed' });
+      expect(await place('r', call)).to.deep.equal({ kind: 'placed', placedToday: null });
       expect(await row('r')).to.include({
         ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'queued', placed_at: now, due_at: now },
         ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
@@ -135,7 +139,7 @@ describe('calls in the database', () => {
       await place('r', call);
       seen = [];
       const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: instant(now + 5) });
-      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now });
+      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now, placedToday: null });
       expect(seen).to.deep.equal([
         ['place', 1],
         ['explain', 1],
@@ -283,7 +287,7 @@ describe('calls in the database', () => {
         calls.findActive({ ...callerOf(digest), at: instant(last) }),
         calls.findActive({ ...callerOf(ending), at: instant(last + 60_000) }),
       ]);
-      expect(found).to.deep.equal([{ expiresAt: last }, null, { expiresAt: null }, null]);
+      expect(found).to.deep.equal([{ expiresAt: last, limits: null }, null, { expiresAt: null, limits: null }, null]);
       expect(seen).to.deep.equal([['look up', 4]]);
     });
 
@@ -306,10 +310,10 @@ describe('calls in the database', () => {
         };
       calls = storeOn({
         ...database,
-        prepareChange: (columns, sql) => watch(database.prepareChange(columns, sql), 4),
+        prepareChange: (columns, sql) => watch(database.prepareChange(columns, sql), 5),
         prepare: (columns, sql, mode) => {
           const run = database.prepare(columns, sql, mode);
-          return sql('r').startsWith('UPDATE calls') ? watch(run, 3) : run;
+          return sql('r').startsWith('UPDATE calls') ? watch(run, 4) : run;
         },
       });
       const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();

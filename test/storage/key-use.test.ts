@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { instant } from '../../core/domain/instant.ts';
+import { instant, type Millis } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { keyUseOf } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
@@ -31,19 +31,20 @@ describe('the use of a key', () => {
       (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((one, other) => one.quarterAt - other.quarterAt);
     const sumOf = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
     const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
+    const by = (digest: string, at: Millis) => ({ digest, at, address: '192.0.2.1' });
     const unexpected = (error: unknown) => {
       throw error;
     };
 
     it('is counted in the quarter of an hour when the request arrived', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      use.note(key.digest, clock.now(), 'placed');
+      use.note(by(key.digest, clock.now()), 'placed');
       clock.advance({ milliseconds: 1 });
-      for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(key.digest, clock.now(), did);
+      for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(by(key.digest, clock.now()), did);
       await use.close();
       expect(await written()).to.deep.equal([
-        { quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 1, cancelled: 0 },
-        { quarterAt: Date.parse('2026-11-21T09:15:00.000Z'), placed: 2, cancelled: 1 },
+        { quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 1, cancelled: 0, refused: 0 },
+        { quarterAt: Date.parse('2026-11-21T09:15:00.000Z'), placed: 2, cancelled: 1, refused: 0 },
       ]);
     });
 
@@ -57,17 +58,17 @@ describe('the use of a key', () => {
           return async (rows) => {
             if (!isDown || !sql('r').includes(failing)) return run(rows);
             clock.advance({ seconds: 1 });
-            use.note(key.digest, clock.now(), 'cancelled');
+            use.note(by(key.digest, clock.now()), 'cancelled');
             throw new Error('down');
           };
         };
         const use = keyUseOf({ ...database, prepare }, clock, (error) => errors.push(error));
-        for (const did of ['placed', 'cancelled'] as const) use.note(key.digest, clock.now(), did);
+        for (const did of ['placed', 'cancelled'] as const) use.note(by(key.digest, clock.now()), did);
         await use.close();
         expect([errors.length, await written(), use.lag()]).to.deep.equal([1, [], 1_000]);
         const latest = clock.now();
         isDown = false;
-        use.note(key.digest, instant(latest - 1_000), 'placed');
+        use.note(by(key.digest, instant(latest - 1_000)), 'placed');
         for (let writing = 0; writing < 2; writing++) {
           await use.close();
           const quarters = await written();
@@ -79,10 +80,10 @@ describe('the use of a key', () => {
     it('reports how long its oldest entry has been waiting to be written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
       expect(use.lag()).to.equal(0);
-      use.note(key.digest, clock.now());
+      use.note(by(key.digest, clock.now()));
       clock.advance({ milliseconds: 5 });
-      use.note('another', clock.now());
-      use.note(key.digest, clock.now());
+      use.note(by('another', clock.now()));
+      use.note(by(key.digest, clock.now()));
       clock.advance({ milliseconds: 2 });
       expect(use.lag()).to.equal(7);
       await use.close();
@@ -91,10 +92,10 @@ describe('the use of a key', () => {
 
     it('has the latest time of all requests in any order, but never an earlier time than another core has written', async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      for (const at of [5, 9, 7]) use.note(key.digest, instant(at));
+      for (const at of [5, 9, 7]) use.note(by(key.digest, instant(at)));
       await use.close();
       expect(await lastUsedAt()).to.equal(9);
-      use.note(key.digest, instant(8));
+      use.note(by(key.digest, instant(8)));
       await use.close();
       expect([await lastUsedAt(), await written()]).to.deep.equal([9, []]);
     });
@@ -102,12 +103,26 @@ describe('the use of a key', () => {
     it('is written on the writing connection, and only as last_used_at if nothing else changed', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
-      use.note(key.digest, clock.now());
+      use.note(by(key.digest, clock.now()));
       await use.close();
       expect(ran).to.deep.equal(['write UPDATE api_keys']);
-      use.note(key.digest, clock.now(), 'placed');
+      use.note(by(key.digest, clock.now()), 'placed');
       await use.close();
       expect(ran.slice(1)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
+    });
+
+    it('includes the address of the latest request, but not of a refused one, which is only counted', async () => {
+      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      use.noteRefused(key.digest, clock.now());
+      await use.close();
+      const row = () => direct.storage.database.read('api_keys').first('last_used_at', 'last_used_address');
+      expect(await row()).to.deep.equal({ last_used_at: null, last_used_address: null });
+      use.note({ ...by(key.digest, clock.now()), address: '192.0.2.9' });
+      use.note(by(key.digest, instant(clock.now() - 1)));
+      use.noteRefused(key.digest, clock.now());
+      await use.close();
+      expect(await row()).to.deep.equal({ last_used_at: clock.now(), last_used_address: '192.0.2.9' });
+      expect(await written()).to.deep.equal([{ quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 0, cancelled: 0, refused: 2 }]);
     });
 
     it('is no longer written after the core has closed', async () => {
@@ -115,7 +130,7 @@ describe('the use of a key', () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = keyUseOf(database, clock, unexpected);
       await use.close();
-      use.note(key.digest, clock.now());
+      use.note(by(key.digest, clock.now()));
       mock.timers.tick(10_000);
       mock.timers.reset();
       await new Promise((resolve) => setImmediate(resolve));
@@ -124,7 +139,7 @@ describe('the use of a key', () => {
 
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {
       const use = keyUseOf(direct.storage.database, clock, unexpected);
-      use.note(key.digest, clock.now(), 'placed');
+      use.note(by(key.digest, clock.now()), 'placed');
       await revokeApiKey(direct.ports, { viewer, actor: operator }, key.id, false);
       await use.close();
       expect(await written()).to.deep.equal([]);

@@ -51,7 +51,7 @@ describe("a database's connection lanes", () => {
       await place('beside');
       await cancelCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId: 'beside' });
       await place('beside');
-      expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null });
+      expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null, limits: null });
     });
 
     it('cancel a list query that takes too long, with advice to narrow the search, and stay usable', async () => {

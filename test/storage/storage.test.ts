@@ -99,6 +99,8 @@ describe('storage', () => {
         lastUsedAt: null,
         expiresAt: null,
         expiryTimeZone: null,
+        timeZone: 'UTC',
+        limits: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), 1, { ...event, subject });
       await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.now() });
@@ -239,7 +241,7 @@ describe('storage', () => {
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
         const use = keyUseOf(direct.storage.database, clock, (error) => errors.push(error));
-        for (const digest of order) use.note(digest, instant(clock.now() + round), 'placed');
+        for (const digest of order) use.note({ digest, at: instant(clock.now() + round), address: '192.0.2.1' }, 'placed');
         return use;
       });
       await Promise.all(cores.map((core) => core.close()));

@@ -143,7 +143,7 @@ describe('a database from an earlier release', () => {
       await write('calls').insert(call(400, { placed_at: instant(1), state: 'completed', due_at: null, ended_at: instant(2) }));
       await migrate(database);
       const quarter_at = 1_795_000_000_000 - (1_795_000_000_000 % 900_000);
-      expect(await read('api_key_usage')).to.deep.equal([{ api_key_id: 'key', quarter_at, placed: 103, cancelled: 1 }]);
+      expect(await read('api_key_usage')).to.deep.equal([{ api_key_id: 'key', quarter_at, placed: 103, cancelled: 1, refused: 0 }]);
       const counted = () => read('call_counts').orderBy('state');
       const before = [
         { campaign_id: 'campaign-0', quarter_at, state: 'cancelled', calls: 1 },

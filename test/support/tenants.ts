@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import type { Caller, Digest } from '../../core/domain/model.ts';
+import type { Digest, KnownCaller } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
@@ -121,8 +121,8 @@ export async function createKey(
 }
 
 /** The caller with this key and the current time. */
-export function callerOf(digest: Digest): Caller & { address: string } {
-  return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1' };
+export function callerOf(digest: Digest): KnownCaller {
+  return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1', key: { expiresAt: null, limits: null } };
 }
 
 let callers = 0;

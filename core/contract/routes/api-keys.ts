@@ -2,6 +2,8 @@ import {
   apiKeyDetailsSchema,
   apiKeysQuerySchema,
   apiKeysSchema,
+  changeApiKeySchema,
+  changedApiKeySchema,
   chartQuerySchema,
   createApiKeySchema,
   createdApiKeySchema,
@@ -48,6 +50,13 @@ export const apiKeyRoutes = {
     summary: 'Show an API key with its usage and activity',
     query: chartQuerySchema,
     answer: apiKeyDetailsSchema,
+  }),
+  changeApiKey: route('PATCH', '/console/api-keys/:id', {
+    by: 'session',
+    summary: 'Limit an API key to addresses and to a number of calls per day',
+    body: changeApiKeySchema,
+    answer: changedApiKeySchema,
+    problems: ['conflict'],
   }),
   revokeApiKey: route('DELETE', '/console/api-keys/:id', {
     by: 'session',

@@ -9,7 +9,7 @@ export const onDemandRoutes = {
     body: placeCallSchema,
     answer: placedCallSchema,
     status: 202,
-    problems: ['campaign-refused', 'do-not-call', 'outside-calling-hours', 'request-id-conflict'],
+    problems: ['campaign-refused', 'do-not-call', 'outside-calling-hours', 'request-id-conflict', 'too-many-calls'],
   }),
   cancelCallByContact: route('DELETE', `${placeCallPath}/:contactId`, {
     by: 'apiKey',

@@ -1,15 +1,17 @@
 import type { PlaceCall } from '#contract/calls/calls.ts';
+import { counted } from '#contract/text/count.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { Caller, CallReference, NewCall } from '../model.ts';
-import type { ActiveKey, Ports, Refusal } from '../ports.ts';
-import { Problem, unauthorizedDetail } from '../problem.ts';
+import { quotaOf } from '../key-limits.ts';
+import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
+import type { Ports, Refusal } from '../ports.ts';
+import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
 
-export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: Millis; replayed: boolean };
+export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: Millis; replayed: boolean; quota?: Quota };
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
 /** Places a call. A repeated request ID returns the call that was placed first. */
-export async function placeCall(ports: Ports, caller: Caller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.now();
   const contactId = ports.randomness.id();
   const { variables = {} } = input;
@@ -25,11 +27,19 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
   };
   const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
   const { requestId } = call;
+  const withQuota = ({ placedToday }: { placedToday: number | null }) => {
+    const quota = quotaOf(caller.key.limits, placedToday, at);
+    return quota ? { quota } : {};
+  };
   switch (placement.kind) {
     case 'placed':
-      return { requestId, contactId, campaignId, placedAt: at, replayed: false };
-    case 'replayed':
-      return { requestId, contactId: placement.contactId, campaignId, placedAt: placement.placedAt, replayed: true };
+      return { requestId, contactId, campaignId, placedAt: at, replayed: false, ...withQuota(placement) };
+    case 'replayed': {
+      const { contactId, placedAt } = placement;
+      return { requestId, contactId, campaignId, placedAt, replayed: true, ...withQuota(placement) };
+    }
+    case 'too-many-calls':
+      throw tooManyCalls(withQuota(placement).quota);
     case 'request-id-conflict':
       throw new Problem(
         'request-id-conflict',
@@ -45,7 +55,7 @@ export async function placeCall(ports: Ports, caller: Caller, campaignId: string
 }
 
 /** Cancels a call that hasn't been dialed. A repeat returns the result of the first cancel. */
-export async function cancelCall(ports: Ports, caller: Caller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
+export async function cancelCall(ports: Ports, caller: KnownCaller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.now() }, reference);
   switch (cancellation.kind) {
     case 'cancelled': {
@@ -62,14 +72,20 @@ export async function cancelCall(ports: Ports, caller: Caller, campaignId: strin
   }
 }
 
-export function findActiveKey(ports: Ports, caller: Caller & { address: string }): Promise<ActiveKey | null> {
+export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey | null> {
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
 /** Throws unless the key is active and has access to the campaign. Callers check this first, so that others learn nothing. */
-export async function authorize(ports: Ports, caller: Caller, campaignId: string): Promise<void> {
+export async function authorize(ports: Ports, caller: KnownCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);
+}
+
+function tooManyCalls(quota: Quota | undefined): Problem {
+  const limit = quota ? `, ${counted(quota.callsPerDay, 'call')} a day` : '';
+  const detail = `This key has reached its limit${limit}. It can place calls again after the next midnight in its time zone.`;
+  return new Problem('too-many-calls', detail, quota && { quota, retryAfter: quota.resetsIn });
 }
 
 function refusal(kind: Refusal): Problem {

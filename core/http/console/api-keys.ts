@@ -1,6 +1,7 @@
 import type {
   ApiKeyDetailsView,
   ApiKeysView,
+  ChangedApiKeyView,
   CreatedApiKeyView,
   IdentifiedApiKeyView,
   RevocationView,
@@ -24,6 +25,10 @@ export async function createApiKey({ ports, viewer, caller, body }: Request<'cre
 
 export async function showApiKey({ ports, viewer, params, query }: Request<'showApiKey'>): Promise<ApiKeyDetailsView> {
   return apiKeyDetailsView(await domain.showApiKey(ports, viewer, params.id, query.timeZone), viewer, ports.clock.now());
+}
+
+export async function changeApiKey({ ports, viewer, caller, params, body }: Request<'changeApiKey'>): Promise<ChangedApiKeyView> {
+  return { apiKey: apiKeyView(await domain.changeApiKey(ports, caller, params.id, body), viewer, ports.clock.now()) };
 }
 
 export async function previewRevocation({ ports, viewer, params }: Request<'previewRevocation'>): Promise<RevocationView> {

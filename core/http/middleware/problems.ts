@@ -1,6 +1,7 @@
 import { keyExpiresHeader } from '#contract/calls/calls.ts';
+import { rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
-import { Problem, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
+import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
 import { requestNames } from './request-id.ts';
 
@@ -83,7 +84,14 @@ function answerProblem(ctx: Context, problem: Problem): void {
   if (problem.errors) body.errors = [...problem.errors];
   const retryAfter = problem.retryAfter === undefined ? [] : ['Retry-After', String(problem.retryAfter)];
   const allow = problem.allow === undefined ? [] : ['Allow', problem.allow];
-  writeProblem(ctx, body, [...retryAfter, ...allow]);
+  writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
+}
+
+/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. A day can have 23 or 25 hours. */
+export function quotaHeaders(quota: Quota | undefined): string[] {
+  if (quota === undefined) return [];
+  const { callsPerDay, left, resetsIn } = quota;
+  return [rateLimitPolicyHeader, `"day";q=${callsPerDay};w=86400`, rateLimitHeader, `"day";r=${left};t=${resetsIn}`];
 }
 
 function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {

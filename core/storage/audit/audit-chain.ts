@@ -79,9 +79,11 @@ function chainedEvent(row: AuditEventRow): ChainedEvent {
 }
 
 /**
- * Returns all columns that events have had since the first release. Their order must never change, because every hash would change with it.
+ * Returns all columns that events have had since the first release, and then those added later, unless they're null. Their order must
+ * never change, because every hash would change with it.
  */
 function fieldsOf(row: AuditEventRow): ChainedEvent['fields'] {
-  const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address } = row;
-  return [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];
+  const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address, detail } = row;
+  const fields = [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];
+  return detail === null ? fields : [...fields, detail];
 }

@@ -28,6 +28,7 @@ function toRow(event: AuditEvent): AuditEventRow {
     account_id: event.owningScope?.accountId ?? null,
     partner_id: event.owningScope?.partnerId ?? null,
     address: event.address,
+    detail: event.detail ?? null,
   };
 }
 
@@ -73,10 +74,17 @@ export function activityStore({ read, write }: Database): ActivityStore {
     async listOfApiKey(visibility, id, limit) {
       // The kind is written as text, because the condition of a partial index doesn't match parameters.
       const events = read('audit_events').where({ subject_id: id }).whereRaw(`subject_kind = 'api-key'`);
-      const rows: AuditEventRow[] = await narrowToActivity(events, visibility).orderBy('id', 'desc').limit(limit);
+      // Refused requests have no actor. Whoever can see the key sees them.
+      const seen =
+        visibility.kind === 'own' ? events.where((either) => isOwn(either, visibility.userId)) : narrowToActivity(events, visibility);
+      const rows: AuditEventRow[] = await seen.orderBy('id', 'desc').limit(limit);
       return rows.map(eventOf);
     },
   };
+}
+
+function isOwn(events: Knex.QueryBuilder, userId: string): void {
+  events.where('actor_id', userId).orWhere('action', 'api-key.refused');
 }
 
 function eventOf(row: AuditEventRow): ListedEvent {
@@ -87,6 +95,7 @@ function eventOf(row: AuditEventRow): ListedEvent {
     action: row.action,
     subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
     address: row.address,
+    ...(row.detail === null ? {} : { detail: row.detail }),
   };
 }
 

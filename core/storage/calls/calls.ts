@@ -1,21 +1,24 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
 import { instant } from '../../domain/instant.ts';
-import type { NewCall } from '../../domain/model.ts';
-import type { ActiveKey, CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
+import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
+import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
+import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { networksOf } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
+import { limitColumns, limitsReader } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
+import { countedInserter, placedToday } from './counted-calls.ts';
 import { readBack } from './read-back.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
-const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint' } as const;
+const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint', limits_version: 'text' } as const;
 const callColumns = {
   contact_id: 'text',
   request_id: 'text',
@@ -27,9 +30,13 @@ const callColumns = {
   not_after: 'bigint',
 } as const;
 
-type Placing = KeyedRequest & { call: NewCall };
+/** A request with the limits that it was judged by. */
+type Judged = KeyedRequest & { limits: KeyLimits | null };
+type Placing = Judged & { call: NewCall };
+/** A placing of a key with a limit of calls per day. */
+type CountedPlacing = Placing & { day: string };
 /** A request with one of the call's two identifiers. */
-type Naming = KeyedRequest & { name: string };
+type Naming = Judged & { name: string };
 
 /** The table's key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
@@ -37,13 +44,16 @@ export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', '
 /** Retries if the row changed between the statement and the lookup. */
 const attempts = 5;
 
-type Explanation = { allowed: true; call: Row | null } | { allowed: false; refusal: Refusal };
+type Explanation = { allowed: true; call: Row | null; placedToday: number | null } | { allowed: false; refusal: Refusal };
+
+/** @param onAddressRefused called if an active key isn't accepted from the client's address */
+export type CallObservers = { onBatch: ObserveBatch; onPlaced: () => void; onAddressRefused: (digest: Digest, address: string) => void };
 
 /**
  * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
  * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
  */
-export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBatch, onPlaced: () => void): CallStore {
+export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe, onPlaced, onAddressRefused }: CallObservers): CallStore {
   const shareOf = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, shareOf, isSingleRowError };
   const observer =
@@ -55,37 +65,86 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const findActive = batched({ ...batching, shareOf: networkOfCaller, run: activeKeys(database), observe: observer('look up') });
+  const readLimits = limitsReader();
+  const findActive = batched({
+    ...batching,
+    shareOf: networkOfCaller,
+    run: activeKeys(database, readLimits),
+    observe: observer('look up'),
+  });
   const insert = batched({ ...batching, ...inserter(database), bytesOf: bytesOfVariables, isUndone, observe: observer('place') });
+  const insertCounted = batched({
+    ...batching,
+    ...countingInserter(database),
+    bytesOf: bytesOfVariables,
+    isUndone,
+    observe: observer('place'),
+  });
   const cancel = {
     request_id: batched({ ...batching, ...canceller(database, 'request_id'), isUndone, observe: observer('cancel') }),
     contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), isUndone, observe: observer('cancel') }),
   };
 
+  /** Finds out why a statement changed nothing, and updates what the process knows about the key. */
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
-    const row = await explain[by]({ ...request, name });
+    const row = await explain[by]({ ...request, limits: request.key.limits, name });
     if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
-    keyUse.note(request.digest, request.at);
+    request.key.limits = readLimits(row);
+    if (!acceptsAddress(request)) return { allowed: false, refusal: 'unauthorized' };
+    keyUse.note(request);
     if (!row['has_access']) return { allowed: false, refusal: 'campaign-refused' };
-    return { allowed: true, call: row['contact_id'] == null ? null : row };
+    const placedToday = request.key.limits?.callsPerDay == null ? null : Number(row['placed_today']);
+    return { allowed: true, call: row['contact_id'] == null ? null : row, placedToday };
+  }
+
+  function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
+    if (allowsAddress(key.limits, address)) return true;
+    keyUse.noteRefused(digest, at);
+    onAddressRefused(digest, address);
+    return false;
+  }
+
+  /**
+   * Inserts a call if the request is allowed by the limits that the process knows.
+   *
+   * @returns null if it didn't; otherwise, how many calls the key has placed today, if that's limited
+   */
+  async function tryToInsert(request: KeyedRequest, call: NewCall): Promise<{ placedToday: number | null } | null> {
+    const { key, address, at } = request;
+    const { limits } = key;
+    if (!allowsAddress(limits, address)) return null;
+    const day = countingDay(limits, at);
+    if (day === null) return (await insert({ ...request, limits, call })) ? { placedToday: null } : null;
+    // A flood over the limit only reads.
+    if (key.fullOn === day) return null;
+    const placedToday = await insertCounted({ ...request, limits, call, day });
+    return placedToday === null ? null : { placedToday };
   }
 
   return {
-    findActive,
+    async findActive(request) {
+      const key = await findActive(request);
+      return key !== null && acceptsAddress({ ...request, key }) ? key : null;
+    },
 
     async place(request, call): Promise<Placement> {
-      const placing = { ...request, call };
       const isTooLate = call.notAfter !== null && call.notAfter < request.at;
       for (let attempt = 0; attempt < attempts; attempt++) {
-        if (!isTooLate && (await insert(placing))) {
-          keyUse.note(request.digest, request.at, 'placed');
+        const inserted = isTooLate ? null : await tryToInsert(request, call);
+        if (inserted) {
+          keyUse.note(request, 'placed');
           onPlaced();
-          return { kind: 'placed' };
+          return { kind: 'placed', ...inserted };
         }
+        const { limits } = request.key;
         const explanation = await explained(request, 'request_id', call.requestId);
         if (!explanation.allowed) return { kind: explanation.refusal };
-        if (explanation.call) return asRepeat(call, explanation.call);
+        const { placedToday } = explanation;
+        if (explanation.call) return asRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
+        // Judge by the new limits.
+        if (limits?.version !== request.key.limits?.version) continue;
+        if (noteFull(request, placedToday)) return { kind: 'too-many-calls', placedToday };
         // The call is allowed now, because the key, its creator or the campaign has changed since the statement.
       }
       throw unsettled();
@@ -95,9 +154,10 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
       const [by, name] =
         'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const won = await cancel[by]({ ...request, name });
+        const { limits } = request.key;
+        const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name }) : null;
         if (won) {
-          keyUse.note(request.digest, request.at, 'cancelled');
+          keyUse.note(request, 'cancelled');
           return asCancelled(won);
         }
         const explanation = await explained(request, by, name);
@@ -117,17 +177,53 @@ export function callStore(database: Database, keyUse: KeyUse, observe: ObserveBa
   };
 }
 
+/** Remembers whether the key has placed all its calls for the day. */
+function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placedToday is number {
+  const day = countingDay(key.limits, at);
+  const isFull = placedToday !== null && placedToday >= (key.limits?.callsPerDay ?? 0);
+  if (isFull && day !== null) key.fullOn = day;
+  else delete key.fullOn;
+  return isFull;
+}
+
 function unsettled(): Problem {
   return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
 }
 
+/** The columns of a new call, each with its SQL. */
+const newCall: Readonly<Record<string, string>> = {
+  campaign_id: 'c.id',
+  account_id: 'c.account_id',
+  api_key_id: 'k.id',
+  state: `'${initialStage}'`,
+  placed_at: 'r.at',
+  due_at: 'CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END',
+  ...Object.fromEntries(Object.keys(callColumns).map((column) => [column, `r.${column}`])),
+};
+
+/** Inserts calls of keys with a limit of calls per day. */
+function countingInserter(database: Database) {
+  const insert = countedInserter(database, { ...requestColumns, ...callColumns }, newCall);
+  const confirmOne = readBack(database);
+  return {
+    async run(batch: CountedPlacing[], beforeCommit: () => void): Promise<(number | null)[]> {
+      const sorted = sortForLocking(batch, ({ call }) => call.requestId);
+      const rows = sorted.map((placing) => [...requestRow(placing), ...callRow(placing.call), placing.day]);
+      const placed = await insert(rows, new Map(batch.map(({ call, day }) => [call.contactId, day])), beforeCommit);
+      return batch.map(({ call }) => placed.get(call.contactId) ?? null);
+    },
+    confirm: async (batch: CountedPlacing[], placed: (number | null)[]) => {
+      const call = batch.find((_, index) => placed[index] !== null);
+      await confirmOne?.(call && { campaignId: call.campaignId, contactId: call.call.contactId, state: null });
+    },
+  };
+}
+
 function inserter(database: Database) {
-  const columns = Object.keys(callColumns);
   const insert = database.prepareChange(
     { ...requestColumns, ...callColumns },
-    (rows) => `INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, ${columns.join(', ')})
-     SELECT c.id, c.account_id, k.id, '${initialStage}', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
-       ${columns.map((column) => `r.${column}`).join(', ')}
+    (rows) => `INSERT INTO calls (${Object.keys(newCall).join(', ')})
+     SELECT ${Object.values(newCall).join(', ')}
      FROM ${rows} ${joinAuthorization(database)}
      WHERE ${isAllowed}
      ON CONFLICT (campaign_id, request_id) DO NOTHING`,
@@ -196,17 +292,24 @@ function asUnknown(cause: unknown): never {
 }
 
 /** Returns a function that checks whether each key is active. */
-function activeKeys(database: Database) {
+function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | null) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n, k.expires_at FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} CROSS JOIN users u
+    (
+      rows,
+    ) => `SELECT r.n, k.expires_at, ${limitColumns.map((column) => `k.${column}`).join(', ')} FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} CROSS JOIN users u
      WHERE k.digest = r.digest AND u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
     const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const found = new Map(rows.map(({ n, expires_at: end }) => [n, { expiresAt: end == null ? null : instant(Number(end)) }]));
-    return batch.map((_, n) => found.get(n) ?? null);
+    const found = new Map(rows.map((row) => [row['n'], row]));
+    return batch.map((_, n) => {
+      const row = found.get(n);
+      if (!row) return null;
+      const { expires_at: end } = row;
+      return { expiresAt: end == null ? null : instant(Number(end)), limits: readLimits(row) };
+    });
   };
 }
 
@@ -216,8 +319,9 @@ function activeKeys(database: Database) {
  */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    { n: 'bigint', ...requestColumns, [by]: 'text' },
-    (rows) => `SELECT r.n, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
+    { n: 'bigint', ...requestColumns, day: 'text', [by]: 'text' },
+    (rows) => `SELECT r.n, ${limitColumns.map((column) => `k.${column}`).join(', ')},
+       CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
      FROM ${rows}
@@ -229,7 +333,9 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
     'read',
   );
   return async (batch: Naming[]): Promise<Row[]> => {
-    const answers = await statement(batch.map((naming, n) => [n, ...requestRow(naming), naming.name]));
+    const answers = await statement(
+      batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name]),
+    );
     return answers.toSorted((one, other) => Number(one['n']) - Number(other['n']));
   };
 }
@@ -244,8 +350,8 @@ function order(one: string, other: string): number {
   return one < other ? -1 : 1;
 }
 
-function requestRow({ digest, campaignId, at }: KeyedRequest): Value[] {
-  return [digest, campaignId, at];
+function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
+  return [digest, campaignId, at, limits === null ? null : limits.version];
 }
 
 /** Returns a call's values in the order of `callColumns`. */
@@ -266,13 +372,13 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
 }
 
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
-function asRepeat(call: NewCall, found: Row): Placement {
+function asRepeat(call: NewCall, found: Row, placedToday: number | null): Placement {
   const values = callRow(call);
   // Earlier releases stored missing variables as an empty list.
   const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
-  return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: instant(Number(found['placed_at'])) };
+  return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: instant(Number(found['placed_at'])), placedToday };
 }
 
 function asCancelled(row: Row): Cancellation {

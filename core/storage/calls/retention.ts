@@ -64,7 +64,15 @@ export function retentionStore(database: Database): RetentionStore {
         };
         forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
       }
-      return forgotten;
+      // A day of any time zone ends at most 14 hours after it does in UTC, and `before` is a month ago.
+      const days = (limit: number) => {
+        const some = write('api_key_days')
+          .where('day', '<', new Date(before).toISOString().slice(0, 10))
+          .select('api_key_id', 'day')
+          .limit(limit);
+        return write('api_key_days').whereIn(['api_key_id', 'day'], some).delete();
+      };
+      return forgotten + (await inShortTransactions(days, forgottenAtOnce, signal));
     },
   };
 }

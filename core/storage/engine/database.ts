@@ -29,6 +29,8 @@ export type Database = {
   /** The batch size and the number of concurrent batches that were fastest with 64 connections. */
   batchSize: number;
   maxInFlight: number;
+  /** Builds a table expression named `r` for `query`, which contains the rows of one JSON parameter. */
+  batchRows(columns: BatchColumns): string;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
   /**

@@ -16,6 +16,7 @@ declare module 'knex/types/tables.js' {
     retired_api_keys: RevokedApiKeyRow;
     api_key_tallies: KeyCountRow;
     api_key_usage: KeyUsageRow;
+    api_key_days: KeyDayRow;
     sessions: SessionRow;
     oidc_links: LinkRow;
     sign_in_codes: SignInCodeRow;
@@ -104,6 +105,15 @@ export type ApiKeyRow = {
   expires_at: Millis | null;
   expiry_time_zone: string | null;
   last_used_at: Millis | null;
+  /** The client's address in the last request, as far as it was recorded. */
+  last_used_address: string | null;
+  /** The creator's time zone. Null for keys from before it was recorded. */
+  time_zone: string | null;
+  /** Changes with each change of `addresses` and `calls_per_day`; null if both are. */
+  limits_version: string | null;
+  /** JSON: networks in CIDR notation. */
+  addresses: string | null;
+  calls_per_day: number | null;
 };
 
 /** The data about a revoked key that the list of calls shows. Its digest is deleted. */
@@ -117,8 +127,11 @@ type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_
 /** One part of a scope's key count. The count is the sum of these rows. */
 type KeyCountRow = { scope: string; id: string; keys: number };
 
-/** What a key did in the quarter-hour that begins at `quarter_at`. */
-export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number };
+/** What a key did in the quarter-hour that begins at `quarter_at`, and how many requests its addresses refused. */
+export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number; refused: number };
+
+/** How many calls a key with a limit of calls per day placed on a day of its time zone (YYYY-MM-DD). */
+type KeyDayRow = { api_key_id: string; day: string; placed: number };
 
 /** How many calls placed in the quarter-hour ended in a final state. On PostgreSQL, `call_count_changes` has the latest changes. */
 type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState; calls: number };
@@ -153,6 +166,7 @@ export type AuditEventRow = {
   account_id: string | null;
   partner_id: string | null;
   address: string;
+  detail: string | null;
   /** The event's number in the chain; null until it's chained. */
   seq?: number | null;
   hash?: string | null;

@@ -11,6 +11,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
+import { limitKey, parseLimits, timeZoneOf } from './key-limits.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
 /**
@@ -148,6 +149,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           created_at: key.createdAt,
           expires_at: key.expiresAt,
           expiry_time_zone: key.expiryTimeZone,
+          time_zone: key.timeZone,
           last_used_at: null,
         });
         await recordAudit(trx, event);
@@ -204,7 +206,14 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     async usage(id, since) {
       const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
-      return rows.map(({ quarter_at, placed, cancelled }) => ({ quarterAt: quarter_at, placed, cancelled }));
+      return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
+    },
+
+    limit: (id, before, after, today, event) => limitKey(write, id, before, after, today, event),
+
+    async placedOn(id, day) {
+      const row = await read('api_key_days').where({ api_key_id: id, day }).first('placed');
+      return row?.placed ?? 0;
     },
 
     async countQueuedCalls(id) {
@@ -266,12 +275,15 @@ function apiKeyOf(row: ListedRow): ApiKey {
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
     expiryTimeZone: row.expiry_time_zone,
+    timeZone: timeZoneOf(row),
+    limits: row.limits_version === null ? null : parseLimits(row.limits_version, row),
   };
 }
 
 function detailsOf(row: DetailsRow): ApiKeyDetails {
   return {
     apiKey: apiKeyOf(row),
+    lastUsedAddress: row.last_used_address,
     createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
     reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
   };

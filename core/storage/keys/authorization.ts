@@ -4,7 +4,7 @@ import type { Database, Dialect } from '../engine/database.ts';
  * Decides what a key may do; nothing else does. It's in SQL, because the statement that places or cancels a call must check it: if a
  * revoke, deletion or move was committed before the statement started, it takes effect, in every process. No cache is involved.
  *
- * `r` is a request of the batch (`digest`, `campaign_id`, `at`), `k` its key, `u` the key's creator as they are now, `c` the campaign, and
+ * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c` the campaign, and
  * `a` the campaign's account.
  */
 
@@ -21,6 +21,13 @@ export const keyHasAccess = `(CASE u.user_type
   WHEN 'partner' THEN a.partner_id = u.partner_id
   WHEN 'staff' THEN CASE WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id ELSE a.partner_id = k.partner_id END
 END)`;
+
+/**
+ * SQL: the process has judged the request by the key's current limits. Whether the address is allowed is decided before the statement,
+ * because SQLite can't compare networks. If the limits have changed since then, the statement changes nothing, and the request is judged
+ * again.
+ */
+export const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version';
 
 /**
  * SQL for display, by the same rule: the account whose campaigns the key has access to. If it's null, the key has access to the campaigns
@@ -45,4 +52,4 @@ export const joinAuthorization = ({ kind }: Database) =>
 
 export const isAllowed = `
   k.digest = r.digest AND u.id = k.creator_id AND c.id = r.campaign_id AND a.id = c.account_id
-  AND ${keyIsActive} AND ${keyHasAccess}`;
+  AND ${keyIsActive} AND ${keyHasAccess} AND ${limitsAreCurrent}`;

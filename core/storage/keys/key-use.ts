@@ -1,5 +1,5 @@
 import { instant, type Millis } from '../../domain/instant.ts';
-import type { Digest } from '../../domain/model.ts';
+import type { Caller, Digest } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
@@ -15,12 +15,14 @@ const sweepEvery = 10_000;
 const quarter = 900_000;
 
 /** What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. */
-type Use = { at: Millis; since: Millis; quarters: Map<number, Counts> };
-type Counts = { placed: number; cancelled: number };
+type Use = { at: Millis; address: string | null; since: Millis; quarters: Map<number, Counts> };
+type Counts = { placed: number; cancelled: number; refused: number };
 
 export type KeyUse = {
-  /** Notes that a key was used. @param at epoch milliseconds @param did what the request did; omitted if it changed nothing */
-  note(digest: Digest, at: Millis, did?: keyof Counts): void;
+  /** Notes that a key was used. @param did what the request did; omitted if it changed nothing */
+  note(request: Pick<Caller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
+  /** Notes that a key was refused because of the client's address. That isn't a use. */
+  noteRefused(digest: Digest, at: Millis): void;
   /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
   lag(): number;
   /** Writes the rest, and stops. */
@@ -40,7 +42,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   function useOf(digest: Digest): Use {
     const found = unwritten.get(digest);
     if (found) return found;
-    const use = { at: instant(0), since: clock.now(), quarters: new Map() };
+    const use = { at: instant(0), address: null, since: clock.now(), quarters: new Map() };
     unwritten.set(digest, use);
     return use;
   }
@@ -52,7 +54,8 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
       const taken = some.map((digest) => ({ digest, use: useOf(digest) }));
       for (const { digest } of taken) unwritten.delete(digest);
       try {
-        await writeLastUsed(taken.map(({ digest, use }) => [digest, use.at]));
+        const used = taken.filter(({ use }) => use.address !== null);
+        if (used.length > 0) await writeLastUsed(used.map(({ digest, use }) => [digest, use.at, use.address]));
         const rows = taken.flatMap(usageRows);
         if (rows.length > 0) await writeUsage(rows);
       } catch (error) {
@@ -75,10 +78,16 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   }, sweepEvery).unref();
 
   return {
-    note(digest, at, did) {
+    note({ digest, at, address }, did) {
       const use = useOf(digest);
-      if (at > use.at) use.at = at;
+      if (at >= use.at) {
+        use.at = at;
+        use.address = address;
+      }
       if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
+    },
+    noteRefused(digest, at) {
+      countsOf(useOf(digest), Math.floor(at / quarter)).refused++;
     },
     lag() {
       const now = clock.now();
@@ -95,31 +104,32 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
 function countsOf({ quarters }: Use, number: number): Counts {
   const found = quarters.get(number);
   if (found) return found;
-  const counts = { placed: 0, cancelled: 0 };
+  const counts = { placed: 0, cancelled: 0, refused: 0 };
   quarters.set(number, counts);
   return counts;
 }
 
 /** Puts back a use that couldn't be written. */
-function add(use: Use, { at, since, quarters }: Use): void {
+function add(use: Use, { at, address, since, quarters }: Use): void {
   if (since < use.since) use.since = since;
-  if (at > use.at) use.at = at;
-  for (const [number, { placed, cancelled }] of quarters) {
+  if (at > use.at) Object.assign(use, { at, address });
+  for (const [number, { placed, cancelled, refused }] of quarters) {
     const counts = countsOf(use, number);
     counts.placed += placed;
     counts.cancelled += cancelled;
+    counts.refused += refused;
   }
 }
 
 function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
-  return Array.from(use.quarters, ([number, { placed, cancelled }]) => [digest, number * quarter, placed, cancelled]);
+  return Array.from(use.quarters, ([number, { placed, cancelled, refused }]) => [digest, number * quarter, placed, cancelled, refused]);
 }
 
 function lastUsedStatement(database: Database) {
   // Only updates, because a revoked key must not return. Only moves the time forward, because another core may have written a later use.
   return database.prepare(
-    { digest: 'text', at: 'bigint' },
-    (rows) => `UPDATE api_keys SET last_used_at = r.at FROM ${rows}
+    { digest: 'text', at: 'bigint', address: 'text' },
+    (rows) => `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address FROM ${rows}
      WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
     'write',
   );
@@ -128,11 +138,12 @@ function lastUsedStatement(database: Database) {
 function usageStatement(database: Database) {
   // Adds to the counts, because other cores count the same keys.
   return database.prepare(
-    { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint' },
-    (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)
-     SELECT k.id, r.quarter_at, r.placed, r.cancelled FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest
+    { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint', refused: 'bigint' },
+    (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
+     SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest
      ON CONFLICT (api_key_id, quarter_at) DO UPDATE
-     SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled`,
+     SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
+       refused = api_key_usage.refused + excluded.refused`,
     'write',
   );
 }

@@ -47,8 +47,8 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const { ports } = await openDirect(process.env['DATABASE_URL'] ?? '');
   const calls: typeof ports.stores.calls = {
     ...ports.stores.calls,
-    findActive: async () => ({ expiresAt: null }),
-    place: async () => ({ kind: 'placed' }),
+    findActive: async () => ({ expiresAt: null, limits: null }),
+    place: async () => ({ kind: 'placed', placedToday: null }),
   };
   const app = createApp({
     ...{

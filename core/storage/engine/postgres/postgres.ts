@@ -108,6 +108,11 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
   });
 }
 
+function rowsOf(columns: BatchColumns, parameter: string): string {
+  const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
+  return `(SELECT ${fields.join(', ')} FROM jsonb_array_elements(${parameter}::jsonb)) AS r`;
+}
+
 function laneOf(pool: Knex): Database {
   let looking: Promise<void> | undefined;
   /** Whether a batch found that the disk is full. A commit alone doesn't show that, because its log file had already been allocated. */
@@ -123,8 +128,7 @@ function laneOf(pool: Knex): Database {
   }
 
   function runner(columns: BatchColumns, sql: (rows: string) => string) {
-    const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
-    const text = sql(`(SELECT ${fields.join(', ')} FROM jsonb_array_elements($1::jsonb)) AS r`);
+    const text = sql(rowsOf(columns, '$1'));
     const name = hash('sha256', text, 'hex').slice(0, 32);
     return async (rows: BatchRows, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> => {
       const connection: pg.Client = await pool.client.acquireConnection();
@@ -146,6 +150,7 @@ function laneOf(pool: Knex): Database {
     batchSize: 32,
     maxInFlight: 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
+    batchRows: (columns) => rowsOf(columns, '?'),
     prepare(columns, sql) {
       const run = runner(columns, sql);
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;

@@ -74,6 +74,7 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
       const rows: unknown = await on.raw(sql, bindings);
       return rows as Found[];
     },
+    batchRows: rowsOf,
     prepare(columns, sql, mode) {
       const text = sql(rowsOf(columns));
       return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);

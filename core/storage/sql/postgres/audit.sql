@@ -1,8 +1,8 @@
 -- activity.record
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- activity.list
 
@@ -117,6 +117,14 @@ where "subject_id" = $1
   and "partner_id" is null
 order by "id" desc
 limit $2;
+
+select *
+from "audit_events"
+where "subject_id" = $1
+  and subject_kind = 'api-key'
+  and ("actor_id" = $2 or "action" = $3)
+order by "id" desc
+limit $4;
 
 -- auditChain.extend
 

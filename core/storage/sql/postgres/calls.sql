@@ -1,6 +1,6 @@
 -- calls.findActive
 
-SELECT r.n, k.expires_at
+SELECT r.n, k.expires_at, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::bigint AS at
   FROM jsonb_array_elements($1::jsonb)
@@ -23,9 +23,9 @@ INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at
 SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
   r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables, r.not_before, r.not_after
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS contact_id,
-    (value->>4)::text AS request_id, (value->>5)::text AS phone, (value->>6)::text AS name, (value->>7)::text AS time_zone,
-    (value->>8)::text AS variables, (value->>9)::bigint AS not_before, (value->>10)::bigint AS not_after
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
+    (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
+    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN LATERAL (
@@ -50,6 +50,8 @@ WHERE k.digest = r.digest
       ELSE a.partner_id = k.partner_id
     END
   END)
+  AND k.limits_version IS NOT DISTINCT
+FROM r.limits_version
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT r.contact_id
@@ -61,7 +63,14 @@ CROSS JOIN calls
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id;
 
-SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+  WHEN k.calls_per_day IS NOT NULL THEN coalesce((
+    SELECT d.placed
+    FROM api_key_days d
+    WHERE d.api_key_id = k.id
+      AND d.day = r.day
+  ), 0)
+END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
   c.id IS NOT NULL AND (CASE u.user_type
     WHEN 'account' THEN c.account_id = u.account_id
     WHEN 'partner' THEN a.partner_id = u.partner_id
@@ -73,7 +82,7 @@ SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at)
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -87,13 +96,114 @@ LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
+
+INSERT INTO api_key_days (api_key_id, day, placed)
+SELECT DISTINCT k.id, r.day, 0
+FROM (
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
+    (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
+    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
+    (value->>12)::text AS day
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+CROSS JOIN users u
+CROSS JOIN campaigns c
+CROSS JOIN accounts a
+WHERE k.digest = r.digest
+  AND u.id = k.creator_id
+  AND c.id = r.campaign_id
+  AND a.id = c.account_id
+  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+  AND (CASE u.user_type
+    WHEN 'account' THEN c.account_id = u.account_id
+    WHEN 'partner' THEN a.partner_id = u.partner_id
+    WHEN 'staff' THEN CASE
+      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+      ELSE a.partner_id = k.partner_id
+    END
+  END)
+  AND k.limits_version IS NOT DISTINCT
+FROM r.limits_version
+ORDER BY 1, 2
+ON CONFLICT (api_key_id, day)
+DO UPDATE SET placed = api_key_days.placed;
+
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
+SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
+FROM (
+  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END AS due_at,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
+    k.calls_per_day, coalesce((
+      SELECT d.placed
+      FROM api_key_days d
+      WHERE d.api_key_id = k.id
+        AND d.day = r.day
+    ), 0) AS placed, row_number() OVER (PARTITION BY k.id, r.day ORDER BY r.contact_id) AS nth
+  FROM (
+    SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
+      (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
+      (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
+      (value->>12)::text AS day
+    FROM jsonb_array_elements($1::jsonb)
+  ) AS r
+  CROSS JOIN LATERAL (
+    SELECT *
+    FROM api_keys
+    WHERE digest = r.digest
+    LIMIT 1
+  ) k
+  CROSS JOIN users u
+  CROSS JOIN campaigns c
+  CROSS JOIN accounts a
+  WHERE k.digest = r.digest
+    AND u.id = k.creator_id
+    AND c.id = r.campaign_id
+    AND a.id = c.account_id
+    AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+    AND (CASE u.user_type
+      WHEN 'account' THEN c.account_id = u.account_id
+      WHEN 'partner' THEN a.partner_id = u.partner_id
+      WHEN 'staff' THEN CASE
+        WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+        ELSE a.partner_id = k.partner_id
+      END
+    END)
+    AND k.limits_version IS NOT DISTINCT
+  FROM r.limits_version
+    AND NOT EXISTS (
+      SELECT 1
+      FROM calls x
+      WHERE x.campaign_id = c.id
+        AND x.request_id = r.request_id
+    )
+) AS candidates
+WHERE placed + nth <= calls_per_day
+ON CONFLICT (campaign_id, request_id) DO NOTHING
+RETURNING contact_id, api_key_id;
+
+INSERT INTO api_key_days (api_key_id, day, placed)
+SELECT r.api_key_id, r.day, r.placed
+FROM (
+  SELECT (value->>0)::text AS api_key_id, (value->>1)::text AS day, (value->>2)::bigint AS placed
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+WHERE true
+ON CONFLICT (api_key_id, day)
+DO UPDATE SET placed = api_key_days.placed + excluded.placed
+RETURNING api_key_id, day, placed;
 
 -- calls.cancel
 
 UPDATE calls
 SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS request_id
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
+    (value->>4)::text AS request_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN LATERAL (
@@ -118,12 +228,21 @@ WHERE k.digest = r.digest
       ELSE a.partner_id = k.partner_id
     END
   END)
+  AND k.limits_version IS NOT DISTINCT
+FROM r.limits_version
   AND calls.campaign_id = c.id
   AND calls.request_id = r.request_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
 
-SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+  WHEN k.calls_per_day IS NOT NULL THEN coalesce((
+    SELECT d.placed
+    FROM api_key_days d
+    WHERE d.api_key_id = k.id
+      AND d.day = r.day
+  ), 0)
+END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
   c.id IS NOT NULL AND (CASE u.user_type
     WHEN 'account' THEN c.account_id = u.account_id
     WHEN 'partner' THEN a.partner_id = u.partner_id
@@ -135,7 +254,7 @@ SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at)
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -153,7 +272,8 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 UPDATE calls
 SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS contact_id
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
+    (value->>4)::text AS contact_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN LATERAL (
@@ -178,12 +298,21 @@ WHERE k.digest = r.digest
       ELSE a.partner_id = k.partner_id
     END
   END)
+  AND k.limits_version IS NOT DISTINCT
+FROM r.limits_version
   AND calls.campaign_id = c.id
   AND calls.contact_id = r.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
 
-SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+  WHEN k.calls_per_day IS NOT NULL THEN coalesce((
+    SELECT d.placed
+    FROM api_key_days d
+    WHERE d.api_key_id = k.id
+      AND d.day = r.day
+  ), 0)
+END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
   c.id IS NOT NULL AND (CASE u.user_type
     WHEN 'account' THEN c.account_id = u.account_id
     WHEN 'partner' THEN a.partner_id = u.partner_id
@@ -195,7 +324,7 @@ SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at)
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS contact_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS contact_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -212,7 +341,14 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 
 -- calls.authorize
 
-SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
+SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+  WHEN k.calls_per_day IS NOT NULL THEN coalesce((
+    SELECT d.placed
+    FROM api_key_days d
+    WHERE d.api_key_id = k.id
+      AND d.day = r.day
+  ), 0)
+END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL) AS is_active,
   c.id IS NOT NULL AND (CASE u.user_type
     WHEN 'account' THEN c.account_id = u.account_id
     WHEN 'partner' THEN a.partner_id = u.partner_id
@@ -224,7 +360,7 @@ SELECT r.n, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at >= r.at)
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (

@@ -27,27 +27,27 @@ where "t"."id" = $1;
 insert into "partners" ("created_at", "id", "name")
 values ($1, $2, $3);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- tenancies.createAccount
 
 insert into "accounts" ("created_at", "id", "name", "partner_id")
 values ($1, $2, $3, $4);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- tenancies.createCampaign
 
 insert into "campaigns" ("account_id", "created_at", "id", "name")
 values ($1, $2, $3, $4);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- tenancies.allPartners
 
@@ -169,9 +169,9 @@ values ($1, $2, $3, $4);
 insert into "campaigns" ("account_id", "created_at", "id", "name")
 values ($1, $2, $3, $4);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- directory.rename
 
@@ -183,9 +183,9 @@ update "accounts"
 set "name" = $1
 where "id" = $2;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 update "campaigns"
 set "name" = $1
@@ -344,9 +344,9 @@ where "email" in ($1);
 insert into "partners" ("created_at", "external_id", "id", "name")
 values ($1, $2, $3, $4);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 update "partners"
 set "name" = $1

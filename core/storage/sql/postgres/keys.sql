@@ -28,12 +28,54 @@ SELECT (
 ) AS active;
 
 insert into "api_keys" ("account_id", "created_at", "creator_id", "creator_partner_id", "digest", "expires_at",
-  "expiry_time_zone", "id", "last_used_at", "name", "partner_id")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+  "expiry_time_zone", "id", "last_used_at", "name", "partner_id", "time_zone")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- apiKeys.limit
+
+select "calls_per_day"
+from "api_keys"
+where "id" = $1
+  and "limits_version" is null
+limit $2
+for update;
+
+update "api_keys"
+set "limits_version" = $1, "addresses" = $2, "calls_per_day" = $3
+where "id" = $4;
+
+select sum("placed") as "placed"
+from "api_key_usage"
+where "api_key_id" = $1
+  and "quarter_at" >= $2
+limit $3;
+
+select "placed"
+from "api_key_days"
+where "api_key_id" = $1
+  and "day" = $2
+limit $3;
+
+insert into "api_key_days" ("api_key_id", "day", "placed")
+values ($1, $2, $3)
+on conflict ("api_key_id", "day")
+do update set "placed" = excluded."placed";
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- apiKeys.placedOn
+
+select "placed"
+from "api_key_days"
+where "api_key_id" = $1
+  and "day" = $2
+limit $3;
 
 -- apiKeys.countActive
 
@@ -535,21 +577,23 @@ FROM bounds;
 -- keyUse.write
 
 UPDATE api_keys
-SET last_used_at = r.at
+SET last_used_at = r.at, last_used_address = r.address
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS at
+  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS at, (value->>2)::text AS address
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 WHERE api_keys.digest = r.digest
   AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
 
-INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)
-SELECT k.id, r.quarter_at, r.placed, r.cancelled
+INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
+SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS quarter_at, (value->>2)::bigint AS placed, (value->>3)::bigint AS cancelled
+  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS quarter_at, (value->>2)::bigint AS placed, (value->>3)::bigint AS cancelled,
+    (value->>4)::bigint AS refused
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN api_keys k
 WHERE k.digest = r.digest
 ON CONFLICT (api_key_id, quarter_at)
-DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled;
+DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
+  refused = api_key_usage.refused + excluded.refused;

@@ -169,9 +169,9 @@ insert into "users" ("account_id", "created_at", "email", "id", "name", "partner
   "password_hash", "user_type")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- users.setPassword
 
@@ -189,9 +189,9 @@ where "id" = $3;
 delete from "sessions"
 where "user_id" = $1;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 select "id"
 from "sessions"
@@ -223,9 +223,9 @@ update "users"
 set "name" = $1, "user_type" = $2, "account_id" = $3, "partner_id" = $4
 where "id" = $5;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 select "id"
 from "api_keys"
@@ -252,9 +252,9 @@ where "id" = $2
 delete from "sessions"
 where "user_id" = $1;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 update "users"
 set "disabled_at" = $1
@@ -316,9 +316,9 @@ where "id" in ($3, …);
 delete from "api_keys"
 where "id" in ($1, …);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
 FROM calls
@@ -464,9 +464,9 @@ update "users"
 set "last_sign_in_at" = $1
 where "id" = $2;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.find
 
@@ -498,27 +498,27 @@ update "sessions"
 set "tenancy_kind" = $1, "tenancy_id" = $2
 where "id" = $3;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.end
 
 delete from "sessions"
 where "id" = $1;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.endAll
 
 delete from "sessions"
 where "user_id" = $1;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.startLinked
 
@@ -542,9 +542,9 @@ update "users"
 set "last_sign_in_at" = $1
 where "id" = $2;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.sweep
 
@@ -593,9 +593,9 @@ limit $2;
 insert into "oidc_links" ("issuer", "linked_at", "subject", "user_id")
 values ($1, $2, $3, $4);
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- links.delete
 
@@ -609,9 +609,9 @@ delete from "sessions"
 where "user_id" = $1
   and "issuer" is not null;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "id",
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- links.list
 

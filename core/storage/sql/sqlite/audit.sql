@@ -1,8 +1,8 @@
 -- activity.record
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- activity.list
 
@@ -115,6 +115,14 @@ from `audit_events`
 where `subject_id` = ?
   and subject_kind = 'api-key'
   and `partner_id` is null
+order by `id` desc
+limit ?;
+
+select *
+from `audit_events`
+where `subject_id` = ?
+  and subject_kind = 'api-key'
+  and (`actor_id` = ? or `action` = ?)
 order by `id` desc
 limit ?;
 

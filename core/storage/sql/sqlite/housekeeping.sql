@@ -63,6 +63,14 @@ where (`campaign_id`, `quarter_at`, `state`) in (
   limit ?
 );
 
+delete from `api_key_days`
+where (`api_key_id`, `day`) in (
+  select `api_key_id`, `day`
+  from `api_key_days`
+  where `day` < ?
+  limit ?
+);
+
 -- contacts.findCalls
 
 SELECT campaign_id, contact_id

@@ -27,12 +27,53 @@ SELECT (
 ) AS active;
 
 insert into `api_keys` (`account_id`, `created_at`, `creator_id`, `creator_partner_id`, `digest`, `expires_at`,
-  `expiry_time_zone`, `id`, `last_used_at`, `name`, `partner_id`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  `expiry_time_zone`, `id`, `last_used_at`, `name`, `partner_id`, `time_zone`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- apiKeys.limit
+
+select `calls_per_day`
+from `api_keys`
+where `id` = ?
+  and `limits_version` is null
+limit ?;
+
+update `api_keys`
+set `limits_version` = ?, `addresses` = ?, `calls_per_day` = ?
+where `id` = ?;
+
+select sum(`placed`) as `placed`
+from `api_key_usage`
+where `api_key_id` = ?
+  and `quarter_at` >= ?
+limit ?;
+
+select `placed`
+from `api_key_days`
+where `api_key_id` = ?
+  and `day` = ?
+limit ?;
+
+insert into `api_key_days` (`api_key_id`, `day`, `placed`)
+values (?, ?, ?)
+on conflict (`api_key_id`, `day`)
+do update set `placed` = excluded.`placed`;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- apiKeys.placedOn
+
+select `placed`
+from `api_key_days`
+where `api_key_id` = ?
+  and `day` = ?
+limit ?;
 
 -- apiKeys.countActive
 
@@ -491,21 +532,22 @@ FROM bounds;
 -- keyUse.write
 
 UPDATE api_keys
-SET last_used_at = r.at
+SET last_used_at = r.at, last_used_address = r.address
 FROM (
-  SELECT value->>0 AS digest, value->>1 AS at
+  SELECT value->>0 AS digest, value->>1 AS at, value->>2 AS address
   FROM jsonb_each(?)
 ) AS r
 WHERE api_keys.digest = r.digest
   AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
 
-INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled)
-SELECT k.id, r.quarter_at, r.placed, r.cancelled
+INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
+SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
 FROM (
-  SELECT value->>0 AS digest, value->>1 AS quarter_at, value->>2 AS placed, value->>3 AS cancelled
+  SELECT value->>0 AS digest, value->>1 AS quarter_at, value->>2 AS placed, value->>3 AS cancelled, value->>4 AS refused
   FROM jsonb_each(?)
 ) AS r
 CROSS JOIN api_keys k
 WHERE k.digest = r.digest
 ON CONFLICT (api_key_id, quarter_at)
-DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled;
+DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
+  refused = api_key_usage.refused + excluded.refused;

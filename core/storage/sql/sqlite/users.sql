@@ -169,9 +169,9 @@ insert into `users` (`account_id`, `created_at`, `email`, `id`, `name`, `partner
   `password_hash`, `user_type`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- users.setPassword
 
@@ -188,9 +188,9 @@ where `id` = ?;
 delete from `sessions`
 where `user_id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 select `id`
 from `sessions`
@@ -220,9 +220,9 @@ update `users`
 set `name` = ?, `user_type` = ?, `account_id` = ?, `partner_id` = ?
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 select `id`
 from `api_keys`
@@ -249,9 +249,9 @@ where `id` = ?
 delete from `sessions`
 where `user_id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 update `users`
 set `disabled_at` = ?
@@ -310,9 +310,9 @@ where `id` in (?, …);
 delete from `api_keys`
 where `id` in (?, …);
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
 FROM calls INDEXED BY calls_due
@@ -442,9 +442,9 @@ update `users`
 set `last_sign_in_at` = ?
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.find
 
@@ -476,27 +476,27 @@ update `sessions`
 set `tenancy_kind` = ?, `tenancy_id` = ?
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.end
 
 delete from `sessions`
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.endAll
 
 delete from `sessions`
 where `user_id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.startLinked
 
@@ -519,9 +519,9 @@ update `users`
 set `last_sign_in_at` = ?
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.sweep
 
@@ -569,9 +569,9 @@ limit ?;
 insert into `oidc_links` (`issuer`, `linked_at`, `subject`, `user_id`)
 values (?, ?, ?, ?);
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- links.delete
 
@@ -585,9 +585,9 @@ delete from `sessions`
 where `user_id` = ?
   and `issuer` is not null;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `id`,
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- links.list
 

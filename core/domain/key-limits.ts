@@ -1,0 +1,95 @@
+import { localDay, plusDays, startOfDay } from '#contract/calendar.ts';
+import type { ChangeApiKey } from '#contract/console.ts';
+import { counted } from '#contract/text/count.ts';
+import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
+import { auditEvent } from './audit/audit.ts';
+import type { KeyVisibility } from './directory/scope.ts';
+import { instant, type Millis } from './instant.ts';
+import type { Actor, ApiKey, KeyLimits } from './model.ts';
+import type { Ports } from './ports.ts';
+import { Problem, type Quota } from './problem.ts';
+
+const networksOf = new WeakMap<KeyLimits, readonly Network[]>();
+
+/** Whether a key with these limits is accepted from an address. */
+export function allowsAddress(limits: KeyLimits | null, address: string): boolean {
+  if (limits === null || limits.addresses === null) return true;
+  const known = networksOf.get(limits);
+  if (known) return isInNetworks(known, address);
+  const networks = limits.addresses.map(parseNetwork).filter((network) => typeof network !== 'string');
+  networksOf.set(limits, networks);
+  return isInNetworks(networks, address);
+}
+
+/** Returns the day, in the key's time zone, that a call counts for; null if the key can place any number of calls. */
+export function countingDay(limits: KeyLimits | null, at: Millis): string | null {
+  return limits === null || limits.callsPerDay === null ? null : localDay(at, limits.timeZone);
+}
+
+/** Returns the next midnight in a time zone. */
+export function nextMidnight(at: Millis, timeZone: string): Millis {
+  return instant(startOfDay(plusDays(localDay(at, timeZone), 1), timeZone));
+}
+
+/** Returns what's left of a key's calls for the day; undefined if the key can place any number of calls. */
+export function quotaOf(limits: KeyLimits | null, placedToday: number | null, at: Millis): Quota | undefined {
+  if (placedToday === null || limits === null || limits.callsPerDay === null) return undefined;
+  const { callsPerDay, timeZone } = limits;
+  const resetsIn = Math.ceil((nextMidnight(at, timeZone) - at) / 1_000);
+  return { callsPerDay, left: Math.max(0, callsPerDay - placedToday), resetsIn };
+}
+
+/**
+ * Changes the limits of a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. A change that
+ * changes nothing isn't recorded.
+ */
+export async function changeLimits(
+  ports: Ports,
+  { visibility, actor }: { visibility: KeyVisibility; actor: Actor },
+  id: string,
+  change: ChangeApiKey,
+): Promise<ApiKey> {
+  const store = ports.stores.apiKeys;
+  const apiKey = await store.find(visibility, id);
+  if (!apiKey) throw keyNotFound();
+  const before = apiKey.limits?.version ?? null;
+  if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw changedMeanwhile();
+  const limits = applyChange(ports, apiKey, change);
+  if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
+  const now = ports.clock.now();
+  const day = localDay(now, apiKey.timeZone);
+  const today = { day, from: instant(startOfDay(day, apiKey.timeZone)) };
+  const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
+  if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
+    if (await store.find(visibility, id)) throw changedMeanwhile();
+    throw keyNotFound();
+  }
+  return { ...apiKey, limits };
+}
+
+function applyChange(ports: Ports, { limits, timeZone }: ApiKey, change: ChangeApiKey): KeyLimits | null {
+  const { addresses = limits?.addresses ?? null, callsPerDay = limits?.callsPerDay ?? null } = change;
+  const networks = canonicalNetworks(addresses ?? []);
+  if (networks.length === 0 && callsPerDay === null) return null;
+  return { version: ports.randomness.id(), addresses: networks.length === 0 ? null : networks, callsPerDay, timeZone };
+}
+
+/** Describes limits in words, for the audit and the operator. */
+export function describeLimits(limits: KeyLimits | null): string {
+  if (limits === null) return 'no limits';
+  const { addresses, callsPerDay } = limits;
+  const from = addresses === null ? [] : [`only from ${addresses.join(', ')}`];
+  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} a day`];
+  return [...from, ...calls].join('; ');
+}
+
+function changedMeanwhile(): Problem {
+  return new Problem(
+    'conflict',
+    "Someone else changed this key's limits in the meantime. Check the current limits, then change them again.",
+  );
+}
+
+export function keyNotFound(): Problem {
+  return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
+}

@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { apiKeyDetailsSchema } from '#contract/console.ts';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
+import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+
+const unknownKey = makeKeyValue(randomBytes);
+
+describe("an API key's addresses", () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let harness: CoreHarness;
+    let behindProxy: RunningCore;
+    let cookie: string;
+    let key: { id: string; keyValue: string };
+
+    before(async () => {
+      clock = fakeClock('2026-11-21T09:00:00.000Z');
+      harness = await openCore({ kind, clock });
+      behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      cookie = await signIn(harness.core.url, 'ada@example.com');
+    });
+    after(async () => {
+      await behindProxy.close();
+      await harness.close();
+    });
+    beforeEach(async () => {
+      key = await createKey(harness.core.url, cookie);
+    });
+
+    const limit = (body: object, as = cookie) => ask('PATCH', `${harness.core.url}/console/api-keys/${key.id}`, { cookie: as, body });
+    const details = async (core = harness.core, headers = {}) =>
+      apiKeyDetailsSchema.parse((await ask('GET', `${core.url}/console/api-keys/${key.id}?timeZone=UTC`, { cookie, headers })).json);
+    const placeFrom = (forwardedFor: string | undefined, core = behindProxy, more: object = {}) =>
+      ask('POST', onDemand(core.url, harness.tenants.campaign.id), {
+        key: key.keyValue,
+        body: { contact: { phone: somePhone() }, ...more },
+        headers: forwardedFor === undefined ? {} : { 'X-Forwarded-For': forwardedFor },
+      });
+    const statusFrom = async (forwardedFor: string | undefined, core?: RunningCore) => (await placeFrom(forwardedFor, core)).status;
+
+    it('are answered in canonical form, and null if there are none', async () => {
+      const { json } = await limit({ addresses: ['192.0.2.7', '::ffff:10.0.0.0/104', '2001:DB8::/32', '192.0.2.7/32'] });
+      expect(json).to.have.nested.property('apiKey.addresses').that.deep.equals(['192.0.2.7/32', '10.0.0.0/8', '2001:db8::/32']);
+      for (const addresses of [[], null]) {
+        const { status, json } = await limit({ addresses });
+        expect([status, json]).to.have.nested.property('1.apiKey.addresses', null);
+        expect(status).to.equal(200);
+      }
+    });
+
+    it('decide at the next request, on every core', async () => {
+      const cores = [harness.core, behindProxy];
+      for (let round = 0; round < 3; round++) {
+        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(202);
+        await limit({ addresses: ['192.0.2.0/24'] });
+        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(401);
+        await limit({ addresses: round === 0 ? ['127.0.0.0/8'] : null });
+        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(202);
+      }
+    });
+
+    it('decide about cancels and invalid bodies, too', async () => {
+      const { json } = await placeCall(harness.core.url, harness.tenants.campaign.id, key.keyValue);
+      await limit({ addresses: ['192.0.2.0/24'] });
+      const cancel = await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/${json['contactId']}`, {
+        key: key.keyValue,
+      });
+      expect([cancel.status, codeOf(cancel)]).to.deep.equal([401, 'unauthorized']);
+      expect((await placeFrom(undefined, harness.core, { contact: {} })).status).to.equal(401);
+    });
+
+    it("aren't found in X-Forwarded-For unless a trusted proxy sent it", async () => {
+      await limit({ addresses: ['203.0.113.7'] });
+      expect(await statusFrom('203.0.113.7', harness.core)).to.equal(401);
+      expect(await statusFrom('203.0.113.7, 203.0.113.7', harness.core)).to.equal(401);
+      expect(await statusFrom('203.0.113.7')).to.equal(202);
+      // The client wrote the first address; the proxy added the second.
+      expect(await statusFrom('203.0.113.7, 198.51.100.9')).to.equal(401);
+      expect(await statusFrom('198.51.100.9, 203.0.113.7')).to.equal(202);
+      expect(await statusFrom('203.0.113.7, unknown')).to.equal(401);
+      expect(await statusFrom(undefined)).to.equal(401);
+      expect(await statusFrom('')).to.equal(401);
+    });
+
+    it('match the client in any spelling of its address', async () => {
+      await limit({ addresses: ['2001:db8::/64', '10.0.0.0/8'] });
+      for (const spelling of ['2001:db8::1', '2001:DB8:0:0:0:0:0:1', '2001:0db8::0.0.0.1', '[2001:db8::1]:4711', '2001:db8::1%eth0'])
+        expect(await statusFrom(spelling), spelling).to.equal(202);
+      for (const spelling of ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:0a01:0203', '10.1.2.3:80', '[::ffff:10.1.2.3]:80'])
+        expect(await statusFrom(spelling), spelling).to.equal(202);
+      for (const other of ['2001:db8:0:1::1', '11.0.0.1', '::ffff:11.0.0.1', '::10.1.2.3', '2002:0a01:0203::'])
+        expect(await statusFrom(other), other).to.equal(401);
+    });
+
+    it('refuse a client with the same bytes as an unknown key', async () => {
+      await limit({ addresses: ['192.0.2.0/24'] });
+      const raw = (keyValue: string) =>
+        overSocket(
+          harness.core.url,
+          `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-API-Key: ${keyValue}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+        );
+      expect(await raw(key.keyValue)).to.equal(await raw(unknownKey));
+    });
+
+    it("refuse a client of a key in use before its body is read, as if the key didn't exist", async () => {
+      await limit({ addresses: ['203.0.113.7'] });
+      expect(await statusFrom('203.0.113.7')).to.equal(202);
+      // Announces a body, but never sends it.
+      const answer = await overSocket(
+        behindProxy.url,
+        `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key.keyValue}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n`,
+      );
+      expect(answer).to.match(/^HTTP\/1\.1 401 /);
+    });
+
+    it("don't let a refused request count as a use of the key, but show it in the key's details and to its owner", async () => {
+      await limit({ addresses: ['203.0.113.7'] });
+      await placeFrom('203.0.113.7');
+      clock.advance({ minutes: 2 });
+      for (const address of ['198.51.100.1', '198.51.100.2', '198.51.100.2', '2001:db8::5'])
+        expect(await statusFrom(address)).to.equal(401);
+      await behindProxy.close();
+      behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      const { apiKey, lastUsedAddress, usage, activity } = await details();
+      expect([apiKey.lastUsedAt, lastUsedAddress]).to.deep.equal(['2026-11-21T09:00:00.000Z', '203.0.113.7']);
+      expect(usage.at(-1)).to.deep.equal({ day: '2026-11-21', placed: 1, cancelled: 0, refused: 4 });
+      const refused = activity.filter(({ action }) => action === 'api-key.refused');
+      expect(refused.map(({ address, actor }) => [address, actor])).to.have.deep.members([
+        ['198.51.100.1', null],
+        ['198.51.100.2', null],
+        ['2001:db8::5', null],
+      ]);
+      clock.set('2026-11-21T09:00:00.000Z');
+    });
+
+    it('bound what a flood of refused addresses writes', async () => {
+      await limit({ addresses: ['203.0.113.7'] });
+      await Promise.all(Array.from({ length: 200 }, (_, n) => placeFrom(`198.51.100.${n}`)));
+      await behindProxy.close();
+      behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      const { usage, activity } = await details();
+      expect(usage.at(-1)?.refused).to.equal(200);
+      expect(activity.filter(({ action }) => action === 'api-key.refused')).to.have.length(20);
+    });
+
+    it('are never passed by a request that was judged by another list', async () => {
+      let wrong = 0;
+      for (let round = 0; round < 8; round++) {
+        await limit({ addresses: ['203.0.113.0/24'] });
+        expect(await statusFrom('203.0.113.7')).to.equal(202);
+        let isNarrowed = false;
+        const narrowing = limit({ addresses: ['192.0.2.0/24'] }).then(() => {
+          isNarrowed = true;
+        });
+        const placing = Array.from({ length: 5 }, async () => {
+          const wasNarrowed = isNarrowed;
+          const status = await statusFrom('203.0.113.7');
+          if (wasNarrowed && status === 202) wrong++;
+        });
+        await Promise.all([narrowing, ...placing]);
+        if ((await statusFrom('203.0.113.7')) !== 401) wrong++;
+      }
+      expect(wrong).to.equal(0);
+    });
+
+    it('can be changed by whoever may revoke the key, and by nobody else', async () => {
+      const change = async (email: string) => (await limit({ addresses: ['192.0.2.0/24'] }, await signIn(harness.core.url, email))).status;
+      expect(await change('pat@example.com')).to.equal(200);
+      expect(await change('tia@example.com')).to.equal(200);
+      for (const email of ['tom@example.com', 'otto@example.com', 'stan@example.com']) expect(await change(email), email).to.equal(404);
+    });
+
+    it('are refused if they are invalid, with the position of the error', async () => {
+      for (const [body, path] of [
+        [{ addresses: ['10.0.0.0/8', '10.0.0.0/33'] }, 'addresses.1'],
+        [{ addresses: ['::ffff:0:0/95'] }, 'addresses.0'],
+        [{ addresses: Array.from({ length: 51 }, (_, n) => `192.0.2.${n}`) }, 'addresses'],
+        [{ addresses: '10.0.0.0/8' }, 'addresses'],
+        [{ callsPerDay: 0 }, 'callsPerDay'],
+        [{ callsPerDay: 1.5 }, 'callsPerDay'],
+        [{ callsPerDay: '5' }, 'callsPerDay'],
+        [{}, ''],
+        [{ name: 'x' }, 'name'],
+      ] as const) {
+        const { status, json } = await limit(body);
+        expect([status, (json as { errors: { path: string }[] }).errors[0]?.path], JSON.stringify(body)).to.deep.equal([422, path]);
+      }
+    });
+
+    it('are audited when they change, with what they became, and not otherwise', async () => {
+      await limit({ addresses: ['10.0.0.0/8'], callsPerDay: 1 });
+      await limit({ addresses: ['10.0.0.0/8'] });
+      await limit({ addresses: ['::ffff:10.0.0.0/104'], callsPerDay: 1 });
+      await limit({ addresses: null, callsPerDay: null });
+      await limit({ callsPerDay: null });
+      const { activity } = await details();
+      expect(activity.filter(({ action }) => action === 'api-key.limited').map(({ detail, actor }) => [detail, actor?.name])).to.deep.equal(
+        [
+          ['no limits', 'Ada Account'],
+          ['only from 10.0.0.0/8; at most 1 call a day', 'Ada Account'],
+        ],
+      );
+    });
+
+    it("aren't undone by a dialog that doesn't know them yet", async () => {
+      const opened = await details();
+      await limit({ addresses: ['10.0.0.0/8'] });
+      // A change of the other limit keeps them.
+      await limit({ callsPerDay: 5 });
+      expect((await details()).apiKey.addresses).to.deep.equal(['10.0.0.0/8']);
+      const stale = await limit({ addresses: null, limitsVersion: opened.apiKey.limitsVersion });
+      expect([stale.status, codeOf(stale)]).to.deep.equal([409, 'conflict']);
+      const { limitsVersion } = (await details()).apiKey;
+      expect((await limit({ addresses: null, limitsVersion })).status).to.equal(200);
+    });
+
+    it('leave other keys of the same user alone', async () => {
+      await limit({ addresses: ['192.0.2.0/24'], callsPerDay: 1 });
+      const other = await createKey(harness.core.url, cookie);
+      const answer = await placeCall(harness.core.url, harness.tenants.campaign.id, other.keyValue);
+      expect(answer.status).to.equal(202);
+      expect(Object.keys(answer.headers).filter((name) => /ratelimit/.test(name))).to.deep.equal([]);
+      expect(textAt(answer, 'state')).to.equal('queued');
+    });
+  });
+});

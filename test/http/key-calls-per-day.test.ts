@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { apiKeyDetailsSchema } from '#contract/console.ts';
+import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
+import { onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+
+describe("an API key's calls per day", () => {
+  onEachDatabase((kind) => {
+    let clock: FakeClock;
+    let harness: CoreHarness;
+    let other: RunningCore;
+
+    beforeEach(async () => {
+      clock = fakeClock('2026-11-21T09:00:00.000Z');
+      harness = await openCore({ kind, clock });
+      other = await startCoreHere(harness.database, { clock });
+    });
+    afterEach(async () => {
+      await other.close();
+      await harness.close();
+    });
+
+    async function limitedKey(callsPerDay: number | null, timeZone = 'UTC') {
+      const { url } = harness.core;
+      const cookie = await signIn(url, 'ada@example.com');
+      const created = await ask('POST', `${url}/console/api-keys`, { cookie, body: { name: 'K', expiration: { kind: 'none' }, timeZone } });
+      const key = { id: textAt(created, 'apiKey', 'id'), keyValue: textAt(created, 'keyValue') };
+      const limit = async (most: number | null) => {
+        const session = await signIn(url, 'ada@example.com');
+        const { status } = await ask('PATCH', `${url}/console/api-keys/${key.id}`, { cookie: session, body: { callsPerDay: most } });
+        expect(status).to.equal(200);
+      };
+      if (callsPerDay !== null) await limit(callsPerDay);
+      const place = (core: RunningCore = harness.core, more: object = {}) =>
+        placeCall(core.url, harness.tenants.campaign.id, key.keyValue, { contact: { phone: somePhone() }, ...more });
+      const today = async () => {
+        const session = await signIn(url, 'ada@example.com');
+        const { json } = await ask('GET', `${url}/console/api-keys/${key.id}?timeZone=UTC`, { cookie: session });
+        return apiKeyDetailsSchema.parse(json).today;
+      };
+      return { ...key, limit, place, today };
+    }
+    const countOf = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
+    const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
+
+    it('end with 429 until the next midnight, and each response says how many are left', async () => {
+      const { place } = await limitedKey(2);
+      expect(quota(await place())).to.deep.equal(['"day";q=2;w=86400', '"day";r=1;t=54000']);
+      clock.advance({ hours: 1 });
+      expect(quota(await place())).to.deep.equal(['"day";q=2;w=86400', '"day";r=0;t=50400']);
+      const refused = await place();
+      expect([refused.status, codeOf(refused), refused.headers['retry-after']]).to.deep.equal([429, 'too-many-calls', '50400']);
+      expect(quota(refused)).to.deep.equal(['"day";q=2;w=86400', '"day";r=0;t=50400']);
+      expect(textAt(refused, 'detail')).to.equal(
+        'This key has reached its limit, 2 calls a day. It can place calls again after the next midnight in its time zone.',
+      );
+      clock.set('2026-11-21T23:59:59.999Z');
+      expect((await place()).headers['retry-after']).to.equal('1');
+      clock.advance({ milliseconds: 1 });
+      expect((await place()).status).to.equal(202);
+    });
+
+    it("aren't used up by replays, cancels, conflicts and refused campaigns", async () => {
+      const { keyValue, place } = await limitedKey(2);
+      const body = { requestId: 'same', contact: { phone: '+493012345678' } };
+      const { url } = harness.core;
+      expect((await place(harness.core, body)).status).to.equal(202);
+      for (let n = 0; n < 3; n++) expect((await place(harness.core, body)).headers['idempotent-replayed']).to.equal('true');
+      expect((await place(harness.core, { requestId: 'same' })).status).to.equal(409);
+      expect((await placeCall(url, harness.tenants.otherCampaign.id, keyValue)).status).to.equal(403);
+      const path = `${onDemand(url, harness.tenants.campaign.id)}/by-request-id/same`;
+      for (let n = 0; n < 2; n++) expect((await ask('DELETE', path, { key: keyValue })).status).to.equal(200);
+      expect((await place()).status).to.equal(202);
+      // At the limit, a replay still gets the first response.
+      const replayed = await place(harness.core, body);
+      expect([replayed.status, quota(replayed)[1]]).to.deep.equal([202, '"day";r=0;t=54000']);
+      expect((await ask('DELETE', path, { key: keyValue })).status).to.equal(200);
+      expect((await place()).status).to.equal(429);
+    });
+
+    it('are exact with a hundred parallel requests over two cores', async () => {
+      for (const most of [1, 37]) {
+        const { place, today } = await limitedKey(most);
+        const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other)));
+        expect([countOf(answers, 202), countOf(answers, 429)]).to.deep.equal([most, 100 - most]);
+        expect(await today()).to.include({ placed: most });
+      }
+    });
+
+    it('count one call for the same request ID, a hundred times at once over two cores', async () => {
+      const { place, today } = await limitedKey(2);
+      const body = { requestId: 'same', contact: { phone: '+493012345678' } };
+      const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other, body)));
+      expect(countOf(answers, 202)).to.equal(100);
+      expect(await today()).to.include({ placed: 1 });
+      expect((await place()).status).to.equal(202);
+    });
+
+    for (const [timeZone, before, midnight] of [
+      ['Pacific/Kiritimati', '2026-11-21T09:59:59.999Z', '2026-11-21T10:00:00.000Z'],
+      ['Pacific/Pago_Pago', '2026-11-21T10:59:59.999Z', '2026-11-21T11:00:00.000Z'],
+    ] as const) {
+      it(`start again at midnight in ${timeZone}, on every core`, async () => {
+        const { place, today } = await limitedKey(1, timeZone);
+        clock.set(before);
+        expect((await place()).status).to.equal(202);
+        for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
+        expect(await today()).to.include({ timeZone, placed: 1, resetsAt: midnight });
+        clock.set(midnight);
+        expect(await today()).to.include({ placed: 0 });
+        expect((await place(other)).status).to.equal(202);
+        for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
+      });
+    }
+
+    it('survive a restart in the middle of the day', async () => {
+      const { place } = await limitedKey(3);
+      for (let n = 0; n < 2; n++) await place(other);
+      await other.close();
+      other = await startCoreHere(harness.database, { clock });
+      expect(quota(await place(other))[1]).to.equal('"day";r=0;t=54000');
+      expect((await place(other)).status).to.equal(429);
+    });
+
+    it('can be raised, lowered and lifted, and this counts at the next request on every core', async () => {
+      const { limit, place } = await limitedKey(1);
+      expect((await place()).status).to.equal(202);
+      for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
+      await limit(3);
+      for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(202);
+      await limit(2);
+      for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
+      await limit(null);
+      for (const core of [harness.core, other]) expect(quota(await place(core))).to.deep.equal([undefined, undefined]);
+    });
+
+    it('include the calls that the key had placed that day when it was limited', async () => {
+      const { limit, place, today } = await limitedKey(null);
+      for (let n = 0; n < 3; n++) await place(other);
+      // The core writes what its keys have done.
+      await other.close();
+      other = await startCoreHere(harness.database, { clock });
+      await limit(4);
+      expect(await today()).to.include({ placed: 3 });
+      expect((await place()).status).to.equal(202);
+      expect((await place(other)).status).to.equal(429);
+    });
+
+    it('of one key leave the other keys alone', async () => {
+      const { place } = await limitedKey(1);
+      const free = await limitedKey(null);
+      const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));
+      expect([countOf(answers, 202), countOf(answers, 429)]).to.deep.equal([16, 14]);
+    });
+  });
+});
