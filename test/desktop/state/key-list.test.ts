@@ -21,6 +21,9 @@ const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({
   expiresAt: null,
   expiryTimeZone: null,
   expired: false,
+  addresses: null,
+  callsPerDay: null,
+  limitsVersion: null,
   ...changes,
 });
 const names = (keys: readonly ApiKeyView[]) => keys.map(({ name }) => name);
