@@ -3,6 +3,7 @@ import type { ApiKeyView, SessionView } from '#contract/console.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';
+import type { SignInOptions, SignInResult } from '#contract/sign-in.ts';
 import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 
@@ -33,10 +34,15 @@ export type StartupState = {
   persistence: SessionPersistence | null;
   /** The session on that server; null if the user isn't signed in. */
   session: Result<SessionView> | null;
+  /** How a sign-in with the provider ended that has just brought the browser back. Null in the app. */
+  signInResult: SignInResult | null;
 };
 
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
+
+/** @property staysOnPage whether the page has to stay as it is, so that no typed text is lost */
+export type ProviderSignIn = { server: string; keepSignedIn: boolean | null; staysOnPage: boolean };
 
 /**
  * The routes that the page can request: all that require a session, except those for files and for signing out, which has its own channel.
@@ -94,6 +100,19 @@ export type Channels = {
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SessionView>>;
+  /** Returns the ways to sign in to a server. */
+  getSignInOptions(server: string): Promise<Result<SignInOptions>>;
+  /**
+   * Signs in with the server's provider, in the system's browser. A browser leaves the page, or opens another tab: then the value is null,
+   * and the session comes through `onSessionChange`.
+   */
+  signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
+  /** Stops waiting for the system's browser. */
+  cancelProviderSignIn(): Promise<void>;
+  /** Opens the page that ends the session at the provider. */
+  signOutOfProvider(server: string): Promise<void>;
+  /** Hands the sign-in that has brought the browser back over to the app on this computer. */
+  confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**
    * Sends a request to the core. If the response contains a secret, then until `dismissSecret`, the window asks before it closes, and is
@@ -131,6 +150,11 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   selectServer: 'selectServer',
   forgetServer: 'forgetServer',
   signIn: 'signIn',
+  getSignInOptions: 'getSignInOptions',
+  signInWithProvider: 'signInWithProvider',
+  cancelProviderSignIn: 'cancelProviderSignIn',
+  signOutOfProvider: 'signOutOfProvider',
+  confirmApp: 'confirmApp',
   signOut: 'signOut',
   request: 'request',
   dismissSecret: 'dismissSecret',

@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto';
+import { shell } from 'electron';
+import type { SignInOptions } from '#contract/sign-in.ts';
 import { failed } from '../core-answers.ts';
 import { coreRequest, exportPath, refused, requestChannels, signInAt } from '../core-requests.ts';
 import type { Channels, Command, Result } from '../ipc.ts';
 import { readTypedAddress } from '../server-address.ts';
+import { signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import { saveExport } from './export-file.ts';
@@ -15,7 +18,7 @@ type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close'>;
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
   enableCommands: (offered: readonly Command[]) => void;
 };
 
@@ -30,6 +33,18 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     const answer = await client.send(coreRequest('signOut', {}));
     await client.close();
     return answer;
+  }
+
+  /** Only one sign-in at a time waits for the browser. */
+  let waiting = new AbortController();
+
+  async function optionsOf(server: string): Promise<Result<SignInOptions>> {
+    const read = readTypedAddress(server);
+    if (!read.ok) return refused('server', read.problem);
+    const client = coreClient(read.address);
+    const options = await client.send(coreRequest('showSignIn', {}));
+    await client.close();
+    return options;
   }
 
   const guard = {
@@ -48,10 +63,10 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
       const { address, email } = servers.current;
       const remembered = { server: address, email };
-      if (!servers.client) return { remembered, persistence, session: null };
+      if (!servers.client) return { remembered, persistence, session: null, signInResult: null };
       const session = await servers.send(coreRequest('showSession', {}));
       if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
-      return { remembered, persistence, session };
+      return { remembered, persistence, session, signInResult: null };
     },
 
     listServers: async () => servers.list(),
@@ -71,6 +86,31 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       await servers.add(client, email.trim(), keepSignedIn);
       return answer;
     },
+
+    getSignInOptions: optionsOf,
+    async signInWithProvider({ server, keepSignedIn }) {
+      const options = await optionsOf(server);
+      const read = readTypedAddress(server);
+      if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
+      if (!options.value.oidc) return refused('server', 'This server has no provider to sign in with. Use your password.');
+      waiting.abort();
+      waiting = new AbortController();
+      const client = coreClient(read.address, await servers.deviceAt(read.address));
+      const answer = await signInThroughBrowser(client.send, options.value.oidc.url, waiting.signal);
+      if (!answer.ok) {
+        await client.close();
+        return answer;
+      }
+      await servers.add(client, answer.value.viewer.email, keepSignedIn);
+      window.focus();
+      return answer;
+    },
+    cancelProviderSignIn: async () => waiting.abort(),
+    async signOutOfProvider(server) {
+      const options = await optionsOf(server);
+      if (options.ok && options.value.oidc?.signOutUrl) await shell.openExternal(options.value.oidc.signOutUrl);
+    },
+    confirmApp: async () => failed({ kind: 'session-ended' }),
 
     signOut: async () => endAtServer(await servers.end(servers.current.address)),
 

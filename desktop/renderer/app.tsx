@@ -3,12 +3,21 @@ import type { SessionView } from '#contract/console.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { ChangePassword } from './screens/session/change-password.tsx';
+import { ConfirmApp } from './screens/session/confirm-app.tsx';
 import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/connection-errors.tsx';
 import { SessionEnded } from './screens/session/session-ended.tsx';
 import { SignIn } from './screens/session/sign-in.tsx';
 import { Shell } from './screens/shell/shell.tsx';
 import { useIgnoredCommands } from './state/commands.ts';
-import { connectionError, loadStartupState, session, sessionChangedElsewhere, sessionHasEnded, startupState } from './state/session.ts';
+import {
+  connectionError,
+  loadStartupState,
+  session,
+  sessionChangedElsewhere,
+  sessionHasEnded,
+  signInResult,
+  startupState,
+} from './state/session.ts';
 
 export function App() {
   useEffect(() => {
@@ -27,6 +36,7 @@ export function App() {
 }
 
 function Content() {
+  if (signInResult.value === 'app') return <ConfirmApp />;
   if (session.value) return <SignedIn session={session.value} />;
   // Commands wait here, since the user may already be signed in.
   if (!startupState.value) return <Splash />;

@@ -1,3 +1,4 @@
+import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/sign-in.ts';
 import { failed, findFailure, readAnswer } from '../core-answers.ts';
 import { coreRequest, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';
@@ -92,12 +93,34 @@ export function webBridge(): Bridge {
     async getStartupState() {
       const answer = await send(coreRequest('showSession', {}));
       const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
-      return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer };
+      const signInResult = takeSignInResult();
+      if (signInResult === 'done') tabs.postMessage(null);
+      return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer, signInResult };
     },
     listServers: async () => [],
     selectServer: async () => undefined,
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
+    getSignInOptions: () => send(coreRequest('showSignIn', {})),
+    async signInWithProvider({ staysOnPage }) {
+      const options = await send(coreRequest('showSignIn', {}));
+      if (!options.ok) return options;
+      const url = startUrlOf(options.value);
+      if (staysOnPage) open(url, '_blank', 'noopener');
+      else location.assign(url);
+      return { ok: true, value: null };
+    },
+    cancelProviderSignIn: async () => undefined,
+    async signOutOfProvider() {
+      const options = await send(coreRequest('showSignIn', {}));
+      if (options.ok && options.value.oidc?.signOutUrl) location.assign(options.value.oidc.signOutUrl);
+    },
+    async confirmApp() {
+      const answer = await send(coreRequest('handOver', {}));
+      if (!answer.ok) return answer;
+      location.assign(answer.value.url);
+      return { ok: true, value: null };
+    },
     signOut: () => tellOtherTabs(send(coreRequest('signOut', {}))),
     request(name, input) {
       const result = channels.request(name, input);
@@ -131,6 +154,22 @@ export function webBridge(): Bridge {
       };
     },
   };
+}
+
+/** Returns how a sign-in ended, and removes it from the address, so that reloading the page doesn't repeat the message. */
+function takeSignInResult(): SignInResult | null {
+  const url = new URL(location.href);
+  const given = url.searchParams.get(signInResultParameter);
+  if (given === null) return null;
+  url.searchParams.delete(signInResultParameter);
+  history.replaceState(history.state, '', url);
+  return signInResults.find((result) => result === given) ?? null;
+}
+
+/** Returns where to start. A page at another address than the provider knows goes there first: the cookie couldn't come back to it. */
+function startUrlOf({ oidc }: SignInOptions): string {
+  const start = new URL(oidc?.url ?? document.baseURI, document.baseURI);
+  return start.origin === location.origin ? start.href : new URL('..', start).href;
 }
 
 /** Saves a file. The browser puts it in its downloads folder, or asks where. */

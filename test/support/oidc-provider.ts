@@ -98,7 +98,10 @@ export async function startProvider(
       adapter: InMemory,
       cookies: { keys: ['a key for the cookies of the provider'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'] },
-      features: { devInteractions: { enabled: false } },
+      features: {
+        devInteractions: { enabled: false },
+        rpInitiatedLogout: { enabled: true, logoutSource: showLogout },
+      },
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
       findAccount: (_ctx, accountId) => ({
         accountId,
@@ -133,6 +136,10 @@ export async function startProvider(
   }
   makeProvider();
   return state;
+}
+
+function showLogout(ctx: { body: unknown }, form: string): void {
+  ctx.body = `<!doctype html><title>Example Corp</title>${form}`;
 }
 
 function askToSignIn(res: ServerResponse): void {

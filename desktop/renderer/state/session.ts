@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
-import type { Failure, RequestInput, Result, SignIn, StartupState } from '../../ipc.ts';
+import type { SignInResult } from '#contract/sign-in.ts';
+import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
 import { forgetViews } from './loading/view.ts';
@@ -27,6 +28,12 @@ export const email = signal('');
 
 /** A change makes every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
+
+/** How a sign-in with the provider ended that has just brought the browser back. */
+export const signInResult = signal<SignInResult | null>(null);
+
+/** Whether the user has just signed out of a session that began with the provider, where they may still be signed in. */
+export const leftProvider = signal(false);
 
 export type TenancyChoice = RequestInput<'selectTenancy'>;
 
@@ -70,6 +77,7 @@ const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
   persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
   session: null,
+  signInResult: null,
 };
 
 /** Counts attempts. Only the response to the latest one counts, and none once the user has continued to the sign-in form. */
@@ -86,6 +94,7 @@ export async function loadStartupState(): Promise<void> {
     email.value = startup.remembered.email;
   }
   connectionError.value = null;
+  signInResult.value = startup.signInResult;
   if (startup.session?.ok) setSession(await inAddressTenancy(startup.session.value));
   else if (startup.session && startup.session.failure.kind !== 'session-ended') setConnectionError(startup.session.failure);
   startupState.value = startup;
@@ -99,6 +108,20 @@ export async function signIn(input: SignIn): Promise<Result<SessionView>> {
     if (read.ok) server.value = read.address;
     setSession(await inAddressTenancy(result.value));
   }
+  return result;
+}
+
+/** Signs in with the provider. A browser leaves the page for that, unless it has to stay. */
+export async function signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>> {
+  signInResult.value = null;
+  const result = await handleSessionFailure(window.callkey.signInWithProvider(input));
+  // The user has cancelled it.
+  if (!result.ok && result.failure.kind === 'session-ended') return { ok: true, value: null };
+  if (!result.ok || !result.value) return result;
+  connectionError.value = null;
+  const read = readTypedAddress(input.server);
+  if (read.ok) server.value = read.address;
+  setSession(await inAddressTenancy(result.value));
   return result;
 }
 
@@ -149,7 +172,9 @@ export async function signInAgain(password: string): Promise<Result<SessionView>
 }
 
 export async function signOut(): Promise<void> {
+  const hadProvider = session.peek()?.signedInWith !== undefined;
   resetSession();
+  leftProvider.value = hadProvider;
   const isOver = await hasEnded(window.callkey.signOut());
   signOutFailed.value = !isOver && !session.peek();
 }
@@ -189,6 +214,8 @@ function leaveServer(): void {
   resetNavigation();
   dismissAnnouncement();
   signOutFailed.value = false;
+  leftProvider.value = false;
+  signInResult.value = null;
   session.value = null;
   sessionHasEnded.value = false;
   connectionError.value = null;
@@ -204,6 +231,7 @@ export function passwordChanged(): void {
 
 export function setSession(view: SessionView): void {
   session.value = view;
+  leftProvider.value = false;
   signOutFailed.value = false;
   sessionHasEnded.value = false;
   refreshKey.value += 1;

@@ -16,6 +16,7 @@ const startup = (session: StartupState['session']): StartupState => ({
   remembered: { server: 'https://calls.example.com', email: 'sam@example.com' },
   persistence: { possible: true },
   session,
+  signInResult: null,
 });
 
 /** Replaces the preload script. */

@@ -5,13 +5,15 @@ import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { announce } from '../../state/announcement.ts';
 import { describeFailure, fieldError } from '../../state/format/failure-text.ts';
-import { resetSession, session, signInAgain } from '../../state/session.ts';
+import { resetSession, server, session, signInAgain } from '../../state/session.ts';
+import { ProviderButton, useSignInOptions } from './provider-sign-in.tsx';
 
 /** Asks the user to sign in again, in a dialog over the current screen, so that typed text isn't lost. */
 export function SessionEnded() {
   const [password, setPassword] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const email = session.value?.viewer.email ?? '';
+  const options = useSignInOptions(server.value);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -34,23 +36,28 @@ export function SessionEnded() {
       onDismiss={() => undefined}
     >
       <form ref={form} onSubmit={submit} noValidate>
-        <TextField
-          label="Password"
-          error={wrong}
-          type="password"
-          autocomplete="current-password"
-          value={password}
-          onInput={setPassword}
-          autofocus
-        />
+        {options.password && (
+          <TextField
+            label="Password"
+            error={wrong}
+            type="password"
+            autocomplete="current-password"
+            value={password}
+            onInput={setPassword}
+            autofocus
+          />
+        )}
+        {options.oidc && <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />}
         <FormError text={failure && wrong === null ? describeFailure(failure) : null} />
         <div class="actions">
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
             Discard and sign out
           </button>
-          <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
-            {isBusy ? 'Signing in…' : 'Sign in again'}
-          </button>
+          {options.password && (
+            <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
+              {isBusy ? 'Signing in…' : 'Sign in again'}
+            </button>
+          )}
         </div>
       </form>
     </Dialog>

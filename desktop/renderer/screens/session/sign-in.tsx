@@ -7,6 +7,7 @@ import { useAutofocus } from '../../components/forms/use-autofocus.ts';
 import { Mark } from '../../components/mark.tsx';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { email, server, signIn, signOutFailed, startupState } from '../../state/session.ts';
+import { ProviderButton, ProviderNotices, useSignInOptions } from './provider-sign-in.tsx';
 import { Servers } from './servers.tsx';
 
 export function SignIn() {
@@ -19,11 +20,15 @@ export function SignIn() {
   const [hasServers, setHasServers] = useState(false);
   const [isChoosingServer, setChoosingServer] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
+  // Not on every letter, because a half-typed address may be someone else's server.
+  const [asked, setAsked] = useState(server.peek());
+  const options = useSignInOptions(asked);
   useAutofocus(form);
   useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
 
   function submit(event: Event): void {
     event.preventDefault();
+    if (!options.password) return;
     const missing = missingFields({ server: server.value, email: email.value, password });
     const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
     if (missing) setError(missing);
@@ -32,7 +37,7 @@ export function SignIn() {
 
   return (
     <main class="entrance">
-      <form ref={form} class="card" onSubmit={submit} noValidate aria-labelledby="sign-in-title">
+      <form ref={form} class="card" onSubmit={submit} onFocusOut={() => setAsked(server.value)} noValidate aria-labelledby="sign-in-title">
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
         {!isPrivate && (
@@ -40,6 +45,7 @@ export function SignIn() {
             This connection isn’t encrypted. Others on the network can read your password and keys. Open the console at an https address.
           </p>
         )}
+        <ProviderNotices oidc={options.oidc} />
         {signOutFailed.value && (
           <p class="notice" role="alert">
             The server didn’t respond, so your session wasn’t ended. It expires after a day without use.
@@ -61,26 +67,30 @@ export function SignIn() {
             autofocus={remembered.server === ''}
           />
         )}
-        <TextField
-          label="Email"
-          error={fieldError(failure, 'email')}
-          type="email"
-          autocomplete="username"
-          value={email.value}
-          onInput={(typed) => {
-            email.value = typed;
-          }}
-          autofocus={remembered.server !== '' && remembered.email === ''}
-        />
-        <TextField
-          label="Password"
-          error={fieldError(failure, 'password')}
-          type="password"
-          autocomplete="current-password"
-          value={password}
-          onInput={setPassword}
-          autofocus={remembered.server !== '' && remembered.email !== ''}
-        />
+        {options.password && (
+          <>
+            <TextField
+              label="Email"
+              error={fieldError(failure, 'email')}
+              type="email"
+              autocomplete="username"
+              value={email.value}
+              onInput={(typed) => {
+                email.value = typed;
+              }}
+              autofocus={remembered.server !== '' && remembered.email === ''}
+            />
+            <TextField
+              label="Password"
+              error={fieldError(failure, 'password')}
+              type="password"
+              autocomplete="current-password"
+              value={password}
+              onInput={setPassword}
+              autofocus={remembered.server !== '' && remembered.email !== ''}
+            />
+          </>
+        )}
         {persistence ? (
           <div class="check">
             <input
@@ -102,9 +112,14 @@ export function SignIn() {
           <p class="hint">You stay signed in to this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
         )}
         <FormError text={generalError(failure, ['server', 'email', 'password'])} />
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Signing in…' : 'Sign in'}
-        </button>
+        {options.password && (
+          <button type="submit" class="primary" aria-disabled={isBusy}>
+            {isBusy ? 'Signing in…' : 'Sign in'}
+          </button>
+        )}
+        {options.oidc && (
+          <ProviderButton key={server.value} name={options.oidc.name} keepSignedIn={keepSignedIn} isPrimary={!options.password} />
+        )}
         {hasServers && (
           <button type="button" class="quiet" onClick={() => setChoosingServer(true)}>
             Switch server

@@ -1,0 +1,65 @@
+import { hash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { shell } from 'electron';
+import type { SessionView } from '#contract/console.ts';
+import { failed } from '../core-answers.ts';
+import { coreRequest, type Send } from '../core-requests.ts';
+import type { Result } from '../ipc.ts';
+
+/** In ms. As long as the core waits for the browser to come back, and for the user to confirm. */
+const longestWait = 12 * 60_000;
+
+const pages = {
+  done: 'You’re signed in. You can close this tab and go back to the Callkey app.',
+  wrong: 'This sign-in isn’t valid any more. Go back to the Callkey app and try again.',
+};
+
+/**
+ * Signs in through the system's browser (RFC 8252): the core's page there sends a code to a port of this computer, and only this process has
+ * the verifier that the code needs. Someone else's code doesn't end the wait.
+ *
+ * @param url the core's page that starts the sign-in
+ */
+export async function signInThroughBrowser(send: Send, url: string, signal: AbortSignal): Promise<Result<SessionView>> {
+  const verifier = randomBytes(32).toString('base64url');
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(longestWait)]);
+  const { promise, resolve } = Promise.withResolvers<Result<SessionView>>();
+  const server = createServer((request, response) => {
+    void receive(request, response);
+  });
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const code = codeIn(request);
+    const result = code === null ? null : await send(coreRequest('signInFromApp', { code, verifier }));
+    response.writeHead(result?.ok ? 200 : 400, pageHeaders).end(result?.ok ? pages.done : pages.wrong);
+    if (result?.ok) response.once('finish', () => resolve(result));
+  }
+
+  try {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening', { signal: ended });
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const start = new URL(url);
+    start.searchParams.set('port', String(port));
+    start.searchParams.set('challenge', hash('sha256', verifier, 'base64url'));
+    await shell.openExternal(start.href);
+    const cancelled = once(ended, 'abort').then(() => cancelledSignIn);
+    return await Promise.race([promise, ended.aborted ? cancelledSignIn : cancelled]);
+  } catch {
+    return ended.aborted ? cancelledSignIn : noBrowser;
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+const pageHeaders = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', Connection: 'close' };
+
+function codeIn({ method, url = '' }: IncomingMessage): string | null {
+  return method === 'GET' ? (/^\/\?code=([A-Za-z0-9_-]{43})$/.exec(url)?.[1] ?? null) : null;
+}
+
+const cancelledSignIn = failed({ kind: 'session-ended' });
+const noBrowser = failed({ kind: 'unreachable', detail: 'The app couldn’t open your browser. Set a default browser, then try again.' });

@@ -1,0 +1,96 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { SignInOptions, SignInResult } from '#contract/sign-in.ts';
+import { FormError } from '../../components/forms/field.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
+import { generalError } from '../../state/format/failure-text.ts';
+import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
+
+/** Before the server has responded, and for earlier cores, which have only passwords. */
+const passwordOnly: SignInOptions = { password: true, oidc: null };
+
+/** Asks a server for the ways to sign in. @param address empty if no server is chosen yet */
+export function useSignInOptions(address: string): SignInOptions {
+  const [options, setOptions] = useState(passwordOnly);
+  useEffect(() => {
+    let isCurrent = true;
+    setOptions(passwordOnly);
+    if (address.trim() !== '')
+      void window.callkey.getSignInOptions(address).then(
+        (result) => {
+          if (isCurrent && result.ok) setOptions(result.value);
+        },
+        () => undefined,
+      );
+    return () => {
+      isCurrent = false;
+    };
+  }, [address]);
+  return options;
+}
+
+type ButtonProps = { name: string; keepSignedIn: boolean | null; staysOnPage?: boolean; isPrimary: boolean };
+
+/** Shows the button for signing in with the provider, and what happened the last time. */
+export function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrimary }: ButtonProps) {
+  const { isBusy, failure, run } = useAction();
+  // In the app, the sign-in continues in the system's browser until it's done or cancelled.
+  const isWaiting = isBusy && window.callkey.capabilities.choosesServer;
+
+  return (
+    <>
+      {isWaiting ? (
+        <>
+          <p class="notice" role="status">
+            Continue in your browser. The app signs you in when you’re done there.
+          </p>
+          <button type="button" onClick={() => void window.callkey.cancelProviderSignIn()}>
+            Cancel
+          </button>
+        </>
+      ) : (
+        <button
+          type="button"
+          class={isPrimary ? 'primary' : undefined}
+          aria-disabled={isBusy}
+          onClick={() => void run(() => signInWithProvider({ server: server.value.trim(), keepSignedIn, staysOnPage }))}
+        >
+          Sign in with {name}
+        </button>
+      )}
+      <FormError text={generalError(failure, [])} />
+    </>
+  );
+}
+
+const resultTexts: Readonly<Record<SignInResult, string | null>> = {
+  done: null,
+  app: null,
+  failed:
+    'You couldn’t be signed in. Check that you used the right account. If you did, ask your administrator whether you have a user here with the email address of that account.',
+  unreachable: 'The provider doesn’t respond. Try again in a moment. If that doesn’t help, ask your administrator.',
+  expired: 'This sign-in took too long, or began in another browser. Try again.',
+  cancelled: 'The sign-in was cancelled.',
+  throttled: 'Too many sign-ins have failed from your network. Try again in 15 minutes.',
+};
+
+/** Says how the last sign-in with the provider ended, or that signing out here didn't sign the user out there. */
+export function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
+  const text = signInResult.value && resultTexts[signInResult.value];
+  return (
+    <>
+      {text && (
+        <p class="notice" role="alert">
+          {text}
+        </p>
+      )}
+      {leftProvider.value && oidc?.signOutUrl && (
+        <p class="notice" role="status">
+          You’re signed out of Callkey, but you may still be signed in to {oidc.name}.{' '}
+          <button type="button" class="quiet" onClick={() => void window.callkey.signOutOfProvider(server.value)}>
+            Sign out of {oidc.name}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,149 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { openWithProvider, type ProviderHarness } from '../support/provider-harness.ts';
+import { until } from '../support/until.ts';
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const home = (page: Page) => page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+
+describeBrowser('signing in with the provider in a browser', () => {
+  let harness: ProviderHarness;
+  let context: BrowserContext;
+  let page: Page;
+  beforeEach(async () => {
+    harness = await openWithProvider();
+    harness.provider.asks = true;
+    context = await (await sharedBrowser()).newContext();
+    page = await context.newPage();
+  });
+  afterEach(async () => {
+    await context.close();
+    await harness.close();
+  });
+
+  async function signInThere(on = page): Promise<void> {
+    await button(on, 'Sign in with Example Corp').click();
+    await button(on, 'Sign in at Example Corp').click();
+  }
+
+  it('goes to the provider and back to the console, and offers to sign out there as well', async () => {
+    await page.goto(harness.url);
+    await signInThere();
+    await home(page);
+    expect(new URL(page.url()).search).to.equal('');
+    await page.reload();
+    await home(page);
+    await button(page, 'Sign out').click();
+    await button(page, 'Sign out of Example Corp').click();
+    await page.waitForURL(`${harness.provider.issuer}/**`);
+  });
+
+  it('says that the user is unknown, without saying why, and then lets someone else sign in', async () => {
+    harness.provider.person = { subject: 'eve', email: 'eve@example.com', isVerified: true };
+    await page.goto(harness.url);
+    await signInThere();
+    await page.getByText('You couldn’t be signed in.').waitFor();
+    await page.reload();
+    await button(page, 'Sign in').waitFor();
+    expect(await page.getByText('You couldn’t be signed in.').count()).to.equal(0);
+  });
+
+  it('says that the provider does not respond, and works once it does', async () => {
+    harness.provider.intercept = (_path, _req, res) => {
+      res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Down</h1>');
+      return true;
+    };
+    await page.goto(harness.url);
+    await button(page, 'Sign in with Example Corp').click();
+    await page.getByText('The provider doesn’t respond.').waitFor();
+    harness.provider.intercept = () => false;
+    await signInThere();
+    await home(page);
+  });
+
+  it('signs in again in another tab after the session has ended, and keeps the page', async () => {
+    await page.goto(harness.url);
+    await signInThere();
+    await home(page);
+    await page.getByRole('button', { name: 'Create API key' }).first().click();
+    await page.getByLabel('Name').fill('Half a key');
+    await harness.direct.storage.database.write('sessions').delete();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    const dialog = page.getByRole('alertdialog', { name: 'Your session has ended' });
+    const [tab] = await Promise.all([
+      context.waitForEvent('page'),
+      dialog.getByRole('button', { name: 'Sign in with Example Corp' }).click(),
+    ]);
+    // The provider still knows the user.
+    await home(tab);
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Name').inputValue()).to.equal('Half a key');
+  });
+});
+
+describeDesktop('signing in with the provider in the app', () => {
+  describeBrowser('through the browser of the system', () => {
+    let harness: ProviderHarness;
+    let desktop: RunningConsole;
+    let context: BrowserContext;
+    before(async () => {
+      harness = await openWithProvider();
+      harness.provider.asks = true;
+      desktop = await launchConsole();
+      context = await (await sharedBrowser()).newContext();
+      await desktop.app.evaluate(({ shell }) => {
+        const addresses: string[] = [];
+        Reflect.set(globalThis, 'addresses', addresses);
+        shell.openExternal = async (address) => void addresses.push(address);
+      });
+    });
+    after(async () => {
+      await context.close();
+      await desktop.close();
+      await harness.close();
+    });
+
+    const opened = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'addresses') as string[]);
+    async function start(): Promise<string> {
+      const { page } = desktop;
+      const before = (await opened()).length;
+      await page.getByLabel('Server address').fill(harness.url);
+      await page.getByLabel('Email').focus();
+      await button(page, 'Sign in with Example Corp').click();
+      await until(async () => (await opened()).length > before);
+      return (await opened()).at(-1) ?? '';
+    }
+
+    it('cancels, after which a code is refused', async () => {
+      const address = await start();
+      await button(desktop.page, 'Cancel').click();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      const port = new URL(address).searchParams.get('port');
+      const reached = await fetch(`http://127.0.0.1:${port}/?code=${'c'.repeat(43)}`).then(
+        () => true,
+        () => false,
+      );
+      expect(reached).to.equal(false);
+    });
+
+    it('gets a session of its own after the user has confirmed it in the browser', async () => {
+      const address = await start();
+      const port = new URL(address).searchParams.get('port');
+      // Another program's invented code doesn't end the wait.
+      const invented = await fetch(`http://127.0.0.1:${port}/?code=${'c'.repeat(43)}`);
+      expect(invented.status).to.equal(400);
+      const page = await context.newPage();
+      await page.goto(address);
+      await button(page, 'Sign in at Example Corp').click();
+      await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
+      await button(page, 'Sign in to the app').click();
+      await page.getByText('You’re signed in.').waitFor();
+      await home(desktop.page);
+      // The browser itself isn't signed in to the console.
+      await page.goto(harness.url);
+      await button(page, 'Sign in with Example Corp').waitFor();
+    });
+  });
+});
