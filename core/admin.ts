@@ -26,6 +26,7 @@ import { ImportInterrupted } from './domain/directory/import.ts';
 import { Problem } from './domain/problem.ts';
 import { adminCommand, adminName, version } from './program.ts';
 import { argon2Passwords } from './server/passwords.ts';
+import { noSecretBox } from './server/sealed-secrets.ts';
 import { ConfigError, readDatabaseLocation, readMaxActiveKeys, readRetentionDays } from './server/start/config.ts';
 import { systemClock, systemRandomness } from './server/start/system.ts';
 import { databaseErrorText } from './storage/engine/error-text.ts';
@@ -111,6 +112,7 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     provider: null,
     passwordSignIn: true,
     maxActiveKeys: readMaxActiveKeys(process.env),
+    ...{ secretBox: noSecretBox, requiresSecondFactor: false },
     onOutcome: () => undefined,
   };
   return {

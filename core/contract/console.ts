@@ -66,6 +66,22 @@ export const signInSchema = z.strictObject({
   password: z.string().max(1_000),
 });
 
+/** Six digits from an authenticator app, or a recovery code. */
+const codeSchema = z.string().max(100);
+
+/** The response to a right password if a code has to follow. */
+export const secondFactorNeededSchema = z.object({ secondFactor: z.literal(true) });
+export const enterCodeSchema = z.strictObject({ code: codeSchema });
+/** The code is required if the signed-in user has a second factor. */
+export const confirmedByCodeSchema = z.strictObject({ code: codeSchema.optional() }).optional();
+
+export const enrollSecondFactorSchema = z.strictObject({ currentPassword: z.string().max(1_000) });
+/** @property secret in base32, as authenticator apps expect. @property uri contains it, for a QR code */
+export const enrolledSecondFactorSchema = z.object({ secret: z.string(), uri: z.string() });
+export type EnrolledSecondFactorView = z.infer<typeof enrolledSecondFactorSchema>;
+export const recoveryCodesSchema = z.object({ recoveryCodes: z.array(z.string()) });
+export type RecoveryCodesView = z.infer<typeof recoveryCodesSchema>;
+
 /** Only the length of a new password matters (NIST SP 800-63B §3.1.1.2). No characters are required. */
 export const newPasswordSchema = z
   .string()
@@ -77,6 +93,8 @@ export const changePasswordSchema = z.strictObject({
   /** Required, unless the user signed in with a one-time password. */
   currentPassword: z.string().max(1_000).optional(),
   newPassword: newPasswordSchema,
+  /** Required if the user has a second factor, unless they signed in with a one-time password. */
+  code: codeSchema.optional(),
 });
 export type PasswordChange = z.infer<typeof changePasswordSchema>;
 
@@ -108,6 +126,10 @@ export const sessionSchema = z.object({
    * anything else.
    */
   passwordChangeDue: z.literal(true).optional(),
+  /** Whether the user has a second factor. Earlier cores don't send it. */
+  secondFactor: z.boolean().optional(),
+  /** Present, and true, until the user has set up a second factor that the operator requires. Until then, they can't do anything else. */
+  secondFactorDue: z.literal(true).optional(),
   /** What dials the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
@@ -405,6 +427,8 @@ export const userSchema = viewerSchema.extend({
   apiKeys: z.number().int(),
   /** The person at the OpenID Connect provider who signs in as this user. Earlier cores don't send it. */
   link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable().default(null),
+  /** Whether the user has a second factor. Earlier cores don't send it. */
+  secondFactor: z.boolean().optional(),
 });
 export type UserView = z.infer<typeof userSchema>;
 
@@ -460,6 +484,7 @@ export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
   ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
   ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted', 'user.linked', 'user.unlinked'] as const),
+  ...(['second-factor.enabled', 'second-factor.removed', 'second-factor.reset', 'second-factor.refused', 'recovery-code.used'] as const),
   ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...([

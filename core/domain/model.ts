@@ -40,6 +40,7 @@ export type ListedUser = User & {
   disabledAt: Millis | null;
   apiKeys: number;
   link: Link | null;
+  hasSecondFactor: boolean;
 };
 
 /** A person at an OpenID Connect provider. Only both fields together identify someone. */
@@ -48,8 +49,12 @@ export type Subject = { issuer: string; subject: string };
 /** The person at the provider who signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
-/** What a user has proven to start a session: the password, or a link with a person at a provider. */
-export type Proof = { user: User; passwordHash: string } | { user: User; issuer: string };
+/** What a user has proven to start a session: the password, a code that follows it, or a link with a person at a provider. */
+export type Proof =
+  | { user: User; passwordHash: string; hasSecondFactor: boolean }
+  | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
+  | LinkProof;
+export type LinkProof = { user: User; issuer: string };
 
 /** A code with which the app starts a session of its own. Only its digest is stored. */
 export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
@@ -65,7 +70,13 @@ export type NewUser = UserInput & { id: string; password: NewPassword; createdAt
 /** An argon2id hash. `expiresAt` limits a password that someone else chose; it's null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: Millis | null };
 
-export type Credentials = { user: User; passwordHash: string; passwordExpiresAt: Millis | null; disabledAt: Millis | null };
+export type Credentials = {
+  user: User;
+  passwordHash: string;
+  passwordExpiresAt: Millis | null;
+  disabledAt: Millis | null;
+  hasSecondFactor: boolean;
+};
 
 export type Session = {
   user: User;
@@ -73,9 +84,18 @@ export type Session = {
   passwordChangeDue: boolean;
   /** The provider that the user signed in with; null for a password. */
   issuer: string | null;
+  hasSecondFactor: boolean;
+  /** Set while the session waits for a code. Until then, it isn't signed in. */
+  halfOpenUntil: Millis | null;
   startedAt: Millis;
   lastSeenAt: Millis;
 };
+
+/** A second factor as it's stored. @property secret encrypted */
+export type SecondFactor = { secret: string; isConfirmed: boolean };
+
+/** A code that the user's secret confirms: the time step of a code from the app, or the digest of a recovery code. */
+export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; digest: Digest };
 
 /** The scope in which a key was created: a partner, or an account with its partner. */
 export type OwningScope = { accountId: string | null; partnerId: string };

@@ -22,6 +22,7 @@ import type {
   CallStretch,
   Campaign,
   ChainedEvent,
+  CheckedCode,
   ClaimedCall,
   ContactCall,
   Credentials,
@@ -52,6 +53,7 @@ import type {
   OwningScope,
   RetentionDays,
   Seal,
+  SecondFactor,
   Session,
   SignInCode,
   StretchEnd,
@@ -409,19 +411,33 @@ export type ActivityStore = {
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };
 
-export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: Millis };
+export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: Millis; now: Millis };
+
+export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
 
 /** Identifies sessions by the digest of their ID. */
 export type SessionStore = {
-  /** @returns false, without starting a session, if the user no longer has that password hash or is disabled */
-  start(id: Digest, userId: string, passwordHash: string, at: Millis, event: AuditEvent): Promise<boolean>;
+  /**
+   * Starts a session, or a half-open one that waits for a code.
+   *
+   * @param event null for a half-open session, because the user hasn't signed in yet
+   * @returns false, without starting a session, if the user no longer has that password hash or is disabled
+   */
+  start(session: NewSession, passwordHash: string, event: AuditEvent | null): Promise<boolean>;
+  /**
+   * Replaces a half-open session with an open one, and uses up the code.
+   *
+   * @returns false, without changing anything, if the half-open session has ended or the code was already used
+   */
+  finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
   /** @returns false, without starting a session, if the user isn't linked with the provider any more or is disabled */
   startLinked(id: Digest, userId: string, issuer: string, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
-  end(id: Digest, event: AuditEvent): Promise<boolean>;
+  /** @param event null for a half-open session, because the user hadn't signed in yet */
+  end(id: Digest, event: AuditEvent | null): Promise<boolean>;
   /** @returns the number of sessions */
   endAll(userId: string, event: AuditEvent): Promise<number>;
   /** Deletes sessions that started, or were last seen, outside these limits, and those that began in a way that isn't allowed now. */
@@ -488,6 +504,36 @@ export type UserStore = {
   finishMoves(signal: AbortSignal): Promise<number>;
 };
 
+export type SecondFactorStore = {
+  find(userId: string): Promise<SecondFactor | null>;
+  /** Stores a secret that waits for its confirmation, instead of an earlier one. @returns false if one is already in force */
+  enroll(userId: string, secret: string): Promise<boolean>;
+  /** @returns false, without changing anything, if that secret isn't waiting for its confirmation */
+  confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
+  /** Uses up a code. @returns false if it was already used, or never existed */
+  use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Uses up a code and removes the second factor. @returns false, without changing anything, if the code was already used */
+  remove(userId: string, code: CheckedCode, event: AuditEvent): Promise<boolean>;
+  /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
+  reset(userId: string, event: AuditEvent): Promise<number | null>;
+  /** Lists encrypted secrets that don't start with this text, by user ID, after one. */
+  listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
+  /** Replaces an encrypted secret, unless it has changed. */
+  reseal(userId: string, from: string, to: string): Promise<void>;
+};
+
+export type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };
+
+/** Encrypts secrets that must not be readable in a copy of the database. */
+export type SecretBox = {
+  /** What all secrets start with that are encrypted with the newest key. */
+  newest: string;
+  /** @param owner the ID of the user: the secret can't be read as another user's */
+  seal(owner: string, secret: Uint8Array): string;
+  /** @throws Error if none of the keys fits */
+  open(owner: string, sealed: string): Uint8Array;
+};
+
 export type TenancyStore = {
   findPartner(id: string): Promise<Named | null>;
   findAccount(id: string): Promise<Account | null>;
@@ -551,6 +597,7 @@ export type Stores = {
   calls: CallStore;
   sessions: SessionStore;
   links: LinkStore;
+  secondFactors: SecondFactorStore;
   users: UserStore;
   tenancies: TenancyStore;
   directory: DirectoryStore;
@@ -574,6 +621,9 @@ export type Ports = {
   provider: IdentityProvider | null;
   /** Whether users can sign in with a password. If not, no password is checked, changed or given out. */
   passwordSignIn: boolean;
+  secretBox: SecretBox;
+  /** Whether everyone who signs in with a password needs a second factor. */
+  requiresSecondFactor: boolean;
   /** The maximum number of active keys per user. */
   maxActiveKeys: number;
   /** Counts the outcomes that a provider reports. */

@@ -4,13 +4,17 @@ import { generation, generationHeader } from '#contract/generation.ts';
 import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/console.ts';
 import type { Route } from '#contract/routes/route.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
+import type { Session } from '../domain/model.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
 import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
 import { type Handler, readRequest, type SessionRoute } from './console/request.ts';
+import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as signIn from './console/sign-in.ts';
 import * as tenancies from './console/tenancies.ts';
@@ -21,7 +25,7 @@ import { etagOf, setEncodedBody } from './middleware/encoding.ts';
 import { jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { isSignedIn, sessionOf, takeTenancy } from './middleware/session.ts';
+import { signOut as endSession, isHalfOpen, isSignedIn, sessionOf, takeTenancy } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -32,20 +36,25 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...calls,
   ...users,
   ...activity,
+  ...secondFactor,
 };
 
-/** The routes that need no session. */
+/** The routes that need no open session. */
 type OpenRoute = Exclude<keyof ConsoleRoutes, SessionRoute>;
 const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDeps) => Promise<void> } = {
   signIn: sessions.signIn,
+  enterCode: secondFactor.enterCode,
   ...signIn,
 };
 
 /** The only routes that a user with a one-time password can use until they've chosen a new password. */
 const allowedWithOneTimePassword: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
+/** The only routes that a user can use until they've set up a second factor that the operator requires. */
+const allowedWithoutSecondFactor: readonly SessionRoute[] = ['showSession', 'signOut', 'enrollSecondFactor', 'confirmSecondFactor'];
+
 /** These routes don't wait for a turn: signing out is quick, and passwords have their own queue. */
-const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
+const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword', 'enrollSecondFactor'];
 
 /** Serves everything that a signed-in user can do. Doesn't read the key header. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
@@ -69,10 +78,11 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       ctx.status = status;
     };
     const run: Middleware = async (ctx) => {
-      if (sessionOf(ctx).data.passwordChangeDue && !allowedWithOneTimePassword.includes(name)) throw passwordChangeDue();
+      if (isHalfOpen(ctx)) return endSession(ctx);
+      requireNothingDue(deps.ports, sessionOf(ctx).data, name);
       await (turns ? inTurn(turns, ctx, searchOf(ctx), () => handle(ctx)) : handle(ctx));
     };
-    router.register(path, [method], [matched(path), requireSession, requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
+    router.register(path, [method], [matched(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
 
   /** Registers a route that needs no session. The provider sends browsers to the callback, so that one is cross-site. */
@@ -106,10 +116,23 @@ function matched(path: string): Middleware {
   };
 }
 
-const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
+/** Refuses a request without a session. One that waits for a code can only be ended. */
+function requireSession(name: SessionRoute): Middleware {
+  return async (ctx, next) => (isSignedIn(ctx) || (name === 'signOut' && isHalfOpen(ctx)) ? next() : refuse(ctx));
+}
 
-function passwordChangeDue(): Problem {
-  return new Problem('forbidden', 'You signed in with a one-time password. Choose a password of your own first.');
+/**
+ * The password comes first: setting up a second factor asks for one that only the user knows.
+ *
+ * @throws Problem `forbidden`
+ */
+function requireNothingDue(ports: Ports, session: Session, name: SessionRoute): void {
+  if (session.passwordChangeDue) {
+    if (allowedWithOneTimePassword.includes(name)) return;
+    throw new Problem('forbidden', 'You signed in with a one-time password. Choose a password of your own first.');
+  }
+  if (isSecondFactorDue(ports, session) && !allowedWithoutSecondFactor.includes(name))
+    throw new Problem('forbidden', 'This server requires a second factor. Set it up first.');
 }
 
 const requireDecodablePath: Middleware = (ctx, next) => {

@@ -19,6 +19,7 @@ import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
+import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -60,15 +61,16 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
   };
 }
 
-export function sessionView(
-  session: Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue' | 'issuer'>,
-  { dialer, ports }: HttpDeps,
-): SessionView {
+type ShownSession = Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue' | 'hasSecondFactor' | 'issuer'>;
+
+export function sessionView(session: ShownSession, { dialer, ports }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
     tenancy: tenancy && tenancyView(tenancy),
     ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
+    secondFactor: session.hasSecondFactor,
+    ...(isSecondFactorDue(ports, session) ? { secondFactorDue: true } : {}),
     dialer,
     ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
   };
@@ -117,6 +119,7 @@ export function userView(user: ListedUser): UserView {
     disabledAt: user.disabledAt && timestamp(user.disabledAt),
     apiKeys: user.apiKeys,
     link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
+    secondFactor: user.hasSecondFactor,
   };
 }
 

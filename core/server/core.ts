@@ -19,6 +19,7 @@ import { createFirstUser, type FirstUser, startHousekeeping } from './housekeepi
 import { createMetrics } from './metrics.ts';
 import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
+import { secretBoxOf } from './sealed-secrets.ts';
 import type { Config, DialerConfig } from './start/config.ts';
 import { asDatabaseError } from './start/start-errors.ts';
 
@@ -85,6 +86,8 @@ export async function startCore(
       provider: config.oidc && openIdProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
+      secretBox: secretBoxOf(sessionSecrets, randomness),
+      requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,
     };
 

@@ -9,7 +9,9 @@ import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
+import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
+import { missingSecret } from './sealed-secrets.ts';
 
 const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
@@ -94,6 +96,11 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     async (atOneInstant) => {
       const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
       if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
+    },
+    async (atOneInstant) => {
+      const { resealed, unreadable } = await resealSecrets(atOneInstant);
+      if (resealed > 0) log.info({ users: resealed }, 'second factors encrypted with the newest session secret');
+      if (unreadable > 0) log.error({ users: unreadable }, missingSecret);
     },
   ];
 

@@ -67,7 +67,13 @@ export function createMetrics(version: string): Metrics {
     labelNames: ['result'],
     registers,
   });
-  for (const result of results) signIns.inc({ result }, 0);
+  const codes = new Counter({
+    name: 'callkey_second_factor_codes_total',
+    help: 'Codes entered after a right password, by result',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of results) for (const counter of [signIns, codes]) counter.inc({ result }, 0);
   const providerSignIns = new Counter({
     name: 'callkey_provider_sign_ins_total',
     help: 'Sign-ins with the OpenID Connect provider, by result',
@@ -126,8 +132,10 @@ export function createMetrics(version: string): Metrics {
     },
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
-      if (route === sessionRoutes.signIn.path && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted'))
-        signIns.inc({ result: resultOf(status) });
+      // A sign-in ends with the password, or with the code that has to follow.
+      const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
+      if (isSignIn && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted')) signIns.inc({ result: resultOf(status) });
+      if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: resultOf(status) });
     },
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),

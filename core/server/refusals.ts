@@ -7,6 +7,7 @@ import type { Digest, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { RefusalReason } from '../domain/sign-in/provider.ts';
+import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
 /**
@@ -61,6 +62,13 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
   const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
   const addresses = refusedAddresses(ports);
+  let codes = new Map<string, { user: User; address: string }>();
+
+  async function recordCodes(): Promise<void> {
+    const taken = [...codes.values()];
+    codes = new Map();
+    for (const { user, address } of taken) await activity.record(refusedCodeEvent(ports, user, address));
+  }
 
   let providerAttempts = new Map<string, { reason: RefusalReason; who: User | string; address: string }>();
 
@@ -108,6 +116,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     await recordAttempts();
     await recordProviderAttempts();
     await addresses.record();
+    await recordCodes();
   }
 
   let underWay: Promise<void> = Promise.resolve();
@@ -128,6 +137,10 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
       signIns.add(address);
       const name = typeof who === 'string' ? who : who.id;
       if (providerAttempts.size < mostAttempts) providerAttempts.set(`${reason} ${address} ${name}`, { reason, who, address });
+    },
+    onCodeRefused(user, address) {
+      signIns.add(address);
+      if (codes.size < mostAttempts) codes.set(`${address} ${user.id}`, { user, address });
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,

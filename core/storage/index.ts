@@ -10,6 +10,7 @@ import { retentionStore } from './calls/retention.ts';
 import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
 import { linkStore } from './directory/links.ts';
+import { secondFactorStore } from './directory/second-factors.ts';
 import { sessionStore } from './directory/sessions.ts';
 import { tenancyStore } from './directory/tenancies.ts';
 import { throttleStore } from './directory/throttle.ts';
@@ -94,6 +95,10 @@ export function openStorage(
       calls: reportingOutages(callStore(keys, keyUse, observers)),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
       links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
+      secondFactors: {
+        ...reportingOutages(secondFactorStore(database)),
+        listSealedOtherwise: reportingOutages(secondFactorStore(background)).listSealedOtherwise,
+      },
       users: {
         ...users,
         findByEmail: reportingOutages(userStore(signIn)).findByEmail,

@@ -56,12 +56,19 @@ export function openapiDocument(version: string): Json {
 function operationOf(id: string, route: Route, responses: Json): Json {
   return {
     operationId: id,
-    tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', nothing: 'Console' }[route.by]],
+    tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', halfOpenSession: 'Console', nothing: 'Console' }[route.by]],
     summary: route.summary,
-    security: route.by === 'nothing' ? [] : [{ [route.by]: [] }],
+    security: route.by === 'nothing' ? [] : [{ [route.by === 'halfOpenSession' ? 'session' : route.by]: [] }],
     parameters: parametersOf(id, route),
-    ...(route.body ? { requestBody: { required: true, content: jsonContent(schemaName(route.body)) } } : {}),
-    responses: { [route.status]: successOf(id, route), ...notModified(id, route), ...problemResponses(route, responses) },
+    ...(route.body
+      ? { requestBody: { required: !(route.body instanceof z.ZodOptional), content: jsonContent(schemaName(route.body)) } }
+      : {}),
+    responses: {
+      [route.status]: successOf(id, route),
+      ...pendingOf(id, route),
+      ...notModified(id, route),
+      ...problemResponses(route, responses),
+    },
   };
 }
 
@@ -87,7 +94,7 @@ function parametersOf(id: string, route: Route): Json[] {
 
 function successOf(id: string, route: Route): Json {
   const { by, status, answer } = route;
-  const isInConsole = by === 'session' || by === 'nothing';
+  const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
   const sent = headersWhere([
     [true, requestIdHeader],
     [by === 'apiKey', keyExpiresHeader],
@@ -102,6 +109,10 @@ function successOf(id: string, route: Route): Json {
     headers: sent,
     ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(schemaName(answer)) } : {}),
   };
+}
+
+function pendingOf(id: string, { pending, ...route }: Route): Json {
+  return pending ? { 202: { ...successOf(id, { ...route, answer: pending }), description: STATUS_CODES[202] } } : {};
 }
 
 function hasEtag({ by, method, answer }: Route): boolean {
@@ -136,7 +147,7 @@ function problemResponses(route: Route, responses: Json): Json {
 }
 
 function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
-  const isInConsole = by === 'session' || by === 'nothing';
+  const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
   const has: [boolean, ...ProblemCode[]][] = [
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
     [isInConsole, 'cross-site'],

@@ -36,7 +36,7 @@ export function schemaName(schema: z.ZodType): string {
 /** JSON Schema can't express refinements, so a matching input may still be refused. Responses may gain fields. */
 export function jsonSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
-  const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer }) => [body, answer]);
+  const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer, pending }) => [body, answer, pending]);
   for (const schema of [...ofRoutes, ...Object.values(parts)])
     if (schema instanceof z.ZodType) registry.add(schema, { id: schemaName(schema) });
   const made = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;

@@ -1,5 +1,6 @@
 import type { Ports } from '../../core/domain/ports.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
+import { noSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
@@ -18,6 +19,7 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
       maxActiveKeys: 1_000,
       onOutcome: () => undefined,
     },
+    ...{ secretBox: noSecretBox, requiresSecondFactor: false },
   };
   return { ports, storage };
 }

@@ -7,14 +7,18 @@ import { fakePorts, viewers } from '../support/ports.ts';
 
 const user = viewers.account;
 const now = at('2026-11-21T09:00:00.000Z');
-const session: Session = { user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false, issuer: null };
+const session: Session = {
+  ...{ user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false, issuer: null },
+  ...{ hasSecondFactor: false, halfOpenUntil: null },
+};
 
 /** Ports with one user, whose password has this hash. */
 const portsWith = (passwordHash = 'hash') =>
   fakePorts({
     stores: {
       users: {
-        findByEmail: async (email) => (email === user.email ? { user, passwordHash, passwordExpiresAt: null, disabledAt: null } : null),
+        findByEmail: async (email) =>
+          email === user.email ? { user, passwordHash, passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false } : null,
       },
     },
   });

@@ -20,18 +20,18 @@ function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
   const swept: SessionBounds[] = [];
   const now = fakePorts().clock.now();
   const session: Session = {
-    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null },
+    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, halfOpenUntil: null },
     ...{ startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) },
   };
   const sessions: Partial<SessionStore> = {
     find: async () => (isKnown ? session : null),
-    start: async (_id, _user, _hash, _at, event) => {
-      events.push(event);
+    start: async (_session, _hash, event) => {
+      if (event) events.push(event);
       return isKnown;
     },
     touch: async (_id, at) => void touched.push(at),
     end: async (_id, event) => {
-      events.push(event);
+      if (event) events.push(event);
       return true;
     },
     selectTenancy: async (_id, tenancy, event) => {
@@ -83,7 +83,7 @@ describe('a session', () => {
   });
 
   it('starts, and records an event, unless the password was changed in the meantime', async () => {
-    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
+    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
     const { ports, events } = sessionOf();
     await startSession(ports, 'id', credentials, '192.0.2.1');
     expect(events[0]).to.deep.include({
@@ -94,8 +94,8 @@ describe('a session', () => {
   });
 
   it('records an event when it ends', async () => {
-    const { ports, events } = sessionOf();
-    await endSession(ports, 'id', { who: partner, address: '' }, partner);
+    const { ports, events, session } = sessionOf();
+    await endSession(ports, 'id', { who: partner, address: '' }, { ...session, user: partner });
     expect(events[0]).to.deep.include({
       action: 'session.ended',
       subject: { kind: 'session', id: 'pat', name: 'Pat Partner' },
@@ -122,6 +122,7 @@ describe('signing in', () => {
             passwordHash: 'hash',
             passwordExpiresAt: expiresIn === null ? null : plus(fakePorts().clock.now(), expiresIn),
             disabledAt: isDisabled ? fakePorts().clock.now() : null,
+            hasSecondFactor: false,
           }),
         },
       },

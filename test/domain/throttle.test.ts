@@ -6,7 +6,7 @@ import { checkPassword, longestWindow } from '../../core/domain/sign-in/throttle
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
-const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null };
+const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
 const minute = 60_000;
 const kindOf = (key: string) => key.replace(/:.*/, '');
 

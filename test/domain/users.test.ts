@@ -28,7 +28,7 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
   const deleted: [string, boolean][] = [];
   const listed = (user: Viewer): ListedUser => ({
     ...{ ...user, createdAt: ports.clock.now() },
-    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null },
+    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false },
   });
   const users: Partial<UserStore> = {
     create: async (user, event) => {
@@ -54,11 +54,13 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
       events.push(event);
       return isThere;
     },
-    findByEmail: async () => ({ user: account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null }),
+    findByEmail: async () => ({
+      ...{ user: account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false },
+    }),
   };
   const throttleKeys: string[] = [];
   const ports = fakePorts({
-    stores: { users, tenancies },
+    stores: { users, tenancies, secondFactors: { find: async () => null } },
     throttle: {
       blockedUntil: async (counters) => {
         throttleKeys.push(...counters.map(({ key }) => key));

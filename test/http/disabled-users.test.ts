@@ -84,7 +84,14 @@ describe('a disabled user', () => {
       const { user, passwordHash } = credentials;
       await disableUser(ports, operator, user);
       const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), owningScopeOf(user));
-      expect(await ports.stores.sessions.start(digestOf('id'), user.id, passwordHash, ports.clock.now(), event)).to.equal(false);
+      const session = {
+        id: digestOf('id'),
+        userId: user.id,
+
+        at: ports.clock.now(),
+        halfOpenUntil: null,
+      } as const;
+      expect(await ports.stores.sessions.start(session, passwordHash, event)).to.equal(false);
     });
 
     it('is shown to administrators as disabled, and an event says who disabled them', async () => {

@@ -9,7 +9,7 @@ import { type Runs, runsOf, setUpOnce } from './statements.ts';
 const files = {
   calls: ['calls', 'dialing', 'callList'],
   keys: ['apiKeys', 'keyUse'],
-  users: ['users', 'sessions', 'links', 'throttle'],
+  users: ['users', 'sessions', 'links', 'secondFactors', 'throttle'],
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],

@@ -1,5 +1,5 @@
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
-import { oneDay as dayMs, instant, plus } from '../../core/domain/instant.ts';
+import { oneDay as dayMs, instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewUser } from '../../core/domain/model.ts';
 import type { CallScope, ImportStore, KeyedRequest, Ports, Stores, ThrottleStore } from '../../core/domain/ports.ts';
 import type { Storage } from '../../core/storage/index.ts';
@@ -135,12 +135,20 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     await stores.users.create(created, event());
     return { ...user, ...created };
   }
-  async function session(userId = user.id): Promise<Digest> {
+  async function session(userId = user.id, halfOpenUntil: Millis | null = null): Promise<Digest> {
     const id = digest();
     const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
-    await stores.sessions.start(id, userId, passwordHash, now, event());
+    await stores.sessions.start({ id, userId, at: now, halfOpenUntil }, passwordHash, event());
     return id;
   }
+  /** Gives the user a second factor, with recovery codes `a` and `b`. */
+  async function secondFactor(): Promise<void> {
+    await stores.secondFactors.reset(user.id, event());
+    await stores.secondFactors.enroll(user.id, 'a secret');
+    await stores.secondFactors.confirm(user.id, { secret: 'a secret', step: 1, recoveryDigests: ['a', 'b'], at: now }, event());
+  }
+  const step = { kind: 'step', step: 2 } as const;
+  const recovery = { kind: 'recovery', digest: 'a' } as const;
   const thingOf = (id = testRandomness.id()) => ({
     ...{ externalId: id, id, name: 'Imported' },
     ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account' },
@@ -314,7 +322,12 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     sessions: {
       async start(start) {
         const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
-        await start(digest(), user.id, passwordHash, now, event());
+        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: null }, passwordHash, event());
+      },
+      async finish(finish) {
+        await secondFactor();
+        const started = { id: digest(), userId: user.id, at: now, halfOpenUntil: null } as const;
+        await finish(await session(user.id, later), started, step, [event()]);
       },
       find: (find) => find(digest()),
       touch: (touch) => touch(digest(), now),
@@ -327,7 +340,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await startLinked(digest(), linked.id, subjectOf(linked.id).issuer, now, event());
       },
       async sweep(sweep) {
-        const bounds = { startedAfter: now, seenAfter: now, before: now };
+        const bounds = { startedAfter: now, seenAfter: now, before: now, now };
         await sweep(bounds, { password: true, issuer: null });
         await sweep(bounds, { password: false, issuer: 'https://login.example.com' });
       },
@@ -351,6 +364,32 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await takeCode(code.digest);
       },
       sweepCodes: (sweepCodes) => sweepCodes(now),
+    },
+    secondFactors: {
+      find: (find) => find(user.id),
+      async enroll(enroll) {
+        await stores.secondFactors.reset(user.id, event());
+        await each(['a secret', 'another secret'], (secret) => enroll(user.id, secret));
+      },
+      async confirm(confirm) {
+        await stores.secondFactors.reset(user.id, event());
+        await stores.secondFactors.enroll(user.id, 'a secret');
+        await confirm(user.id, { secret: 'a secret', step: 1, recoveryDigests: ['a', 'b'], at: now }, event());
+      },
+      async use(use) {
+        await secondFactor();
+        await each([step, recovery], (code) => use(user.id, code, [event()]));
+      },
+      async remove(remove) {
+        await secondFactor();
+        await remove(user.id, step, event());
+      },
+      async reset(reset) {
+        await secondFactor();
+        await reset(user.id, event());
+      },
+      listSealedOtherwise: (list) => list('key.', '', 100),
+      reseal: (reseal) => reseal(user.id, 'a secret', 'another secret'),
     },
     throttle: {
       blockedUntil: (blockedUntil) => blockedUntil([counter], now),

@@ -36,7 +36,7 @@ describe('sessions in the database', () => {
     const event = (): AuditEvent => auditEvent(direct.ports, operator, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
     /** Starts a session at the current time. */
     const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
-      sessions.start(id, of, withHash, clock.now(), leaving);
+      sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, withHash, leaving);
     /** A session of a user, with everyone's password. */
     const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
@@ -45,6 +45,7 @@ describe('sessions in the database', () => {
       expect(await start('s', { leaving })).to.equal(true);
       expect(await sessions.find('s')).to.deep.equal({
         ...{ user: tenants.users.account, tenancy: null, passwordChangeDue: false, issuer: null },
+        ...{ hasSecondFactor: false, halfOpenUntil: null },
         ...{ startedAt: clock.now(), lastSeenAt: clock.now() },
       });
       expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.now(), [leaving.id]]);
@@ -147,7 +148,8 @@ describe('sessions in the database', () => {
         await start(id);
         await sessions.touch(id, at(seenAt));
       }
-      await sessions.sweep({ startedAfter: at(now), seenAfter: at(now), before: at(now) }, { password: true, issuer: null });
+      const bounds = { startedAfter: at(now), seenAfter: at(now), before: at(now), now: at(now) };
+      await sessions.sweep(bounds, { password: true, issuer: null });
       expect(await ids()).to.deep.equal(['kept']);
     });
   });

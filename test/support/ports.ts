@@ -37,6 +37,7 @@ export function fakePorts({
       calls: some('calls', stores.calls),
       sessions: some('sessions', stores.sessions),
       links: some('links', stores.links),
+      secondFactors: some('secondFactors', stores.secondFactors),
       users: some('users', stores.users),
       tenancies: some('tenancies', stores.tenancies),
       directory: some('directory', stores.directory),
@@ -50,6 +51,8 @@ export function fakePorts({
     },
     provider: null,
     passwordSignIn: true,
+    secretBox: { newest: '', seal: (_, secret) => Buffer.from(secret).toString('hex'), open: (_, sealed) => Buffer.from(sealed, 'hex') },
+    requiresSecondFactor: false,
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };

@@ -5,10 +5,12 @@ import { createAccount, createCampaign, createPartner } from '../../core/domain/
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Digest, KnownCaller } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
+import { secretBoxOf } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 import { fakeClock, testRandomness } from './clock.ts';
+import { testSecret } from './core.ts';
 import { type DatabaseKind, databases } from './databases.ts';
 import { type Answer, ask, cookiesOf, textAt } from './http.ts';
 import { cheapPasswords } from './passwords.ts';
@@ -31,6 +33,7 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     stores: storage.stores,
     provider: null,
     passwordSignIn: true,
+    ...{ secretBox: secretBoxOf([testSecret], testRandomness), requiresSecondFactor: false },
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
   };

@@ -5,7 +5,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type RouteOptions = {
   /** The credentials that a request needs. */
-  by: 'apiKey' | 'session' | 'signature' | 'nothing';
+  by: 'apiKey' | 'session' | 'halfOpenSession' | 'signature' | 'nothing';
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
@@ -13,6 +13,8 @@ type RouteOptions = {
   answer?: z.ZodObject | 'csv';
   /** The default is 200, or 204 if the response has no body. */
   status?: 201 | 202 | 303;
+  /** A second response, with the status 202: something else has to follow. */
+  pending?: z.ZodObject;
   /** The field of the response that contains a secret. No other response contains it. */
   secret?: string;
   /** The problems that are specific to this route. scripts/openapi/document.ts adds the others. */

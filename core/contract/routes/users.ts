@@ -1,6 +1,7 @@
 import {
   changedUserSchema,
   changeUserSchema,
+  confirmedByCodeSchema,
   createdUserSchema,
   createUserSchema,
   deletionQuerySchema,
@@ -46,7 +47,8 @@ export const userRoutes = {
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     by: 'session',
     summary: 'Unlink a user from the person at the provider, and end the sessions that this person started',
-    problems: ['forbidden', 'conflict'],
+    body: confirmedByCodeSchema,
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   deleteUser: route('DELETE', '/console/users/:id', {
     by: 'session',
@@ -57,8 +59,15 @@ export const userRoutes = {
   resetPassword: route('POST', '/console/users/:id/password', {
     by: 'session',
     summary: "Reset a user's password to a one-time password and end their sessions",
+    body: confirmedByCodeSchema,
     answer: resetPasswordSchema,
     secret: 'password',
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  resetSecondFactor: route('DELETE', '/console/users/:id/second-factor', {
+    by: 'session',
+    summary: "Remove a user's second factor and end their sessions",
+    body: confirmedByCodeSchema,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
 } as const;

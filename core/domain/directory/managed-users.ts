@@ -4,6 +4,7 @@ import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePositio
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
+import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword, unlinkUser } from './users.ts';
 
@@ -21,7 +22,8 @@ export async function createManagedUser(
   const membership = await membershipWithin(ports, visibilityOf(viewer), input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
-  const listed = { ...user, createdAt: ports.clock.now(), lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null };
+  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
+  const listed = { ...user, createdAt: ports.clock.now(), ...unused };
   // Without passwords, the user signs in with the provider, and no one learns this one.
   return { user: listed, password: ports.passwordSignIn ? password : null };
 }
@@ -78,21 +80,42 @@ export async function deleteManagedUser(
 }
 
 /** Gives a user a new one-time password, and ends the user's sessions. */
-export async function resetManagedUserPassword(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<string> {
+export async function resetManagedUserPassword(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  id: string,
+  code?: string,
+): Promise<string> {
   requirePasswordSignIn(ports);
   const user = await findManagedUser(ports, viewer, id);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
+  await requireCode(ports, actor, viewer, code);
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('A password was reset without a new one.');
   return password;
 }
 
 /** Unlinks a user from the person at the provider. Their next sign-in links them again, by email address. */
-export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
+export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string, code?: string): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id) throw new Problem('conflict', "You can't unlink yourself. Ask another administrator to do it.");
+  await requireCode(ports, actor, viewer, code);
   await unlinkUser(ports, actor, user);
+}
+
+/** Removes the second factor of a user who has lost it. */
+export async function resetManagedUserSecondFactor(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  id: string,
+  code?: string,
+): Promise<void> {
+  const user = await findManagedUser(ports, viewer, id);
+  if (user.id === viewer.id) throw new Problem('conflict', 'To turn off your own second factor, use a code instead.');
+  if (!user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
+  await requireCode(ports, actor, viewer, code);
+  await resetSecondFactor(ports, actor, user);
 }
 
 function visibilityOf(viewer: Viewer): UserVisibility {

@@ -5,6 +5,7 @@ import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, U
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
+import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword } from '../sign-in/throttle.ts';
 
 /** How long a user has to change a password that someone else chose. */
@@ -110,14 +111,17 @@ export async function changePassword(
   ports: Ports,
   actor: Actor,
   { user, passwordChangeDue }: Pick<Session, 'user' | 'passwordChangeDue'>,
-  { currentPassword, newPassword }: PasswordChange,
+  { currentPassword, newPassword, code }: PasswordChange,
   keep: Digest,
 ): Promise<string> {
   requirePasswordSignIn(ports);
-  const current =
-    currentPassword === undefined && passwordChangeDue
-      ? await checkOneTime(ports, actor, user, newPassword)
-      : await checkCurrent(ports, actor, user, currentPassword, newPassword);
+  const isForced = currentPassword === undefined && passwordChangeDue;
+  // Signing in with the one-time password has already asked for a code.
+  if (!isForced && code === undefined) await requireNoFactor(ports, user);
+  const current = isForced
+    ? await checkOneTime(ports, actor, user, newPassword)
+    : await checkCurrent(ports, actor, user, currentPassword, newPassword);
+  if (!isForced) await requireCode(ports, actor, user, code);
   const event = auditEvent(ports, actor, 'password.changed', userSubject(user), owningScopeOf(user));
   const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);
@@ -127,10 +131,7 @@ export async function changePassword(
 
 async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
   if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
-  // Count these attempts separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock out its
-  // user.
-  const attempt = { email: user.email, address: actor.address, vouched: `change ${user.id}` };
-  const credentials = await checkPassword(ports, attempt, user.email, current);
+  const credentials = await checkPassword(ports, ownAttempt(actor, user), user.email, current);
   if (!credentials) throw wrongCurrentPassword();
   if (chosen === current) throw sameAsCurrent();
   return credentials;

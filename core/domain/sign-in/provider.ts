@@ -3,7 +3,7 @@ import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
 import { plus } from '../instant.ts';
-import type { Digest, Proof, User } from '../model.ts';
+import type { Digest, LinkProof, User } from '../model.ts';
 import type { FlowSecrets, Identity, Ports } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
@@ -97,7 +97,7 @@ export async function createSignInCode(ports: Ports, { user, issuer, challenge }
 }
 
 /** Trades a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem `unauthorized` */
-export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<Proof> {
+export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<LinkProof> {
   const { stores, clock, provider } = ports;
   const taken = await stores.links.takeCode(digestOfCode(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');

@@ -2,11 +2,12 @@ import { Duration } from 'luxon';
 import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
-import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
+import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, Viewer } from '../model.ts';
 import type { Ports, SessionBounds } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { type Company, vouchedBy } from './devices.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
+import { finishSignIn } from './second-factor.ts';
 import { checkPassword, countRecorded } from './throttle.ts';
 
 /**
@@ -17,6 +18,8 @@ export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),
   absolute: Duration.fromObject({ days: 7 }),
   touchEvery: Duration.fromObject({ minutes: 1 }),
+  /** How long a half-open session waits for a code. */
+  halfOpen: Duration.fromObject({ minutes: 10 }),
 };
 
 /** Checks email and password, and that the user isn't disabled. The caller starts the session. */
@@ -33,15 +36,22 @@ export async function authenticate(
   return credentials;
 }
 
-/** Starts a session. @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check */
+/**
+ * Starts a session. After the password of a user with a second factor, it's half-open until a code follows.
+ *
+ * @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check
+ */
 export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<void> {
+  if ('halfOpen' in proof) return finishSignIn(ports, id, proof, address);
   const { user } = proof;
   const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
   const { sessions } = ports.stores;
+  const isHalfOpen = 'passwordHash' in proof && proof.hasSecondFactor;
+  const halfOpenUntil = isHalfOpen ? plus(event.at, sessionLimits.halfOpen.toMillis()) : null;
   const started =
     'issuer' in proof
       ? await sessions.startLinked(id, user.id, proof.issuer, event.at, event)
-      : await sessions.start(id, user.id, proof.passwordHash, event.at, event);
+      : await sessions.start({ id, userId: user.id, at: event.at, halfOpenUntil }, proof.passwordHash, isHalfOpen ? null : event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }
 
@@ -64,7 +74,8 @@ function isAllowed({ passwordSignIn, provider }: Ports, { issuer }: Session): bo
  * Whether a session is within its limits. A time in the future means that the clock was set back, so the session's age is unknown. It's
  * better to require a new sign-in than to keep a session beyond its limits.
  */
-function isWithinLimits({ startedAt, lastSeenAt }: Session, now: Millis): boolean {
+function isWithinLimits({ startedAt, lastSeenAt, halfOpenUntil }: Session, now: Millis): boolean {
+  if (halfOpenUntil !== null && halfOpenUntil < now) return false;
   const { seenAfter, startedAfter, before } = sessionBounds(now);
   return startedAt >= startedAfter && lastSeenAt >= seenAfter && startedAt <= before && lastSeenAt <= before;
 }
@@ -75,6 +86,7 @@ function sessionBounds(now: Millis): SessionBounds {
     startedAfter: plus(now, -absolute.toMillis()),
     seenAfter: plus(now, -idle.toMillis()),
     before: plus(now, clockSkew.toMillis()),
+    now,
   };
 }
 
@@ -83,8 +95,9 @@ export async function sweepSessions({ stores, clock, passwordSignIn, provider }:
   await stores.sessions.sweep(sessionBounds(clock.now()), { password: passwordSignIn, issuer: provider?.issuer ?? null });
 }
 
-export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
-  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user)));
+export async function endSession(ports: Ports, id: Digest, actor: Actor, { user, halfOpenUntil }: Session): Promise<void> {
+  const event = auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user));
+  await ports.stores.sessions.end(id, halfOpenUntil === null ? event : null);
 }
 
 /** Returns the session with the tenancy that a staff user's request specifies, whatever tenancy the session has selected. */

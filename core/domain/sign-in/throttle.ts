@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text/text.ts';
+import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
 import type { Ports, ThrottleCounter } from '../ports.ts';
-import { Problem } from '../problem.ts';
+import { Problem, unauthorizedDetail } from '../problem.ts';
 import { networksOf } from './networks.ts';
 
 /**
@@ -53,22 +54,24 @@ export async function checkPassword(
   mayEnter: (credentials: Credentials) => boolean = () => true,
 ): Promise<Credentials | null> {
   const { address, vouched } = attempt;
-  const counters = vouched === null ? countersOf(attempt.email, networksOf(address)) : [counterOf('device', vouched)];
+  const counters = countersOfAttempt(attempt);
   const now = ports.clock.now();
   // Check this before queuing for the password check, so that a flood of blocked attempts doesn't take places in the queue or write
   // anything.
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Count before the check, to include parallel guesses. Count only attempts whose turn has come, so that a crowd signing in isn't
-    // blocked, and invented email addresses don't add rows faster than passwords are checked.
-    if (!(await ports.throttle.take(counters, now))) throw tooMany(((await ports.throttle.blockedUntil(counters, now)) ?? now) - now);
+    // Count only attempts whose turn has come, so that a crowd signing in isn't blocked, and invented email addresses don't add rows faster
+    // than passwords are checked.
+    await take(ports, counters, now);
     // Skip impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password, { address, vouched });
   if (!credentials || !mayEnter(credentials)) return null;
-  await clearCounters(ports, counters);
+  // A code has to follow, and clears the counters if it's right. Otherwise, clearing would reveal that the password was right, and someone
+  // who knows it could try codes without limit.
+  if (!credentials.hasSecondFactor) await clearCounters(ports, counters);
   return credentials;
 }
 
@@ -79,6 +82,27 @@ export async function countProviderSignIn({ throttle, clock }: Ports, address: s
   const blockedUntil = await throttle.blockedUntil([counter], now);
   if (blockedUntil !== null || !(await throttle.take([counter], now))) throw tooMany((blockedUntil ?? now) - now);
   return () => throttle.giveBack(counter.key);
+}
+
+/**
+ * Counts an attempt to enter a code, and clears the counters if it's right.
+ *
+ * @param counted how often the attempt has been counted: twice if a password came before the code
+ * @throws Problem `unauthorized` if it's wrong, or `too-many-requests`
+ */
+export async function countAttempt(ports: Ports, attempt: Attempt, isRight: () => Promise<boolean>, counted = 1): Promise<void> {
+  const counters = countersOfAttempt(attempt);
+  const now = ports.clock.now();
+  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  await take(ports, counters, now);
+  if (!(await isRight())) throw new Problem('unauthorized', unauthorizedDetail);
+  for (let times = 0; times < counted; times++) await clearCounters(ports, counters);
+}
+
+/** Counts before the check, to include parallel guesses. @throws Problem `too-many-requests` */
+async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
+  if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);
 }
 
 /** Limits per minute and user, because each of these requests adds a permanent audit event. */
@@ -111,6 +135,10 @@ async function clearCounters({ throttle }: Ports, counters: readonly Counter[]):
 
 type Kind = keyof typeof throttleLimits;
 type Counter = ThrottleCounter & { kind: Kind };
+
+function countersOfAttempt({ email, address, vouched }: Attempt): Counter[] {
+  return vouched === null ? countersOf(email, networksOf(address)) : [counterOf('device', vouched)];
+}
 
 function countersOf(email: string, [narrowest = '', ...wider]: readonly string[]): Counter[] {
   const kinds: readonly Kind[] = wider.length === 1 ? ['network24'] : ['network56', 'network48'];

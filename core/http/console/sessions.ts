@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
@@ -22,11 +23,17 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
+  const { user, passwordExpiresAt, hasSecondFactor } = credentials;
   await startNewSession(ctx, credentials);
+  if (hasSecondFactor) {
+    ctx.status = 202;
+    ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
+    return;
+  }
   rememberDevice(ctx, deps.ports, credentials.passwordHash);
   ctx.status = route.status;
-  const passwordChangeDue = credentials.passwordExpiresAt !== null;
-  ctx.body = sessionView({ user: credentials.user, tenancy: null, passwordChangeDue, issuer: null }, deps);
+  const passwordChangeDue = passwordExpiresAt !== null;
+  ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor, issuer: null }, deps);
 }
 
 export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {

@@ -14,6 +14,7 @@ import {
   SignInRefused,
   takeSignInCode,
 } from '../../domain/sign-in/provider.ts';
+import { hasSecondFactor } from '../../domain/sign-in/second-factor.ts';
 import { countProviderSignIn } from '../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
@@ -132,10 +133,10 @@ export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void>
   const given = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
   requireProvider(deps);
   const proof = await takeSignInCode(deps.ports, given);
+  const hasFactor = await hasSecondFactor(deps.ports, proof.user);
   await startNewSession(ctx, proof);
   ctx.status = signInRoutes.signInFromApp.status;
-  const issuer = 'issuer' in proof ? proof.issuer : null;
-  ctx.body = sessionView({ user: proof.user, tenancy: null, passwordChangeDue: false, issuer }, deps);
+  ctx.body = sessionView({ ...proof, tenancy: null, passwordChangeDue: false, hasSecondFactor: hasFactor }, deps);
 }
 
 export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<void> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -14,12 +14,18 @@ const keptChunks = 32;
 const reportedErrors = 50;
 
 /**
- * Reads and validates a JSON body.
+ * Reads and validates a JSON body. If the schema is optional, the request may have none.
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, mostBytes: number): Promise<z.output<Schema>> {
+export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, mostBytes: number): Promise<z.output<Schema>> {
+  if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOf(validate(schema, undefined));
   return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
+}
+
+/** Whether a request has a body (RFC 9112 §6.3). */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
 /** Reads a body like {@link readBody}, but with a custom check instead of a schema. */

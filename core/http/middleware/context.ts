@@ -29,6 +29,8 @@ export type ObserveRefusals = {
   onNotServed(error: unknown, fields: { route: string | undefined }): void;
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
+  /** Called when someone knew a user's password, but had no right code. */
+  onCodeRefused(user: User, address: string): void;
   onSignInThrottled(address: string): void;
   /** @param who the user, or the email address if no user has it */
   onProviderRefused(reason: RefusalReason, who: User | string, address: string): void;

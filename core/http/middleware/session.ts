@@ -19,8 +19,8 @@ const idBytes = 32;
 /** The open session that the request's cookie identifies. */
 type SignedIn = { id: Digest; data: Session };
 
-/** The value of `ctx.session`: the open session, or what a user has proven to start one. */
-type SessionData = { signedIn?: SignedIn; proof?: Proof };
+/** The value of `ctx.session`: the open session, one that waits for a code, or what a user has proven to start one. */
+type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
 /** Opens the session that a request's cookie identifies, if any. Sessions are stored in the database by the digest of their ID. */
@@ -41,7 +41,8 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
         async get(sessionId: string): Promise<SessionData | undefined> {
           const id = digestOf(sessionId);
           const data = await resume(id);
-          return data ? { signedIn: { id, data } } : undefined;
+          if (!data) return undefined;
+          return data.halfOpenUntil === null ? { signedIn: { id, data } } : { halfOpen: { id, data } };
         },
         async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
           if (proof && ctx) await startSession(ports, digestOf(sessionId), proof, deps.addressOf(ctx));
@@ -49,7 +50,9 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = digestOf(sessionId);
           const found = await ports.stores.sessions.find(id);
-          if (found && ctx) await endSession(ports, id, { who: found.user, address: deps.addressOf(ctx) }, found.user);
+          // Finishing a sign-in deletes a half-open session in its own transaction, and only if the code is right.
+          if (!found || !ctx || (found.halfOpenUntil !== null && ctx['session'])) return;
+          await endSession(ports, id, { who: found.user, address: deps.addressOf(ctx) }, found);
         },
       },
     },
@@ -83,6 +86,17 @@ export function actorOf(deps: HttpDeps, ctx: Context): Actor {
   return { who: { id, name }, address: deps.addressOf(ctx) };
 }
 
+export function isHalfOpen(ctx: Context): boolean {
+  return koaSession(ctx).halfOpen !== undefined;
+}
+
+/** Returns the session that waits for a code. @throws Problem `unauthorized` */
+export function halfOpenSessionOf(ctx: Context): SignedIn {
+  const { halfOpen } = koaSession(ctx);
+  if (!halfOpen) throw new Problem('unauthorized', unauthorizedDetail);
+  return halfOpen;
+}
+
 /** Starts a session with a new ID, and ends the request's previous session. */
 export async function startNewSession(ctx: Context, proof: Proof): Promise<void> {
   ctx['session'] = { proof } satisfies SessionData;
@@ -94,6 +108,7 @@ export async function signOut(ctx: Context): Promise<void> {
   const ending = koaSession(ctx);
   ctx['session'] = null;
   await ending.manuallyCommit();
+  ctx.status = 204;
 }
 
 /**

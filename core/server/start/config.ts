@@ -35,6 +35,8 @@ export type Config = Readonly<{
   oidc: OidcConfig | null;
   /** Whether users can sign in with a password. */
   passwordSignIn: boolean;
+  /** Whether everyone who signs in with a password needs a second factor. */
+  requiresSecondFactor: boolean;
 }>;
 
 /** Certificate and key in PEM format. */
@@ -142,6 +144,7 @@ const schema = z.object({
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
   ...oidcVariables,
+  SECOND_FACTOR: z.enum(['optional', 'required'], { error: 'must be optional or required' }).default('optional'),
   LOG_LEVEL: z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }).default('info'),
 });
 
@@ -171,6 +174,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
     oidc: oidcOf(env),
     passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
+    requiresSecondFactor: env.SECOND_FACTOR === 'required',
   });
 }
 

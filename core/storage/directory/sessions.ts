@@ -1,11 +1,13 @@
+import type { Knex } from 'knex';
 import type { TenancyKind } from '#contract/console.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { Tenancy } from '../../domain/model.ts';
-import type { SessionStore } from '../../domain/ports.ts';
+import type { NewSession, SessionStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
+import { useUp } from './second-factors.ts';
 import { type NamedUserRow, selectUsers, userOf } from './users.ts';
 
 type FoundRow = NamedUserRow & {
@@ -14,6 +16,8 @@ type FoundRow = NamedUserRow & {
   started_at: Millis;
   last_seen_at: Millis;
   issuer: string | null;
+  half_open_until: Millis | null;
+  confirmed_at: Millis | null;
   tenancy_account_id: string | null;
   tenancy_account_name: string | null;
   tenancy_account_partner_id: string | null;
@@ -25,13 +29,12 @@ type FoundRow = NamedUserRow & {
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
-    async start(id, userId, passwordHash, at, event) {
+    async start(session, passwordHash, event) {
       const starting = write.transaction(async (trx) => {
-        const unchanged = await trx('users').where({ id: userId, password_hash: passwordHash, disabled_at: null }).forUpdate().first('id');
-        if (unchanged === undefined) return false;
-        await trx('sessions').insert({ id, user_id: userId, started_at: at, last_seen_at: at });
-        await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
-        await recordAudit(trx, event);
+        const unchanged = { id: session.userId, password_hash: passwordHash, disabled_at: null };
+        if ((await trx('users').where(unchanged).forUpdate().first('id')) === undefined) return false;
+        await insertSession(trx, session);
+        if (event) await recordAudit(trx, event);
         return true;
       });
       return starting.catch(rejectOrphan);
@@ -49,13 +52,29 @@ export function sessionStore({ read, write }: Database): SessionStore {
       return starting.catch(rejectOrphan);
     },
 
+    async finish(halfOpen, session, code, events) {
+      return write.transaction(async (trx) => {
+        const { userId, at } = session;
+        // A changed password or a disabled user has ended the half-open session. This lock keeps such a change out until the end.
+        if ((await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id')) === undefined) return false;
+        const waiting = trx('sessions').where({ id: halfOpen, user_id: userId }).where('half_open_until', '>=', at);
+        if ((await waiting.first('id')) === undefined || !(await useUp(trx, userId, code))) return false;
+        await trx('sessions').where({ id: halfOpen }).delete();
+        await insertSession(trx, session);
+        for (const event of events) await recordAudit(trx, event);
+        return true;
+      });
+    },
+
     async find(id) {
       const [row]: FoundRow[] = await selectUsers(read)
         .join('sessions as s', 's.user_id', 'u.id')
         .leftJoin('accounts as ta', (on) => on.on('ta.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'account'))
         .leftJoin('partners as tap', 'tap.id', 'ta.partner_id')
         .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
-        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer')
+        .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
+        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer', 's.half_open_until')
+        .select('sf.confirmed_at')
         .select({
           tenancy_account_id: 'ta.id',
           tenancy_account_name: 'ta.name',
@@ -73,6 +92,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
         // Someone who signs in with the provider doesn't need a password.
         passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
         issuer: row.issuer,
+        hasSecondFactor: row.confirmed_at !== null,
+        halfOpenUntil: row.half_open_until,
         startedAt: row.started_at,
         lastSeenAt: row.last_seen_at,
       };
@@ -95,7 +116,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async end(id, event) {
       return write.transaction(async (trx) => {
         const known = await trx('sessions').where({ id }).delete();
-        if (known > 0) await recordAudit(trx, event);
+        if (known > 0 && event) await recordAudit(trx, event);
         return known > 0;
       });
     },
@@ -108,10 +129,11 @@ export function sessionStore({ read, write }: Database): SessionStore {
       });
     },
 
-    async sweep({ startedAfter, seenAfter, before }, allowed) {
+    async sweep({ startedAfter, seenAfter, before, now }, allowed) {
       const swept = write('sessions')
         .whereNotBetween('started_at', [startedAfter, before])
         .orWhereNotBetween('last_seen_at', [seenAfter, before])
+        .orWhere('half_open_until', '<', now)
         .orWhere((other) => {
           other.whereNotNull('issuer');
           if (allowed.issuer !== null) other.whereNot('issuer', allowed.issuer);
@@ -120,6 +142,13 @@ export function sessionStore({ read, write }: Database): SessionStore {
       await swept.delete();
     },
   };
+}
+
+/** Inserts a session. If it's open, the user has signed in. */
+async function insertSession(trx: Knex.Transaction, { id, userId, at, halfOpenUntil }: NewSession): Promise<void> {
+  const times = { started_at: at, last_seen_at: at, half_open_until: halfOpenUntil };
+  await trx('sessions').insert({ id, user_id: userId, ...times });
+  if (halfOpenUntil === null) await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
 }
 
 function tenancyOf(row: FoundRow): Tenancy | null {

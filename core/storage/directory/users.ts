@@ -9,9 +9,10 @@ import { either, matching } from '../calls/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
-import type { ApiKeyRow, LinkRow, UserRow } from '../engine/tables.ts';
+import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelInFlight, cancelOfDeleted } from '../keys/revocation.ts';
 import { deleteStep, finishDeletions, finishMoves, keysAtOnce, standing, updateUser } from './keys-of-users.ts';
+import { deleteFactor } from './second-factors.ts';
 
 /** A user with the names of their account and partner. */
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
@@ -19,8 +20,10 @@ export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' |
   partner_name: string | null;
 };
 
-type CredentialsRow = NamedUserRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
+type FactorRow = Pick<SecondFactorRow, 'confirmed_at'>;
+type CredentialsRow = NamedUserRow & FactorRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
 type ListedRow = NamedUserRow &
+  FactorRow &
   Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null } & {
     [Column in keyof Omit<LinkRow, 'user_id'>]: LinkRow[Column] | null;
   };
@@ -46,7 +49,8 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .leftJoin('oidc_links as l', 'l.user_id', 'u.id')
-    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'l.issuer', 'l.subject', 'l.linked_at')
+    .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
+    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'l.issuer', 'l.subject', 'l.linked_at', 'sf.confirmed_at')
     .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
@@ -89,6 +93,7 @@ function listedUserOf(row: ListedRow): ListedUser {
     disabledAt: row.disabled_at,
     apiKeys: Number(row.api_keys),
     link: issuer === null || subject === null || linked_at === null ? null : { issuer, subject, linkedAt: linked_at },
+    hasSecondFactor: row.confirmed_at !== null,
   };
 }
 
@@ -131,7 +136,10 @@ export function userStore(database: Database): UserStore {
         database,
         keys.map(({ id }) => id),
       );
-      const counted = await read('sessions').where({ user_id: userId }).count({ sessions: '*' }).first<{ sessions: number | string }>();
+      const counted = await read('sessions')
+        .where({ user_id: userId, half_open_until: null })
+        .count({ sessions: '*' })
+        .first<{ sessions: number | string }>();
       return {
         apiKeys: keys.map((key) => ({
           id: key.id,
@@ -146,7 +154,8 @@ export function userStore(database: Database): UserStore {
 
     async findByEmail(email) {
       const [row]: CredentialsRow[] = await selectUsers(read)
-        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at')
+        .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
+        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at', 'sf.confirmed_at')
         .where('u.email', email);
       if (!row) return null;
       return {
@@ -154,6 +163,7 @@ export function userStore(database: Database): UserStore {
         passwordHash: row.password_hash,
         passwordExpiresAt: row.password_expires_at,
         disabledAt: row.disabled_at,
+        hasSecondFactor: row.confirmed_at !== null,
       };
     },
 
@@ -222,6 +232,7 @@ export function userStore(database: Database): UserStore {
         const user = await standing(trx, userId).forUpdate().first('id');
         if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        await deleteFactor(trx, userId);
         const apiKeys = await countKeys(trx, userId);
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));

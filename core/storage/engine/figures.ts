@@ -19,7 +19,7 @@ export async function databaseFigures(database: Database, free: number | null): 
   const [[counted], { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
-      `SELECT (SELECT count(*) FROM ${migrationsTable}) AS migrations, (SELECT count(*) FROM sessions) AS sessions,
+      `SELECT (SELECT count(*) FROM ${migrationsTable}) AS migrations, (SELECT count(*) FROM sessions WHERE half_open_until IS NULL) AS sessions,
          (SELECT max(at) FROM audit_events WHERE action = 'backup.created') AS last_backup_at`,
     ),
     database.size(),

@@ -20,6 +20,8 @@ declare module 'knex/types/tables.js' {
     sessions: SessionRow;
     oidc_links: LinkRow;
     sign_in_codes: SignInCodeRow;
+    second_factors: SecondFactorRow;
+    recovery_codes: RecoveryCodeRow;
     sign_in_attempts: ThrottleRow;
     audit_events: AuditEventRow;
     audit_chain: AuditChainRow;
@@ -145,12 +147,25 @@ type SessionRow = {
   last_seen_at: Millis;
   /** The provider that the user signed in with; null for a password. */
   issuer: string | null;
+  /** Set while the session waits for a code: until then, it can't be used for anything else. */
+  half_open_until: Millis | null;
 };
 
 export type LinkRow = { user_id: string; issuer: string; subject: string; linked_at: Millis };
 
 /** A code that signs the app in, once. */
 export type SignInCodeRow = { digest: string; user_id: string; issuer: string; challenge: string; expires_at: Millis };
+
+/** A user's authenticator app. It's in force once it's confirmed. */
+export type SecondFactorRow = {
+  user_id: string;
+  /** Encrypted: see server/sealed-secrets.ts. */
+  secret: string;
+  confirmed_at: Millis | null;
+  last_step: number | null;
+};
+
+type RecoveryCodeRow = { user_id: string; digest: string };
 
 type ThrottleRow = { key: string; points: number; expire: Millis };
 

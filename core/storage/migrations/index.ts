@@ -21,6 +21,7 @@ import * as movingKeys from './015-moving-keys-additive.ts';
 import * as protection from './016-protection.ts';
 import * as providerSignIn from './017-provider-sign-in-additive.ts';
 import * as keyLimits from './018-key-limits.ts';
+import * as secondFactors from './019-second-factors.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -45,6 +46,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '016-protection', up: protection.up },
   { name: '017-provider-sign-in-additive', up: providerSignIn.up },
   { name: '018-key-limits', up: keyLimits.up },
+  { name: '019-second-factors', up: secondFactors.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

@@ -63,6 +63,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
       onNotServed: () => undefined,
       onKeyRefused: () => undefined,
       onSignInRefused: () => undefined,
+      onCodeRefused: () => undefined,
       onSignInThrottled: () => undefined,
       onProviderRefused: () => undefined,
       onForwardingIgnored: () => undefined,

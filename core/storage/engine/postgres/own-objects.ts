@@ -15,6 +15,8 @@ const typedTables: Record<keyof Tables, true> = {
   sessions: true,
   oidc_links: true,
   sign_in_codes: true,
+  second_factors: true,
+  recovery_codes: true,
   sign_in_attempts: true,
   audit_events: true,
   audit_chain: true,

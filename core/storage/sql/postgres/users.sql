@@ -9,7 +9,7 @@ limit $1;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -19,6 +19,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."account_id" = $2
 order by "u"."created_at" asc, "u"."id" asc
@@ -26,7 +27,7 @@ limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -36,6 +37,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."partner_id" = $2
 order by "u"."created_at" asc, "u"."id" asc
@@ -43,7 +45,7 @@ limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -53,6 +55,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."user_type" = $2
 order by "u"."created_at" asc, "u"."id" asc
@@ -60,7 +63,7 @@ limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -70,13 +73,14 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
 order by "u"."created_at" asc, "u"."id" asc
 limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -86,6 +90,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and 1 = 0
 order by "u"."created_at" asc, "u"."id" asc
@@ -93,7 +98,7 @@ limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -103,6 +108,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and (u.created_at, u.id) > ($2, $3)
   and (u.name ~ $4 OR u.email ~ $5)
@@ -113,7 +119,7 @@ limit $6;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", (
+  "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -123,6 +129,7 @@ from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
 left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."id" = $2;
 
@@ -144,6 +151,7 @@ GROUP BY api_key_id;
 select count(*) as "sessions"
 from "sessions"
 where "user_id" = $1
+  and "half_open_until" is null
 limit $2;
 
 select "id", "name", "created_at", "last_used_at"
@@ -156,10 +164,11 @@ limit $4;
 -- users.findByEmail
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."password_hash", "u"."password_expires_at", "u"."disabled_at"
+  "up"."name" as "partner_name", "u"."password_hash", "u"."password_expires_at", "u"."disabled_at", "sf"."confirmed_at"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "u"."email" = $1;
 
@@ -272,6 +281,16 @@ limit $2
 for update;
 
 delete from "sessions"
+where "user_id" = $1;
+
+delete from "recovery_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is not null;
+
+delete from "second_factors"
 where "user_id" = $1;
 
 select sum("keys") as "keys"
@@ -457,8 +476,44 @@ where "id" = $1
 limit $3
 for update;
 
-insert into "sessions" ("id", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4);
+insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5);
+
+update "users"
+set "last_sign_in_at" = $1
+where "id" = $2;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- sessions.finish
+
+select "id"
+from "users"
+where "id" = $1
+  and "disabled_at" is null
+limit $2
+for update;
+
+select "id"
+from "sessions"
+where "id" = $1
+  and "user_id" = $2
+  and "half_open_until" >= $3
+limit $4;
+
+update "second_factors"
+set "last_step" = $1
+where "user_id" = $2
+  and "confirmed_at" is not null
+  and (last_step IS NULL OR last_step < $3 OR last_step > $4);
+
+delete from "sessions"
+where "id" = $1;
+
+insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5);
 
 update "users"
 set "last_sign_in_at" = $1
@@ -472,8 +527,9 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
   "up"."name" as "partner_name", "u"."password_expires_at", "s"."tenancy_kind", "s"."started_at", "s"."last_seen_at",
-  "s"."issuer", "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name", "ta"."partner_id" as "tenancy_account_partner_id",
-  "tap"."name" as "tenancy_account_partner_name", "tp"."id" as "tenancy_partner_id", "tp"."name" as "tenancy_partner_name"
+  "s"."issuer", "s"."half_open_until", "sf"."confirmed_at", "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name",
+  "ta"."partner_id" as "tenancy_account_partner_id", "tap"."name" as "tenancy_account_partner_name", "tp"."id" as "tenancy_partner_id",
+  "tp"."name" as "tenancy_partner_name"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
@@ -483,6 +539,7 @@ left join "accounts" as "ta" on "ta"."id" = "s"."tenancy_id"
 left join "partners" as "tap" on "tap"."id" = "ta"."partner_id"
 left join "partners" as "tp" on "tp"."id" = "s"."tenancy_id"
   and "s"."tenancy_kind" = $2
+left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and "s"."id" = $3;
 
@@ -551,12 +608,14 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 delete from "sessions"
 where "started_at" not between $1 and $2
   or "last_seen_at" not between $3 and $4
+  or "half_open_until" < $5
   or ("issuer" is not null);
 
 delete from "sessions"
 where "started_at" not between $1 and $2
   or "last_seen_at" not between $3 and $4
-  or ("issuer" is not null and not "issuer" = $5)
+  or "half_open_until" < $5
+  or ("issuer" is not null and not "issuer" = $6)
   or "issuer" is null;
 
 -- links.find
@@ -641,6 +700,113 @@ where "digest" = $1;
 
 delete from "sign_in_codes"
 where "expires_at" < $1;
+
+-- secondFactors.find
+
+select "secret", "confirmed_at"
+from "second_factors"
+where "user_id" = $1
+limit $2;
+
+-- secondFactors.enroll
+
+update "second_factors"
+set "secret" = $1
+where "user_id" = $2
+  and "confirmed_at" is null;
+
+insert into "second_factors" ("secret", "user_id")
+values ($1, $2)
+on conflict ("user_id") do nothing
+returning "user_id";
+
+-- secondFactors.confirm
+
+update "second_factors"
+set "confirmed_at" = $1, "last_step" = $2
+where "user_id" = $3
+  and "secret" = $4
+  and "confirmed_at" is null;
+
+insert into "recovery_codes" ("digest", "user_id")
+values ($1, $2), ($3, $4);
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- secondFactors.use
+
+update "second_factors"
+set "last_step" = $1
+where "user_id" = $2
+  and "confirmed_at" is not null
+  and (last_step IS NULL OR last_step < $3 OR last_step > $4);
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+delete from "recovery_codes"
+where "user_id" = $1
+  and "digest" = $2;
+
+-- secondFactors.remove
+
+update "second_factors"
+set "last_step" = $1
+where "user_id" = $2
+  and "confirmed_at" is not null
+  and (last_step IS NULL OR last_step < $3 OR last_step > $4);
+
+delete from "recovery_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is not null;
+
+delete from "second_factors"
+where "user_id" = $1;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- secondFactors.reset
+
+delete from "recovery_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is not null;
+
+delete from "second_factors"
+where "user_id" = $1;
+
+delete from "sessions"
+where "user_id" = $1;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- secondFactors.listSealedOtherwise
+
+select "user_id", "secret"
+from "second_factors"
+where substr(secret, 1, $1) <> $2
+  and "user_id" > $3
+order by "user_id" asc
+limit $4;
+
+-- secondFactors.reseal
+
+update "second_factors"
+set "secret" = $1
+where "user_id" = $2
+  and "secret" = $3;
 
 -- throttle.blockedUntil
 

@@ -9,7 +9,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -19,6 +19,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`account_id` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
@@ -26,7 +27,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -36,6 +37,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`partner_id` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
@@ -43,7 +45,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -53,6 +55,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`user_type` = ?
 order by `u`.`created_at` asc, `u`.`id` asc
@@ -60,7 +63,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -70,13 +73,14 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -86,6 +90,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and 1 = 0
 order by `u`.`created_at` asc, `u`.`id` asc
@@ -93,7 +98,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -103,6 +108,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and (u.created_at, u.id) > (?, ?)
   and (u.name GLOB ? OR u.email GLOB ?)
@@ -113,7 +119,7 @@ limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, (
+  `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -123,6 +129,7 @@ from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
 left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`id` = ?;
 
@@ -144,6 +151,7 @@ GROUP BY api_key_id;
 select count(*) as `sessions`
 from `sessions`
 where `user_id` = ?
+  and `half_open_until` is null
 limit ?;
 
 select `id`, `name`, `created_at`, `last_used_at`
@@ -156,10 +164,11 @@ limit ?;
 -- users.findByEmail
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`password_hash`, `u`.`password_expires_at`, `u`.`disabled_at`
+  `up`.`name` as `partner_name`, `u`.`password_hash`, `u`.`password_expires_at`, `u`.`disabled_at`, `sf`.`confirmed_at`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `u`.`email` = ?;
 
@@ -268,6 +277,16 @@ where `id` = ?
 limit ?;
 
 delete from `sessions`
+where `user_id` = ?;
+
+delete from `recovery_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is not null;
+
+delete from `second_factors`
 where `user_id` = ?;
 
 select sum(`keys`) as `keys`
@@ -435,8 +454,43 @@ where `id` = ?
   and `disabled_at` is null
 limit ?;
 
-insert into `sessions` (`id`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?);
+
+update `users`
+set `last_sign_in_at` = ?
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- sessions.finish
+
+select `id`
+from `users`
+where `id` = ?
+  and `disabled_at` is null
+limit ?;
+
+select `id`
+from `sessions`
+where `id` = ?
+  and `user_id` = ?
+  and `half_open_until` >= ?
+limit ?;
+
+update `second_factors`
+set `last_step` = ?
+where `user_id` = ?
+  and `confirmed_at` is not null
+  and (last_step IS NULL OR last_step < ? OR last_step > ?);
+
+delete from `sessions`
+where `id` = ?;
+
+insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
@@ -450,8 +504,9 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
   `up`.`name` as `partner_name`, `u`.`password_expires_at`, `s`.`tenancy_kind`, `s`.`started_at`, `s`.`last_seen_at`,
-  `s`.`issuer`, `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`, `ta`.`partner_id` as `tenancy_account_partner_id`,
-  `tap`.`name` as `tenancy_account_partner_name`, `tp`.`id` as `tenancy_partner_id`, `tp`.`name` as `tenancy_partner_name`
+  `s`.`issuer`, `s`.`half_open_until`, `sf`.`confirmed_at`, `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`,
+  `ta`.`partner_id` as `tenancy_account_partner_id`, `tap`.`name` as `tenancy_account_partner_name`, `tp`.`id` as `tenancy_partner_id`,
+  `tp`.`name` as `tenancy_partner_name`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
@@ -461,6 +516,7 @@ left join `accounts` as `ta` on `ta`.`id` = `s`.`tenancy_id`
 left join `partners` as `tap` on `tap`.`id` = `ta`.`partner_id`
 left join `partners` as `tp` on `tp`.`id` = `s`.`tenancy_id`
   and `s`.`tenancy_kind` = ?
+left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and `s`.`id` = ?;
 
@@ -528,11 +584,13 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 delete from `sessions`
 where `started_at` not between ? and ?
   or `last_seen_at` not between ? and ?
+  or `half_open_until` < ?
   or (`issuer` is not null);
 
 delete from `sessions`
 where `started_at` not between ? and ?
   or `last_seen_at` not between ? and ?
+  or `half_open_until` < ?
   or (`issuer` is not null and not `issuer` = ?)
   or `issuer` is null;
 
@@ -616,6 +674,115 @@ where `digest` = ?;
 
 delete from `sign_in_codes`
 where `expires_at` < ?;
+
+-- secondFactors.find
+
+select `secret`, `confirmed_at`
+from `second_factors`
+where `user_id` = ?
+limit ?;
+
+-- secondFactors.enroll
+
+update `second_factors`
+set `secret` = ?
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+insert into `second_factors` (`secret`, `user_id`)
+values (?, ?)
+on conflict (`user_id`) do nothing
+returning `user_id`;
+
+-- secondFactors.confirm
+
+update `second_factors`
+set `confirmed_at` = ?, `last_step` = ?
+where `user_id` = ?
+  and `secret` = ?
+  and `confirmed_at` is null;
+
+insert into `recovery_codes` (`digest`, `user_id`)
+select ? as `digest`, ? as `user_id`
+union all
+select ? as `digest`, ? as `user_id`;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- secondFactors.use
+
+update `second_factors`
+set `last_step` = ?
+where `user_id` = ?
+  and `confirmed_at` is not null
+  and (last_step IS NULL OR last_step < ? OR last_step > ?);
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+delete from `recovery_codes`
+where `user_id` = ?
+  and `digest` = ?;
+
+-- secondFactors.remove
+
+update `second_factors`
+set `last_step` = ?
+where `user_id` = ?
+  and `confirmed_at` is not null
+  and (last_step IS NULL OR last_step < ? OR last_step > ?);
+
+delete from `recovery_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is not null;
+
+delete from `second_factors`
+where `user_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- secondFactors.reset
+
+delete from `recovery_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is not null;
+
+delete from `second_factors`
+where `user_id` = ?;
+
+delete from `sessions`
+where `user_id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- secondFactors.listSealedOtherwise
+
+select `user_id`, `secret`
+from `second_factors`
+where substr(secret, 1, ?) <> ?
+  and `user_id` > ?
+order by `user_id` asc
+limit ?;
+
+-- secondFactors.reseal
+
+update `second_factors`
+set `secret` = ?
+where `user_id` = ?
+  and `secret` = ?;
 
 -- throttle.blockedUntil
 

@@ -1,0 +1,213 @@
+import { createHmac } from 'node:crypto';
+import type { AuditAction } from '#contract/console.ts';
+import { auditEvent, owningScopeOf, sessionSubject, userSubject } from '../audit/audit.ts';
+import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } from '../model.ts';
+import type { Ports } from '../ports.ts';
+import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
+import { requirePasswordSignIn } from './passwords-off.ts';
+import { type Attempt, checkPassword, countAttempt } from './throttle.ts';
+import { otpauthUri, stepOf, toBase32, totp } from './totp.ts';
+
+const recoveryCodes = 10;
+/** 50 bits. */
+const recoveryLetters = 10;
+
+/** Whether the user has to set up a second factor before anything else. A provider asks for its own. */
+export function isSecondFactorDue(
+  { requiresSecondFactor }: Ports,
+  { hasSecondFactor, issuer }: Pick<Session, 'hasSecondFactor' | 'issuer'>,
+): boolean {
+  return requiresSecondFactor && !hasSecondFactor && issuer === null;
+}
+
+type Enrollment = { secret: string; uri: string };
+
+/** Makes a secret for the user's app. It's in force once {@link confirmSecondFactor} has received a code. */
+export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User, currentPassword: string): Promise<Enrollment> {
+  const { stores, randomness, secretBox } = ports;
+  requirePasswordSignIn(ports);
+  if (await hasSecondFactor(ports, user)) throw alreadyEnabled();
+  if (!(await checkPassword(ports, ownAttempt(actor, user), user.email, currentPassword)))
+    throw invalidField('currentPassword', 'Incorrect current password.');
+  const bytes = randomness.bytes(totp.secretBytes);
+  if (!(await stores.secondFactors.enroll(user.id, secretBox.seal(user.id, bytes)))) throw alreadyEnabled();
+  const secret = toBase32(bytes);
+  return { secret, uri: otpauthUri(secret, user.email) };
+}
+
+/** Puts the secret in force after the user's app has shown a right code for it. @returns the recovery codes, which aren't stored */
+export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
+  const { stores, clock, secretBox } = ports;
+  const waiting = await stores.secondFactors.find(user.id);
+  if (waiting?.isConfirmed) throw alreadyEnabled();
+  if (!waiting) throw new Problem('conflict', 'Set up the second factor first.');
+  const secret = secretBox.open(user.id, waiting.secret);
+  const codes = Array.from({ length: recoveryCodes }, () => makeRecoveryCode(ports));
+  const recoveryDigests = codes.map((each) => recoveryDigest(secret, each));
+  const event = userEvent(ports, actor, user, 'second-factor.enabled');
+  await countAttempt(ports, ownAttempt(actor, user), async () => {
+    const step = stepOf(secret, plain(code), clock.now());
+    if (step === null) return false;
+    return stores.secondFactors.confirm(user.id, { secret: waiting.secret, step, recoveryDigests, at: event.at }, event);
+  });
+  return codes;
+}
+
+/** Turns a user's own second factor off. */
+export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
+  const event = userEvent(ports, actor, user, 'second-factor.removed');
+  const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
+  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw new Problem('not-found', 'There is no second factor.');
+}
+
+/** Removes a second factor that a user has lost, and ends their sessions. @returns the number of sessions */
+export async function resetSecondFactor(ports: Ports, actor: Actor, user: User): Promise<number> {
+  const sessions = await ports.stores.secondFactors.reset(user.id, userEvent(ports, actor, user, 'second-factor.reset'));
+  if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
+  return sessions;
+}
+
+/**
+ * Asks for a code before a signed-in user's sensitive change, if they have a second factor.
+ *
+ * @throws Problem `forbidden` without a code, `unauthorized` if it's wrong
+ */
+export async function requireCode(ports: Ports, actor: Actor, user: User, code?: string): Promise<void> {
+  if (code === undefined) return requireNoFactor(ports, user);
+  const use = (checked: CheckedCode) => ports.stores.secondFactors.use(user.id, checked, recoveryEvents(ports, actor, user, checked));
+  await useCode(ports, ownAttempt(actor, user), user, code, use);
+}
+
+export async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<boolean> {
+  return (await stores.secondFactors.find(id))?.isConfirmed ?? false;
+}
+
+/** @throws Problem `forbidden` if the user has a second factor */
+export async function requireNoFactor(ports: Ports, user: User): Promise<void> {
+  if (!(await hasSecondFactor(ports, user))) return;
+  throw new Problem('forbidden', 'Enter a code from your authenticator app, or a recovery code.');
+}
+
+/** Finishes a sign-in that waits for a code: replaces the half-open session with a new one. */
+export async function finishSignIn(
+  ports: Ports,
+  id: Digest,
+  { halfOpen, code, vouched }: Extract<Proof, { halfOpen: object }>,
+  address: string,
+): Promise<void> {
+  const { user } = halfOpen.data;
+  const attempt = { email: user.email, address, vouched };
+  const actor = { who: user, address };
+  const started = auditEvent(ports, actor, 'session.started', sessionSubject(user), owningScopeOf(user));
+  const session = { id, userId: user.id, at: started.at, halfOpenUntil: null };
+  const use = (checked: CheckedCode) =>
+    ports.stores.sessions.finish(halfOpen.id, session, checked, [started, ...recoveryEvents(ports, actor, user, checked)]);
+  // The attempt with the password is still counted, too.
+  if (!(await useCode(ports, attempt, user, code, use, 2))) throw refused();
+}
+
+/** Returns the event of someone who knew the password, but had no right code. As for a wrong password, the actor is the user. */
+export function refusedCodeEvent(ports: Ports, user: User, address: string): AuditEvent {
+  return userEvent(ports, { who: user, address }, user, 'second-factor.refused');
+}
+
+/**
+ * Checks a code and uses it up. Counts the attempt first.
+ *
+ * @param use uses it up, together with what it's for. @returns false if it was already used
+ * @returns false if the user has no second factor
+ * @throws Problem `unauthorized` or `too-many-requests`
+ */
+async function useCode(
+  ports: Ports,
+  attempt: Attempt,
+  user: User,
+  code: string,
+  use: (checked: CheckedCode) => Promise<boolean>,
+  counted = 1,
+): Promise<boolean> {
+  const factor = await ports.stores.secondFactors.find(user.id);
+  if (!factor?.isConfirmed) return false;
+  const secret = ports.secretBox.open(user.id, factor.secret);
+  await countAttempt(
+    ports,
+    attempt,
+    async () => {
+      const checked = checkCode(secret, plain(code), ports.clock.now());
+      return checked !== null && use(checked);
+    },
+    counted,
+  );
+  return true;
+}
+
+function checkCode(secret: Uint8Array, code: string, now: number): CheckedCode | null {
+  if (code.length === recoveryLetters) return { kind: 'recovery', digest: recoveryDigest(secret, code) };
+  const step = stepOf(secret, code, now);
+  return step === null ? null : { kind: 'step', step };
+}
+
+/** Removes what people add when they copy a code, and what they confuse (Crockford's base32). */
+function plain(code: string): string {
+  return code.replace(/[\s-]/g, '').toLowerCase().replaceAll('o', '0').replace(/[il]/g, '1');
+}
+
+/** Hashes a recovery code with the user's secret as the key: without it, 50 bits could be guessed from a copy of the database. */
+function recoveryDigest(secret: Uint8Array, code: string): Digest {
+  return createHmac('sha256', secret).update(plain(code)).digest('hex');
+}
+
+function makeRecoveryCode({ randomness }: Ports): string {
+  const letters = Array.from(randomness.bytes(recoveryLetters), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32)).join('');
+  return `${letters.slice(0, 5)}-${letters.slice(5)}`;
+}
+
+function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: CheckedCode): AuditEvent[] {
+  return kind === 'recovery' ? [userEvent(ports, actor, user, 'recovery-code.used')] : [];
+}
+
+/** Counts separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock out its user. */
+export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
+  return { email, address, vouched: `change ${id}` };
+}
+
+function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction): AuditEvent {
+  return auditEvent(ports, actor, action, userSubject(user), owningScopeOf(user));
+}
+
+function alreadyEnabled(): Problem {
+  return new Problem('conflict', 'You already have a second factor. Turn it off first.');
+}
+
+function refused(): Problem {
+  return new Problem('unauthorized', unauthorizedDetail);
+}
+
+/** The number of secrets that one step of {@link resealSecrets} reads. */
+const resealedAtOnce = 100;
+
+/**
+ * Encrypts all secrets with the newest key, so that the operator can remove older session secrets.
+ *
+ * @returns how many it encrypted, and how many it couldn't decrypt
+ */
+export async function resealSecrets({ stores: { secondFactors }, secretBox }: Ports): Promise<{ resealed: number; unreadable: number }> {
+  const counts = { resealed: 0, unreadable: 0 };
+  const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealedAtOnce);
+  for (let some = await next(''); some.length > 0; some = await next(some.at(-1)?.userId ?? '')) {
+    for (const { userId, secret } of some) {
+      const opened = readable(() => secretBox.open(userId, secret));
+      if (opened) await secondFactors.reseal(userId, secret, secretBox.seal(userId, opened));
+      counts[opened ? 'resealed' : 'unreadable'] += 1;
+    }
+  }
+  return counts;
+}
+
+function readable(open: () => Uint8Array): Uint8Array | null {
+  try {
+    return open();
+  } catch {
+    return null;
+  }
+}

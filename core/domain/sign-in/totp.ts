@@ -1,0 +1,42 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** RFC 6238 with its defaults, because many apps support nothing else: SHA-1, six digits, 30 seconds. RFC 4226 §4 recommends 160 bits. */
+export const totp = { secretBytes: 20, digits: 6, stepMs: 30_000 };
+
+/** The number of steps that a phone's clock may differ, and that a code may take to arrive (RFC 6238 §5.2). */
+const tolerance = 1;
+
+/** Returns the code of a time step (RFC 4226 §5.3). */
+export function codeAt(secret: Uint8Array, step: number, digits = totp.digits): string {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const digest = createHmac('sha1', secret).update(counter).digest();
+  const offset = digest.readUInt8(digest.length - 1) & 0xf;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 10 ** digits).padStart(digits, '0');
+}
+
+/** @param now in ms. @returns the time step that the code belongs to; null if it's neither the current one nor next to it */
+export function stepOf(secret: Uint8Array, code: string, now: number): number | null {
+  const current = Math.floor(now / totp.stepMs);
+  const given = Buffer.from(code);
+  let match: number | null = null;
+  for (let step = current - tolerance; step <= current + tolerance; step++) {
+    const expected = Buffer.from(codeAt(secret, step));
+    if (given.length === expected.length && timingSafeEqual(given, expected)) match = step;
+  }
+  return match;
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** Encodes bytes as base32 (RFC 4648 §6), as authenticator apps expect. The number of bytes must be a multiple of five. */
+export function toBase32(bytes: Uint8Array): string {
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('');
+  return (bits.match(/.{5}/g) ?? []).map((five) => alphabet.charAt(Number.parseInt(five, 2))).join('');
+}
+
+/** Returns the address that an app reads from a QR code. */
+export function otpauthUri(secret: string, email: string): string {
+  const issuer = 'Callkey';
+  return `otpauth://totp/${issuer}:${encodeURIComponent(email)}?secret=${secret}&issuer=${issuer}`;
+}

@@ -1,0 +1,101 @@
+import type { Knex } from 'knex';
+import type { CheckedCode } from '../../domain/model.ts';
+import type { SecondFactorStore } from '../../domain/ports.ts';
+import { recordAudit } from '../audit/audit.ts';
+import type { Database } from '../engine/database.ts';
+import { rejectOrphan } from '../engine/errors.ts';
+
+/**
+ * If the last accepted step is this many steps later than a code's, a clock that was ahead has recorded it. Then it doesn't count, because
+ * the user would be locked out until the clock catches up.
+ */
+const stepsAhead = 20;
+
+export function secondFactorStore({ read, write }: Database): SecondFactorStore {
+  return {
+    async find(userId) {
+      const row = await read('second_factors').where({ user_id: userId }).first('secret', 'confirmed_at');
+      return row ? { secret: row.secret, isConfirmed: row.confirmed_at !== null } : null;
+    },
+
+    async enroll(userId, secret) {
+      const enrolling = write.transaction(async (trx) => {
+        const changed = await trx('second_factors').where({ user_id: userId, confirmed_at: null }).update({ secret });
+        if (changed > 0) return true;
+        const added = await trx('second_factors').insert({ user_id: userId, secret }).onConflict('user_id').ignore().returning('user_id');
+        return added.length > 0;
+      });
+      return enrolling.catch(rejectOrphan);
+    },
+
+    async confirm(userId, { secret, step, recoveryDigests, at }, event) {
+      return write.transaction(async (trx) => {
+        const waiting = trx('second_factors').where({ user_id: userId, secret, confirmed_at: null });
+        if ((await waiting.update({ confirmed_at: at, last_step: step })) === 0) return false;
+        await trx('recovery_codes').insert(recoveryDigests.map((digest) => ({ user_id: userId, digest })));
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async use(userId, code, events) {
+      return write.transaction(async (trx) => {
+        if (!(await useUp(trx, userId, code))) return false;
+        for (const event of events) await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async remove(userId, code, event) {
+      return write.transaction(async (trx) => {
+        if (!(await useUp(trx, userId, code))) return false;
+        await deleteFactor(trx, userId);
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async reset(userId, event) {
+      return write.transaction(async (trx) => {
+        if ((await deleteFactor(trx, userId)) === 0) return null;
+        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        await recordAudit(trx, event);
+        return sessions;
+      });
+    },
+
+    async listSealedOtherwise(prefix, after, limit) {
+      const rows = await read('second_factors')
+        .whereRaw('substr(secret, 1, ?) <> ?', [prefix.length, prefix])
+        .where('user_id', '>', after)
+        .orderBy('user_id')
+        .limit(limit)
+        .select('user_id', 'secret');
+      return rows.map(({ user_id, secret }) => ({ userId: user_id, secret }));
+    },
+
+    async reseal(userId, from, to) {
+      await write('second_factors').where({ user_id: userId, secret: from }).update({ secret: to });
+    },
+  };
+}
+
+/** Uses up a code of a second factor that's in force. Of concurrent attempts with the same code, one succeeds. */
+export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
+  if (code.kind === 'step') {
+    const factor = trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at');
+    const isNew = [code.step, code.step + stepsAhead];
+    const changed = await factor.whereRaw('(last_step IS NULL OR last_step < ? OR last_step > ?)', isNew).update({ last_step: code.step });
+    return changed > 0;
+  }
+  const { digest } = code;
+  return (await trx('recovery_codes').where({ user_id: userId, digest }).delete()) > 0;
+}
+
+/** @returns the number of second factors that were in force */
+export async function deleteFactor(trx: Knex.Transaction, userId: string): Promise<number> {
+  await trx('recovery_codes').where({ user_id: userId }).delete();
+  const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
+  await trx('second_factors').where({ user_id: userId }).delete();
+  return confirmed;
+}

@@ -1,0 +1,48 @@
+import { expect } from 'chai';
+import { codeAt, otpauthUri, stepOf, toBase32, totp } from '../../core/domain/sign-in/totp.ts';
+
+const secret = Buffer.from('12345678901234567890');
+
+describe('a TOTP code', () => {
+  // RFC 6238 appendix B, SHA-1.
+  for (const [seconds, code] of [
+    [59, '94287082'],
+    [1_111_111_109, '07081804'],
+    [1_111_111_111, '14050471'],
+    [1_234_567_890, '89005924'],
+    [2_000_000_000, '69279037'],
+    [20_000_000_000, '65353130'],
+  ] as const) {
+    it(`is ${code} at ${seconds} seconds`, () => {
+      expect(codeAt(secret, Math.floor(seconds / 30), 8)).to.equal(code);
+      expect(codeAt(secret, Math.floor(seconds / 30))).to.equal(code.slice(2));
+    });
+  }
+
+  it('is accepted in its own step and in the ones next to it, up to their edges', () => {
+    const step = 1_000_000;
+    const code = codeAt(secret, step);
+    const starts = (step - 1) * totp.stepMs;
+    const ends = (step + 2) * totp.stepMs;
+    expect([starts, ends - 1].map((now) => stepOf(secret, code, now))).to.deep.equal([step, step]);
+    expect([starts - 1, ends].map((now) => stepOf(secret, code, now))).to.deep.equal([null, null]);
+  });
+
+  it('must have all digits', () => {
+    expect(
+      ['', '1', `${codeAt(secret, 5)}0`, codeAt(secret, 5).slice(1)].map((code) => stepOf(secret, code, 5 * totp.stepMs)),
+    ).to.deep.equal([null, null, null, null]);
+  });
+});
+
+describe("an authenticator app's secret", () => {
+  it('is written in base32', () => {
+    expect(toBase32(Buffer.from('Hello!\xde\xad\xbe\xef', 'latin1'))).to.equal('JBSWY3DPEHPK3PXP');
+    expect(toBase32(secret)).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
+  });
+
+  it('is in an address with the issuer and an escaped account', () => {
+    const uri = 'otpauth://totp/Callkey:ada%2Btest%40example.com?secret=GEZD&issuer=Callkey';
+    expect(otpauthUri('GEZD', 'ada+test@example.com')).to.equal(uri);
+  });
+});
