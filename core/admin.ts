@@ -114,6 +114,8 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     maxActiveKeys: readMaxActiveKeys(process.env),
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
     onOutcome: () => undefined,
+    onStopped: () => undefined,
+    onListed: () => undefined,
   };
   return {
     ...settings,

@@ -1,6 +1,9 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { AuditAction, Named, TenancyKind, UserType } from '#contract/console.ts';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
+import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { Millis } from './instant.ts';
 
 export type Account = Named & { partnerId: string };
@@ -172,6 +175,35 @@ export type NewCall = {
   notAfter: Millis | null;
 };
 
+/**
+ * The rules that count for a campaign's calls.
+ *
+ * @property version changes whenever any rule of the campaign's partner, its accounts and their campaigns changes; null if none of them has
+ * ever had rules
+ * @property countries empty for all
+ * @property kinds the restricted kinds that may be called
+ */
+export type CampaignRules = {
+  version: number | null;
+  hours: readonly HoursRule[];
+  /** The ID of the scope that has the hours; null if there are none. */
+  hoursFrom: string | null;
+  countries: readonly string[];
+  kinds: readonly RestrictedKind[];
+};
+
+/** Why a call can't be made at all. */
+export type Objection =
+  | { kind: 'number-kind'; numberKind: NumberKind }
+  | { kind: 'country'; country: string | null }
+  /** Calling hours apply, but it isn't known where the number is. */
+  | { kind: 'unknown-time-zone' }
+  /** Calling hours don't open in time. `opensAt` is null if they don't open within 31 days. */
+  | { kind: 'outside-calling-hours'; opensAt: Millis | null };
+
+/** Why calls were stopped, for the metrics. */
+export type StopReason = 'do-not-call' | 'number' | 'calling-hours';
+
 /** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
 export type DoNotCallEntry = {
   id: string;
@@ -185,6 +217,9 @@ export type DoNotCallEntry = {
   createdAt: Millis;
   endsAt: Millis | null;
 };
+
+/** Where rules belong: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
+export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
 /** The numbers to add to one list. All of them get the same reason and end. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
@@ -215,6 +250,8 @@ export type ClaimedCall = {
   /** The progress of the hand-off: see call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
   leaseUntil: Millis;
+  /** Why the call must not be handed off again, although the provider may not have it; null if it may be. */
+  stopped: string | null;
 };
 
 export type ListedCall = {

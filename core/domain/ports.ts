@@ -21,6 +21,7 @@ import type {
   CallReference,
   CallStretch,
   Campaign,
+  CampaignRules,
   ChainedEvent,
   CheckedCode,
   ClaimedCall,
@@ -50,12 +51,15 @@ import type {
   NewDoNotCall,
   NewPassword,
   NewUser,
+  Objection,
   OwningScope,
   RetentionDays,
+  RuleScope,
   Seal,
   SecondFactor,
   Session,
   SignInCode,
+  StopReason,
   StretchEnd,
   Subject,
   Tenancy,
@@ -191,13 +195,16 @@ export type Refusal = 'unauthorized' | 'campaign-refused';
 
 /** `placedToday` counts the calls of a key that has a limit of calls per day; null for other keys. */
 export type Placement =
-  | { kind: 'placed'; placedToday: number | null }
-  | { kind: 'replayed'; contactId: string; placedAt: Millis; placedToday: number | null }
+  /** `heldUntil` is when calling hours allow the call; null if they allow it now, or none apply. */
+  | { kind: 'placed'; heldUntil: Millis | null; placedToday: number | null }
+  | { kind: 'replayed'; contactId: string; placedAt: Millis; heldUntil: Millis | null; placedToday: number | null }
   /** The key has placed all its calls for today. */
   | { kind: 'too-many-calls'; placedToday: number }
   | { kind: 'request-id-conflict' }
   /** Its `notAfter` has passed, and it isn't a repeat. */
   | { kind: 'too-late' }
+  | { kind: 'do-not-call' }
+  | { kind: 'not-allowed'; objection: Objection }
   | { kind: Refusal };
 
 export type Cancellation =
@@ -219,9 +226,6 @@ export type CallStore = {
   findActive(key: Caller & { at: Millis }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
-
-/** Where rules and lists belong: a partner, one of its accounts, or a campaign of an account. */
-export type RuleScope = { kind: ProtectionScope; id: string; name: string; owner: OwningScope };
 
 /** The rules that a scope itself has. Null means that it inherits those of the scope above. */
 export type ScopeRules = {
@@ -263,6 +267,8 @@ export type ProtectionStore = {
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   rulesOf(scopeId: string): Promise<ScopeRules>;
+  /** Returns the rules that count for a campaign's calls; null if it doesn't exist. */
+  campaignRules(campaignId: string): Promise<CampaignRules | null>;
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in short steps. @returns the number of calls */
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
@@ -321,6 +327,9 @@ export type Provider = {
   conclude(call: ClaimedCall): Conclusion | null;
 };
 
+/** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
+export type OptOut = { id: string; eventOf(owner: OwningScope): AuditEvent };
+
 /** Moves calls through their states: see call-states.ts. */
 export type DialingStore = {
   /**
@@ -331,10 +340,18 @@ export type DialingStore = {
   /** @returns false, without changing anything, if another process has claimed the call since then, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
-   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. @returns null if the call wasn't
-   * handed off
+   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the number
+   * of any call that was handed off to the account's do-not-call list, in the same transaction.
+   *
+   * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
+   * @throws Problem `unavailable` if the number was added but a claim that may not have seen it is still running
    */
-  reportOutcome(contactId: string, conclusion: Conclusion, now: Millis): Promise<'recorded' | 'not-needed' | null>;
+  reportOutcome(
+    contactId: string,
+    conclusion: Conclusion,
+    now: Millis,
+    optOut?: OptOut,
+  ): Promise<'recorded' | 'not-needed' | 'erased' | null>;
   /** Lapses calls that weren't dialed by their `notAfter`, in short steps. @returns the number of calls */
   lapse(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns the number of calls */
@@ -607,6 +624,7 @@ export type Stores = {
   retention: RetentionStore;
   auditChain: AuditChainStore;
   contacts: ContactStore;
+  protection: ProtectionStore;
   clock: ClockStore;
 };
 
@@ -628,4 +646,8 @@ export type Ports = {
   maxActiveKeys: number;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
+  /** Counts the calls that lists, hours or rules about numbers have stopped. */
+  onStopped(reason: StopReason, calls: number): void;
+  /** Is called when numbers were added to a list, so that queued calls to them can be blocked soon. */
+  onListed(): void;
 };

@@ -13,6 +13,7 @@ import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
 import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
+import * as protection from './console/protection.ts';
 import { type Handler, readRequest, type SessionRoute } from './console/request.ts';
 import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
@@ -37,6 +38,7 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...users,
   ...activity,
   ...secondFactor,
+  ...protection,
 };
 
 /** The routes that need no open session. */

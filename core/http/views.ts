@@ -23,8 +23,10 @@ import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
-  const { requestId, contactId, campaignId, placedAt } = call;
-  return { requestId, contactId, campaignId, state: 'queued', placedAt: timestamp(placedAt) };
+  const { requestId, contactId, campaignId, placedAt, heldUntil } = call;
+  const view: PlacedCallView = { requestId, contactId, campaignId, state: 'queued', placedAt: timestamp(placedAt) };
+  if (heldUntil !== null) view.heldUntil = timestamp(heldUntil);
+  return view;
 }
 
 export function cancelledCallView(call: CancelledCall): CancelledCallView {

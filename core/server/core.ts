@@ -15,7 +15,7 @@ import { createApp } from './app.ts';
 import { reloadCertificate } from './connections/certificate-reload.ts';
 import type { CutReason } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';
-import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
+import { createFirstUser, type FirstUser, type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { createMetrics } from './metrics.ts';
 import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
@@ -59,9 +59,11 @@ export async function startCore(
   const metrics = createMetrics(version);
   let dialer: Dialer | undefined;
   let refusals: Refusals | undefined;
+  let housekeeping: Housekeeping | undefined;
   const storage = await usableStorage(config.database, () =>
     openStorage(config.database, clock, {
       onBatch: metrics.onBatch,
+      onStopped: metrics.onStopped,
       onPlaced: () => dialer?.wake(),
       onAddressRefused: (digest, address) => refusals?.onAddressRefused(digest, address),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
@@ -89,6 +91,8 @@ export async function startCore(
       secretBox: secretBoxOf(sessionSecrets, randomness),
       requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,
+      onStopped: metrics.onStopped,
+      onListed: () => housekeeping?.blockListed(),
     };
 
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
@@ -142,7 +146,8 @@ export async function startCore(
     // Create the user last, because a start that fails after this would lose the one-time password.
     const firstUser = await createFirstUser(ports);
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
-    const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
+    const started = startHousekeeping(ports, config.retentionDays, clockWatch, log);
+    housekeeping = started;
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     metrics.watch.queue(() => queueLook(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
@@ -167,7 +172,7 @@ export async function startCore(
         endReloading?.();
         // Until this time is over, load balancers see that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
-        await Promise.all([drained, dialer?.close(), housekeeping.close()]);
+        await Promise.all([drained, dialer?.close(), started.close()]);
         await trouble.close();
         await managementListener?.drain();
         await refused.close();
@@ -214,10 +219,11 @@ async function startConfiguredDialer(
   });
 }
 
-async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number }> {
+async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number; held: number }> {
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
-  return { due, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
+  const held = await ports.stores.protection.countHeld(now);
+  return { due, held, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
 /** Returns a number from 0 to 1, evenly distributed. */

@@ -17,7 +17,9 @@ const everyMinute = Duration.fromObject({ minutes: 1 });
 const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
-type Housekeeping = {
+export type Housekeeping = {
+  /** Blocks queued calls to numbers that were just listed now instead of within a minute. */
+  blockListed(): void;
   /** Stops after the current step. */
   close(): Promise<void>;
 };
@@ -27,7 +29,7 @@ type Housekeeping = {
  * half hour. Anything that ends or deletes something because of its age waits until the clock is trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
-  const { apiKeys, auditChain, callList, dialing, retention, users } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, protection, retention, users } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -55,6 +57,14 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function finishMoves(): Promise<void> {
     const moved = await users.finishMoves(signal);
     if (moved > 0) log.info({ keys: moved }, 'API keys of moved users recorded with their new partner');
+  }
+
+  /** Runs separately, because a long queue would hold up other work. */
+  async function blockListed(): Promise<void> {
+    const blocked = await protection.blockListed(ports.clock.now(), signal);
+    if (blocked === 0) return;
+    ports.onStopped('do-not-call', blocked);
+    log.info({ calls: blocked }, 'queued calls to numbers on do-not-call lists blocked');
   }
 
   async function sweepEachHour(): Promise<void> {
@@ -93,6 +103,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     async ({ clock }) => {
       await forgetOldCounts(retention, clock, signal);
     },
+    async ({ clock }) => {
+      const ended = await protection.deleteEnded(clock.now(), signal);
+      if (ended > 0) log.info({ entries: ended }, 'ended do-not-call entries deleted');
+    },
     async (atOneInstant) => {
       const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
       if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
@@ -113,7 +127,9 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
   }
 
+  const blocking = repeat(blockListed, everyMinute);
   const repeating = [
+    blocking,
     ...[finishRevocations, finishMoves, sweepEachMinute].map((sweep) => repeat(sweep, everyMinute)),
     repeat(sweepEachHour, everyHour),
   ];
@@ -125,10 +141,20 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
         if (!signal.aborted) log.warn({ err }, 'housekeeping failed');
       });
     let underWay = run();
+    let isRequested = false;
     const timer = setInterval(() => {
       underWay = underWay.then(() => (signal.aborted ? undefined : run()));
     }, every.toMillis()).unref();
     return {
+      /** Runs once more, after the current run. Requests during a run share the next one. */
+      now() {
+        if (isRequested) return;
+        isRequested = true;
+        underWay = underWay.then(() => {
+          isRequested = false;
+          return signal.aborted ? undefined : run();
+        });
+      },
       async stop() {
         clearInterval(timer);
         await underWay;
@@ -137,6 +163,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   return {
+    blockListed: blocking.now,
     async close() {
       closing.abort();
       await Promise.all(repeating.map(({ stop }) => stop()));

@@ -2,6 +2,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
+import type { StopReason } from '../domain/model.ts';
+import { stopReasons } from '../domain/protection/objections.ts';
 import { type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
@@ -19,6 +21,7 @@ export type Metrics = {
   onProviderSignIn(result: ProviderSignInResult): void;
   /** Counts a request with an active key from an address that the key doesn't allow. */
   onAddressRefused(): void;
+  onStopped(reason: StopReason, calls: number): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
   /** Each function here takes another one that reads the figures when Prometheus scrapes. */
@@ -120,6 +123,13 @@ export function createMetrics(version: string): Metrics {
   const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before their call was settled');
   const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
 
+  const stopped = counter(
+    'callkey_calls_blocked_total',
+    "Calls that weren't placed or weren't dialed because of a do-not-call list, the kind or country of the number, or calling hours, by reason",
+    ['reason'],
+  );
+
+  for (const reason of stopReasons) stopped.inc({ reason }, 0);
   for (const result of handoffResults) handoffs.inc({ result }, 0);
   for (const state of outcomeStates) outcomes.inc({ state }, 0);
 
@@ -137,6 +147,7 @@ export function createMetrics(version: string): Metrics {
       if (isSignIn && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted')) signIns.inc({ result: resultOf(status) });
       if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: resultOf(status) });
     },
+    onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
     onAddressRefused: () => refusedAddresses.inc(),
@@ -156,6 +167,7 @@ function gaugesOf(registry: Registry) {
     queue: watchedGauges(registry, {
       due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
       oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
+      held: { name: 'callkey_calls_held', help: 'Calls that wait for calling hours' },
     }),
     keys: watchedGauges(registry, {
       byDaysLeft: {

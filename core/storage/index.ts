@@ -4,6 +4,7 @@ import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
 import { callListStore } from './calls/call-list.ts';
 import { callStore, type ObserveBatch } from './calls/calls.ts';
+import type { OnStopped } from './calls/claims.ts';
 import { contactStore } from './calls/contacts.ts';
 import { dialingStore } from './calls/dialing.ts';
 import { retentionStore } from './calls/retention.ts';
@@ -24,6 +25,7 @@ import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { keyUseOf } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
+import { protectionStore } from './protection/protection.ts';
 
 /** A connection pool, for the metrics. */
 type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
@@ -31,6 +33,8 @@ type Pool = { name: string; use: () => { used: number; free: number; waiting: nu
 /** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
   onBatch: ObserveBatch;
+  /** Called when rules ended calls before they were dialed. */
+  onStopped: OnStopped;
   /** Called when a call was placed that may be due. */
   onPlaced: () => void;
   /** Called when an active key wasn't accepted from the client's address. */
@@ -43,6 +47,7 @@ type StorageObservers = {
 /** Callbacks that do nothing, for command-line tools. */
 export const unobserved: StorageObservers = {
   onBatch: () => undefined,
+  onStopped: () => undefined,
   onPlaced: () => undefined,
   onAddressRefused: () => undefined,
   onBackgroundError: () => undefined,
@@ -80,6 +85,7 @@ export function openStorage(
   const users = reportingOutages(userStore(database));
   const sweptKeys = reportingOutages(apiKeyStore(background));
   const sweptUsers = reportingOutages(userStore(background));
+  const sweptNumbers = reportingOutages(protectionStore(background));
   const keyUse = keyUseOf(background, clock, observers.onBackgroundError);
   return {
     database,
@@ -121,10 +127,18 @@ export function openStorage(
       },
       callList: { ...listed.callList, compactCounts: reportingOutages(callListStore(background)).compactCounts },
       activity: { ...listed.activity, record: reportingOutages(activityStore(database)).record },
-      dialing: reportingOutages(dialingStore(background)),
+      dialing: reportingOutages(dialingStore(background, observers.onStopped)),
       retention: reportingOutages(retentionStore(background)),
       auditChain: reportingOutages(auditChainStore(background)),
       contacts: reportingOutages(contactStore(background)),
+      protection: {
+        ...reportingOutages(protectionStore(database)),
+        listNumbers: listed.protection.listNumbers,
+        searchNumbers: listed.protection.searchNumbers,
+        blockListed: sweptNumbers.blockListed,
+        deleteEnded: sweptNumbers.deleteEnded,
+        countHeld: sweptNumbers.countHeld,
+      },
       clock: reportingOutages(clockStore(background)),
     },
     throttle: reportingOutages(throttleStore(signIn)),
@@ -160,6 +174,7 @@ function storesOf(lists: Database) {
     directory: reportingOutages(directoryStore(lists)),
     callList: reportingOutages(callListStore(lists)),
     activity: reportingOutages(activityStore(lists)),
+    protection: reportingOutages(protectionStore(lists)),
   };
 }
 

@@ -4,6 +4,7 @@ import * as dialer from '#contract/calls/dialer.ts';
 import * as inConsole from '#contract/console.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { problemSchema } from '#contract/problems.ts';
+import * as protection from '#contract/protection/protection.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import * as signIn from '#contract/sign-in.ts';
@@ -23,7 +24,7 @@ const parts = {
   placeSchema: inConsole.placeSchema,
   userSchema: inConsole.userSchema,
 };
-const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...signIn, ...parts };
+const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...signIn, ...protection, ...parts };
 const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
 /** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */

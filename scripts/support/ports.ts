@@ -11,14 +11,8 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
   await storage.migrate();
   const ports = {
     ...{ clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
-    ...{
-      stores: storage.stores,
-      throttle: storage.throttle,
-      provider: null,
-      passwordSignIn: true,
-      maxActiveKeys: 1_000,
-      onOutcome: () => undefined,
-    },
+    ...{ stores: storage.stores, throttle: storage.throttle, provider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
+    ...{ onOutcome: () => undefined, onStopped: () => undefined, onListed: () => undefined },
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
   };
   return { ports, storage };

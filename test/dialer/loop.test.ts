@@ -159,7 +159,7 @@ describe("the dialer's schedule", () => {
   const claimed = (contactId: string, more: Partial<ClaimedCall> = {}): ClaimedCall => ({
     ...{ contactId, requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
     ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
-    ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), ...more },
+    ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), stopped: null, ...more },
   });
   const start = async (concurrency = 4, of = provider) => {
     const warn = (...line: unknown[]) => seen.push(line);

@@ -13,7 +13,7 @@ import { signingSecret, startReceiver } from '../support/receiver.ts';
 const call: ClaimedCall = {
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'webhook', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: instant(30_000) },
+  ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
 };
 const clock = fakeClock();
 const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);

@@ -19,7 +19,7 @@ const refusals: [Refusal, string][] = [
 ];
 
 function callsOf({
-  placement = { kind: 'placed', placedToday: null } as Placement,
+  placement = { kind: 'placed', heldUntil: null, placedToday: null } as Placement,
   cancellation = { kind: 'call-not-found' } as Cancellation,
   decision = 'authorized' as Awaited<ReturnType<CallStore['authorize']>>,
 } = {}) {
@@ -54,7 +54,14 @@ describe('a placed call', () => {
 
   it('gets its own ID as its request ID if none was given', async () => {
     const to = callsOf();
-    expect(await place(to)).to.deep.equal({ requestId: 'id1', contactId: 'id1', campaignId: 'g', placedAt: now, replayed: false });
+    expect(await place(to)).to.deep.equal({
+      requestId: 'id1',
+      contactId: 'id1',
+      campaignId: 'g',
+      placedAt: now,
+      heldUntil: null,
+      replayed: false,
+    });
     const nothing = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
     expect([to.placed, to.asked]).to.deep.equal([[{ contactId: 'id1', requestId: 'id1', phone: '+493012345678', ...nothing }], [request]]);
   });
@@ -74,12 +81,13 @@ describe('a placed call', () => {
   });
 
   it('is returned again for the same request', async () => {
-    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5), placedToday: null } });
+    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5), heldUntil: null, placedToday: null } });
     expect(await place(to, { requestId: 'r' })).to.deep.equal({
       requestId: 'r',
       contactId: 'first',
       campaignId: 'g',
       placedAt: instant(5),
+      heldUntil: null,
       replayed: true,
     });
   });

@@ -10,7 +10,7 @@ const hour = 3_600_000;
 const claimed = (some: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), ...some },
+  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...some },
 });
 const provider = (some: Partial<Provider> = {}): Provider => ({
   name: 'webhook',

@@ -13,6 +13,7 @@ const files = {
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],
+  protection: ['protection'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse')[]>;
 
 /** The start and end of transactions, and the set-up of connections. */

@@ -1,7 +1,7 @@
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { oneDay as dayMs, instant, type Millis, plus } from '../../core/domain/instant.ts';
-import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewUser } from '../../core/domain/model.ts';
-import type { CallScope, ImportStore, KeyedRequest, Ports, Stores, ThrottleStore } from '../../core/domain/ports.ts';
+import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewDoNotCall, NewUser } from '../../core/domain/model.ts';
+import type { CallScope, ImportStore, KeyedRequest, Ports, ScopeRules, Stores, ThrottleStore } from '../../core/domain/ports.ts';
 import type { Storage } from '../../core/storage/index.ts';
 import { at, testRandomness } from '../support/clock.ts';
 import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';
@@ -153,6 +153,12 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     ...{ externalId: id, id, name: 'Imported' },
     ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account' },
   });
+  const inAccount = { kind: 'account', accountId: account.id } as const;
+  const numbersOf = (phone: string, accountId: string | null = account.id): NewDoNotCall => ({
+    owner: { accountId, partnerId: partner.id },
+    numbers: [{ id: testRandomness.id(), phone }],
+    ...{ reason: 'asked', note: null, source: 'console', call: null, createdBy: null, createdAt: now, endsAt: later },
+  });
   const revokeOptions = { cancelQueuedCalls: true, at: now };
   const counter = { key: 'a network', most: 1, window: 60_000 };
 
@@ -183,6 +189,28 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       async claim(claim) {
         await placed();
         await claim(1, 'webhook', now, later);
+        const scope = {
+          kind: 'campaign',
+          id: campaign.id,
+          name: 'A campaign',
+          owner: { accountId: account.id, partnerId: partner.id },
+        } as const;
+        const call = callOf();
+        await stores.calls.place(requestWith((await key()).digest), call);
+        const rules: Partial<ScopeRules>[] = [
+          { hours: [{ prefix: '', days: ['sun'], from: '09:00', to: '18:00' }] },
+          { hours: [{ prefix: '', date: '2026-11-21', from: '00:00', to: '24:00' }] },
+          { hours: null, countries: ['FR'] },
+        ];
+        await each(rules, async (rule) => {
+          await placed();
+          await stores.protection.setRules(scope, rule, event());
+          await claim(1, 'webhook', now, later);
+        });
+        await stores.protection.setRules(scope, { hours: null, countries: null }, event());
+        const listed = await placed();
+        await stores.protection.addNumbers(numbersOf(listed.call.phone), now, event());
+        await claim(100, 'webhook', now, later);
       },
       async settle(settle) {
         const settled = { detail: 'No answer.', endedAt: now, durationSeconds: null };
@@ -195,6 +223,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         const outcome = { state: 'completed', detail: null, endedAt: later, durationSeconds: 30 } as const;
         await reportOutcome(contactId, outcome, later);
         await reportOutcome(contactId, outcome, later);
+        const eventOf = () => event();
+        await reportOutcome(contactId, outcome, later, { id: testRandomness.id(), eventOf });
       },
       lapse: (lapse) => lapse(now),
       endForgotten: (endForgotten) => endForgotten(now),
@@ -262,6 +292,46 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       compactCounts: (compactCounts) => compactCounts(),
       countByDaysLeft: (countByDaysLeft) => countByDaysLeft(now),
+    },
+    protection: {
+      async addNumbers(addNumbers) {
+        await addNumbers(numbersOf(somePhone(), account.id), now, event());
+        await addNumbers(numbersOf(somePhone(), null), now, null);
+      },
+      async lift(lift) {
+        await lift(testRandomness.id(), event());
+        const added = numbersOf(somePhone(), account.id);
+        await stores.protection.addNumbers(added, now, event());
+        await each(added.numbers, ({ id }) => lift(id, event()));
+      },
+      findEntry: (findEntry) => findEntry(inAccount, testRandomness.id()),
+      async listNumbers(listNumbers) {
+        await stores.protection.addNumbers(numbersOf(somePhone(), account.id), now, event());
+        await listNumbers(inAccount, null, 50);
+        await listNumbers({ kind: 'partner', partnerId: partner.id }, testRandomness.id(), 50);
+      },
+      async searchNumbers(searchNumbers) {
+        await searchNumbers(inAccount, '+49', null, 50);
+        await searchNumbers({ kind: 'partner', partnerId: partner.id }, '+49', { phone: '+491', id: '1' }, 50);
+      },
+      findBlocking: (findBlocking) => findBlocking({ accountId: account.id, partnerId: partner.id }, somePhone(), now),
+      async findScope(findScope) {
+        await each(['partner', 'account', 'campaign'] as const, (kind) => findScope({ kind: 'all' }, kind, testRandomness.id()));
+      },
+      rulesOf: (rulesOf) => rulesOf(account.id),
+      campaignRules: (campaignRules) => campaignRules(campaign.id),
+      async setRules(setRules) {
+        const owner = { accountId: account.id, partnerId: partner.id };
+        await setRules({ kind: 'account', id: account.id, name: account.name, owner }, { countries: null }, event());
+      },
+      async blockListed(blockListed) {
+        await stores.protection.addNumbers(numbersOf((await placed()).call.phone, account.id), now, event());
+        await blockListed(now);
+        await stores.protection.addNumbers(numbersOf((await placed()).call.phone, null), now, event());
+        await blockListed(now);
+      },
+      deleteEnded: (deleteEnded) => deleteEnded(now),
+      countHeld: (countHeld) => countHeld(now),
     },
     users: {
       count: (count) => count(),

@@ -3,7 +3,7 @@ import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
-const stores = /\/core\/storage\/(calls|keys|directory|audit)\/[^/]+\.ts$/;
+const stores = /\/core\/storage\/(calls|keys|directory|audit|protection)\/[^/]+\.ts$/;
 /** Matches code that creates a statement or a part of one. */
 const makesSql =
   /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|\.(where|select|insert|update|orderBy|limit|join)|\.delete\(\)|\b(trx|read|write)\([a-z']|query[<(]/;

@@ -51,6 +51,7 @@ const claimed = (contactId: string): ClaimedCall => ({
     attempt: 1,
     handoff: 'open',
     leaseUntil: now,
+    stopped: null,
   },
 });
 

@@ -120,7 +120,7 @@ describe('calls in the database', () => {
 
     it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
-      expect(await place('r', call)).to.deep.equal({ kind: 'placed', placedToday: null });
+      expect(await place('r', call)).to.deep.equal({ kind: 'placed', heldUntil: null, placedToday: null });
       expect(await row('r')).to.include({
         ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'queued', placed_at: now, due_at: now },
         ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
@@ -139,7 +139,7 @@ describe('calls in the database', () => {
       await place('r', call);
       seen = [];
       const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: instant(now + 5) });
-      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now, placedToday: null });
+      expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now, heldUntil: null, placedToday: null });
       expect(seen).to.deep.equal([
         ['place', 1],
         ['explain', 1],

@@ -6,7 +6,7 @@ import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/reten
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import { endOverdueBatch, lapseBatch, markBatchDue } from '../../core/storage/calls/overdue-calls.ts';
+import { endOverdueBatch, lapseBatch } from '../../core/storage/calls/overdue-calls.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
@@ -306,7 +306,6 @@ describe('queued calls', () => {
       for (const [change, call] of [
         [lapseBatch, { not_after: instant(now - 1) }],
         [endOverdueBatch, { due_at: instant(1) }],
-        [markBatchDue, { due_at: instant(now + day) }],
       ] as const) {
         await write('calls').delete();
         await addCalls('one', 2, call);

@@ -154,7 +154,7 @@ describe('claiming and settling calls', () => {
           firstAttemptAt: now,
           provider: 'webhook',
         },
-        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease) },
+        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease), stopped: null },
       });
       await addCall('bare');
       expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });

@@ -47,6 +47,7 @@ export function fakePorts({
       retention: some('retention', stores.retention),
       auditChain: some('auditChain', stores.auditChain),
       contacts: some('contacts', stores.contacts),
+      protection: some('protection', stores.protection),
       clock: some('clock', stores.clock),
     },
     provider: null,
@@ -55,6 +56,8 @@ export function fakePorts({
     requiresSecondFactor: false,
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
+    onStopped: () => undefined,
+    onListed: () => undefined,
   };
 }
 

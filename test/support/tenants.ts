@@ -36,6 +36,8 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     ...{ secretBox: secretBoxOf([testSecret], testRandomness), requiresSecondFactor: false },
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
+    onStopped: () => undefined,
+    onListed: () => undefined,
   };
   return { ports, storage, close: () => storage.close() };
 }

@@ -12,6 +12,14 @@ export const restrictedKindLabels: Readonly<Record<RestrictedKind, string>> = {
   personal: 'Personal numbers',
 };
 
+/** The same in a sentence that starts with the kind. */
+export const restrictedKindNames: Readonly<Record<RestrictedKind, string>> = {
+  'premium-rate': 'Premium-rate numbers',
+  'shared-cost': 'Shared-cost numbers',
+  satellite: 'Satellite numbers',
+  personal: 'Personal numbers',
+};
+
 const kindsSchema = z
   .array(z.enum(restrictedKinds, { error: `Must be one of ${restrictedKinds.join(', ')}.` }))
   .max(restrictedKinds.length)

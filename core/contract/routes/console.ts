@@ -2,6 +2,7 @@ import { activityRoutes } from './activity.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { callRoutes } from './calls.ts';
 import { directoryRoutes } from './directory.ts';
+import { protectionRoutes } from './protection.ts';
 import { sessionRoutes } from './sessions.ts';
 import { signInRoutes } from './sign-in.ts';
 import { userRoutes } from './users.ts';
@@ -15,5 +16,6 @@ export const consoleRoutes = {
   ...callRoutes,
   ...userRoutes,
   ...activityRoutes,
+  ...protectionRoutes,
 };
 export type ConsoleRoutes = typeof consoleRoutes;

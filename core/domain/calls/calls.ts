@@ -6,8 +6,18 @@ import { quotaOf } from '../key-limits.ts';
 import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
 import type { Ports, Refusal } from '../ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
+import { stopReasonOf, toProblem } from '../protection/objections.ts';
 
-export type PlacedCall = { requestId: string; contactId: string; campaignId: string; placedAt: Millis; replayed: boolean; quota?: Quota };
+export type PlacedCall = {
+  requestId: string;
+  contactId: string;
+  campaignId: string;
+  placedAt: Millis;
+  /** When calling hours allow the call; null if it isn't waiting for them. */
+  heldUntil: Millis | null;
+  replayed: boolean;
+  quota?: Quota;
+};
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
 /** Places a call. A repeated request ID returns the call that was placed first. */
@@ -33,10 +43,10 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
   };
   switch (placement.kind) {
     case 'placed':
-      return { requestId, contactId, campaignId, placedAt: at, replayed: false, ...withQuota(placement) };
+      return { requestId, contactId, campaignId, placedAt: at, heldUntil: placement.heldUntil, replayed: false, ...withQuota(placement) };
     case 'replayed': {
-      const { contactId, placedAt } = placement;
-      return { requestId, contactId, campaignId, placedAt, replayed: true, ...withQuota(placement) };
+      const { contactId, placedAt, heldUntil } = placement;
+      return { requestId, contactId, campaignId, placedAt, heldUntil, replayed: true, ...withQuota(placement) };
     }
     case 'too-many-calls':
       throw tooManyCalls(withQuota(placement).quota);
@@ -49,6 +59,12 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
       const message = 'Must be in the future.';
       throw new Problem('invalid', `Invalid body at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });
     }
+    case 'do-not-call':
+      ports.onStopped('do-not-call', 1);
+      throw new Problem('do-not-call', 'This number is on a do-not-call list, so the call was not placed.');
+    case 'not-allowed':
+      ports.onStopped(stopReasonOf(placement.objection), 1);
+      throw toProblem(placement.objection, call.notAfter);
     default:
       throw refusal(placement.kind);
   }

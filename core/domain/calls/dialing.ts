@@ -31,8 +31,12 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
-  const isPast = call.notAfter !== null && now > call.notAfter;
-  if (isPast && call.handoff === 'doubt')
+  // A call on a list, or outside its hours, is stopped before its claim, unless the provider may have it already.
+  if (call.handoff === 'doubt' && call.stopped !== null)
+    return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
+  // Without `notAfter`, a call is tried for an hour. If no core was running in the meantime, it must not ring long after that.
+  const isPast = now > endOfWindow(call);
+  if (isPast && (call.handoff === 'doubt' || call.notAfter === null))
     return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
   // The call will lapse. Or this process was paused, and another core may have claimed the call since then.
   if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };

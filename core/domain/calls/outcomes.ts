@@ -1,7 +1,9 @@
 import type { Outcome } from '#contract/calls/dialer.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
+import { auditEvent } from '../audit/audit.ts';
 import { instant } from '../instant.ts';
-import type { Ports } from '../ports.ts';
+import type { Actor } from '../model.ts';
+import type { OptOut, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 
@@ -18,7 +20,22 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
   };
-  const result = await ports.stores.dialing.reportOutcome(outcome.handoffId, conclusion, now);
+  const { dialing } = ports.stores;
+  const result = outcome.optOut
+    ? await dialing.reportOutcome(outcome.handoffId, conclusion, now, makeOptOut(ports))
+    : await dialing.reportOutcome(outcome.handoffId, conclusion, now);
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
+  // Accepting an opt-out that can't be kept would be a lie.
+  if (result === 'erased') throw new Problem('not-found', "This call's contact data was erased, so the number to list isn't known.");
   if (result === 'recorded') ports.onOutcome(outcome.state);
+  if (outcome.optOut) ports.onListed();
+}
+
+const provider: Actor = { who: { id: 'provider', name: 'The provider' }, address: 'provider' };
+
+/** The number itself isn't recorded, because the audit log must not keep erased data. */
+function makeOptOut(ports: Ports): OptOut {
+  const id = ports.randomness.id();
+  const subject = { kind: 'do-not-call', id, name: '1 number' } as const;
+  return { id, eventOf: (owner) => auditEvent(ports, provider, 'do-not-call.added', subject, owner) };
 }

@@ -13,7 +13,7 @@ import { actorOf, renewSession, viewerOf } from '../middleware/session.ts';
 type Part = { rows: string[][]; nextCursor: string | null };
 
 type Export = {
-  list: 'calls' | 'activity';
+  list: 'calls' | 'activity' | 'do-not-call';
   days: DayRange;
   head: readonly string[];
   /** Reads the rows after the cursor. */

@@ -1,9 +1,10 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
-import { instant } from '../../domain/instant.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
 import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
 import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
+import { type Judgement, judge } from '../../domain/protection/judge.ts';
 import { networksOf } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row, Value } from '../engine/database.ts';
@@ -11,6 +12,8 @@ import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
 import { limitColumns, limitsReader } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
+import { type KnownRules, knownRules } from '../protection/known-rules.ts';
+import { isListed, isUnprotected, joinProtection } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
 import { readBack } from './read-back.ts';
@@ -32,11 +35,13 @@ const callColumns = {
 
 /** A request with the limits that it was judged by. */
 type Judged = KeyedRequest & { limits: KeyLimits | null };
-type Placing = Judged & { call: NewCall };
+/** How a call was judged: the version of the rules, and when they allow it. */
+type Verdict = { rulesVersion: number | null; heldUntil: Millis | null };
+type Placing = Judged & { call: NewCall; verdict: Verdict };
 /** A placing of a key with a limit of calls per day. */
 type CountedPlacing = Placing & { day: string };
-/** A request with one of the call's two identifiers. */
-type Naming = Judged & { name: string };
+/** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
+type Naming = Judged & { name: string; phone: string };
 
 /** The table's key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
@@ -44,7 +49,9 @@ export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', '
 /** Retries if the row changed between the statement and the lookup. */
 const attempts = 5;
 
-type Explanation = { allowed: true; call: Row | null; placedToday: number | null } | { allowed: false; refusal: Refusal };
+type Explanation =
+  | { allowed: true; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
+  | { allowed: false; refusal: Refusal };
 
 /** @param onAddressRefused called if an active key isn't accepted from the client's address */
 export type CallObservers = { onBatch: ObserveBatch; onPlaced: () => void; onAddressRefused: (digest: Digest, address: string) => void };
@@ -85,16 +92,25 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
     contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), isUndone, observe: observer('cancel') }),
   };
 
+  const rules = knownRules(database);
+
   /** Finds out why a statement changed nothing, and updates what the process knows about the key. */
-  async function explained(request: KeyedRequest, by: keyof typeof explain, name: string): Promise<Explanation> {
-    const row = await explain[by]({ ...request, limits: request.key.limits, name });
+  async function explained(request: KeyedRequest, by: keyof typeof explain, name: string, phone = ''): Promise<Explanation> {
+    const row = await explain[by]({ ...request, limits: request.key.limits, name, phone });
     if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
     request.key.limits = readLimits(row);
     if (!acceptsAddress(request)) return { allowed: false, refusal: 'unauthorized' };
     keyUse.note(request);
     if (!row['has_access']) return { allowed: false, refusal: 'campaign-refused' };
     const placedToday = request.key.limits?.callsPerDay == null ? null : Number(row['placed_today']);
-    return { allowed: true, call: row['contact_id'] == null ? null : row, placedToday };
+    const version = row['rules_version'];
+    return {
+      allowed: true,
+      call: row['contact_id'] == null ? null : row,
+      placedToday,
+      isListed: Boolean(row['is_listed']),
+      rulesVersion: version == null ? null : Number(version),
+    };
   }
 
   function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
@@ -109,15 +125,15 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
    *
    * @returns null if it didn't; otherwise, how many calls the key has placed today, if that's limited
    */
-  async function tryToInsert(request: KeyedRequest, call: NewCall): Promise<{ placedToday: number | null } | null> {
+  async function tryToInsert(request: KeyedRequest, call: NewCall, verdict: Verdict): Promise<{ placedToday: number | null } | null> {
     const { key, address, at } = request;
     const { limits } = key;
     if (!allowsAddress(limits, address)) return null;
     const day = countingDay(limits, at);
-    if (day === null) return (await insert({ ...request, limits, call })) ? { placedToday: null } : null;
+    if (day === null) return (await insert({ ...request, limits, call, verdict })) ? { placedToday: null } : null;
     // A flood over the limit only reads.
     if (key.fullOn === day) return null;
-    const placedToday = await insertCounted({ ...request, limits, call, day });
+    const placedToday = await insertCounted({ ...request, limits, call, verdict, day });
     return placedToday === null ? null : { placedToday };
   }
 
@@ -130,22 +146,30 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
     async place(request, call): Promise<Placement> {
       const isTooLate = call.notAfter !== null && call.notAfter < request.at;
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const inserted = isTooLate ? null : await tryToInsert(request, call);
+        const { judgement, verdict } = judgeBy(rules, request, call);
+        const isOpen = judgement.kind === 'open' || judgement.kind === 'held';
+        const inserted = isTooLate || !isOpen ? null : await tryToInsert(request, call, verdict);
         if (inserted) {
           keyUse.note(request, 'placed');
           onPlaced();
-          return { kind: 'placed', ...inserted };
+          return { kind: 'placed', heldUntil: verdict.heldUntil, ...inserted };
         }
         const { limits } = request.key;
-        const explanation = await explained(request, 'request_id', call.requestId);
+        const explanation = await explained(request, 'request_id', call.requestId, call.phone);
         if (!explanation.allowed) return { kind: explanation.refusal };
         const { placedToday } = explanation;
         if (explanation.call) return asRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
         // Judge by the new limits.
         if (limits?.version !== request.key.limits?.version) continue;
+        if (explanation.isListed) return { kind: 'do-not-call' };
+        if (explanation.rulesVersion !== verdict.rulesVersion) {
+          await rules.load(request.campaignId);
+          continue;
+        }
+        if (!isOpen) return { kind: 'not-allowed', objection: judgement };
         if (noteFull(request, placedToday)) return { kind: 'too-many-calls', placedToday };
-        // The call is allowed now, because the key, its creator or the campaign has changed since the statement.
+        // The call is allowed now, because the key, its creator, the campaign or the rules have changed since the statement.
       }
       throw unsettled();
     },
@@ -155,7 +179,7 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
         'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
       for (let attempt = 0; attempt < attempts; attempt++) {
         const { limits } = request.key;
-        const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name }) : null;
+        const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name, phone: '' }) : null;
         if (won) {
           keyUse.note(request, 'cancelled');
           return asCancelled(won);
@@ -186,8 +210,23 @@ function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placed
   return isFull;
 }
 
+/** Judges a call by the rules that this process knows. The statement that places it checks that they're current. */
+function judgeBy(rules: KnownRules, { campaignId, at }: KeyedRequest, call: NewCall): { judgement: Judgement; verdict: Verdict } {
+  const known = rules.get(campaignId);
+  const judgement = judge(known, call, at, at);
+  return { judgement, verdict: { rulesVersion: known.version, heldUntil: judgement.kind === 'held' ? judgement.until : null } };
+}
+
 function unsettled(): Problem {
   return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
+}
+
+/** The columns of a batch of calls to place. */
+const placingColumns = { ...requestColumns, ...callColumns, rules_version: 'bigint', held_until: 'bigint' } as const;
+
+function placingRow(placing: Placing): Value[] {
+  const { rulesVersion, heldUntil } = placing.verdict;
+  return [...requestRow(placing), ...callRow(placing.call), rulesVersion, heldUntil];
 }
 
 /** The columns of a new call, each with its SQL. */
@@ -197,18 +236,20 @@ const newCall: Readonly<Record<string, string>> = {
   api_key_id: 'k.id',
   state: `'${initialStage}'`,
   placed_at: 'r.at',
-  due_at: 'CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END',
+  due_at: 'coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END)',
+  held_until: 'r.held_until',
+  answered_held_until: 'r.held_until',
   ...Object.fromEntries(Object.keys(callColumns).map((column) => [column, `r.${column}`])),
 };
 
 /** Inserts calls of keys with a limit of calls per day. */
 function countingInserter(database: Database) {
-  const insert = countedInserter(database, { ...requestColumns, ...callColumns }, newCall);
+  const insert = countedInserter(database, placingColumns, newCall);
   const confirmOne = readBack(database);
   return {
     async run(batch: CountedPlacing[], beforeCommit: () => void): Promise<(number | null)[]> {
       const sorted = sortForLocking(batch, ({ call }) => call.requestId);
-      const rows = sorted.map((placing) => [...requestRow(placing), ...callRow(placing.call), placing.day]);
+      const rows = sorted.map((placing) => [...placingRow(placing), placing.day]);
       const placed = await insert(rows, new Map(batch.map(({ call, day }) => [call.contactId, day])), beforeCommit);
       return batch.map(({ call }) => placed.get(call.contactId) ?? null);
     },
@@ -221,11 +262,11 @@ function countingInserter(database: Database) {
 
 function inserter(database: Database) {
   const insert = database.prepareChange(
-    { ...requestColumns, ...callColumns },
+    placingColumns,
     (rows) => `INSERT INTO calls (${Object.keys(newCall).join(', ')})
      SELECT ${Object.values(newCall).join(', ')}
-     FROM ${rows} ${joinAuthorization(database)}
-     WHERE ${isAllowed}
+     FROM ${rows} ${joinAuthorization(database)} ${joinProtection}
+     WHERE ${isAllowed} AND ${isUnprotected}
      ON CONFLICT (campaign_id, request_id) DO NOTHING`,
   );
   // Use the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
@@ -238,7 +279,7 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
-      const rows = sortForLocking(batch, ({ call }) => call.requestId).map((placing) => [...requestRow(placing), ...callRow(placing.call)]);
+      const rows = sortForLocking(batch, ({ call }) => call.requestId).map(placingRow);
       // RETURNING would add a tenth to the statement's cost, and nearly always all rows are inserted.
       const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
@@ -319,22 +360,24 @@ function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | nu
  */
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    { n: 'bigint', ...requestColumns, day: 'text', [by]: 'text' },
+    { n: 'bigint', ...requestColumns, day: 'text', [by]: 'text', phone: 'text' },
     (rows) => `SELECT r.n, ${limitColumns.map((column) => `k.${column}`).join(', ')},
        CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
-       x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+       x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
+       p.rules_version, ${isListed({ account: 'a', partner: 'p', phone: 'r.phone', at: 'r.at' })} AS is_listed
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
      LEFT JOIN users u ON u.id = k.creator_id
      LEFT JOIN campaigns c ON c.id = r.campaign_id
      LEFT JOIN accounts a ON a.id = c.account_id
+     LEFT JOIN partners p ON p.id = a.partner_id
      LEFT JOIN calls x ON x.campaign_id = c.id AND x.${by} = r.${by}`,
     'read',
   );
   return async (batch: Naming[]): Promise<Row[]> => {
     const answers = await statement(
-      batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name]),
+      batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name, naming.phone]),
     );
     return answers.toSorted((one, other) => Number(one['n']) - Number(other['n']));
   };
@@ -378,7 +421,14 @@ function asRepeat(call: NewCall, found: Row, placedToday: number | null): Placem
   const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
-  return { kind: 'replayed', contactId: String(found['contact_id']), placedAt: instant(Number(found['placed_at'])), placedToday };
+  const heldUntil = found['answered_held_until'];
+  return {
+    kind: 'replayed',
+    contactId: String(found['contact_id']),
+    placedAt: instant(Number(found['placed_at'])),
+    heldUntil: heldUntil == null ? null : instant(Number(heldUntil)),
+    placedToday,
+  };
 }
 
 function asCancelled(row: Row): Cancellation {

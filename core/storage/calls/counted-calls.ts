@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { BatchColumns, Database, Value } from '../engine/database.ts';
 import { isAllowed, joinAuthorization } from '../keys/authorization.ts';
+import { isUnprotected, joinProtection } from '../protection/listed.ts';
 
 /** SQL: the number of calls that the request's key has placed on the request's day. */
 export const placedToday = `coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)`;
@@ -25,8 +26,8 @@ export function countedInserter(database: Database, columns: BatchColumns, value
      SELECT ${names} FROM (
        SELECT ${names.map((name) => `${values[name]} AS ${name}`)}, k.calls_per_day, ${placedToday} AS placed,
          row_number() OVER (PARTITION BY k.id, r.day ORDER BY r.contact_id) AS nth
-       FROM ${rows} ${joinAuthorization(database)}
-       WHERE ${isAllowed} AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = c.id AND x.request_id = r.request_id)
+       FROM ${rows} ${joinAuthorization(database)} ${joinProtection}
+       WHERE ${isAllowed} AND ${isUnprotected} AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = c.id AND x.request_id = r.request_id)
      ) AS candidates
      WHERE placed + nth <= calls_per_day
      ON CONFLICT (campaign_id, request_id) DO NOTHING

@@ -1,25 +1,44 @@
 import type { Knex } from 'knex';
-import { type Settlement, stagesBefore, stateOf, waitingStages } from '../../domain/calls/call-states.ts';
+import { type Conclusion, type Settlement, stagesBefore, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { DialingStore } from '../../domain/ports.ts';
+import type { DialingStore, OptOut } from '../../domain/ports.ts';
+import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { cancelledAtSql, columnsAt, isAt, isDialing, isUndialed, stageAfterSql } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { endOverdueBatch, lapseBatch, lapsesAt, markBatchDue, unfinishedStates, unlocked } from './overdue-calls.ts';
+import { insertNumbers, requireSeen } from '../protection/added-numbers.ts';
+import { knownRules } from '../protection/known-rules.ts';
+import { cancelledAtSql, columnsAt, isAt, isDialing } from './call-stages.ts';
+import { accountsWithDue, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
+import { endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
 
 /** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
 const accountsAtOnce = 100;
 /** The number of calls that a sweep changes in one transaction. */
 const sweptAtOnce = 500;
 
-export function dialingStore(database: Database): DialingStore {
+/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweptAtOnce`. */
+const mostRounds = 20;
+
+export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
+  const rules = knownRules(database);
   let lastAccount = '';
+
+  /** Claims due calls of these accounts. @returns also how many it ended or let wait instead */
+  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim) {
+    return write.transaction(async (trx) => {
+      await lapseBatch(trx, claim.now, sweptAtOnce);
+      const picked = await pick(trx, accounts, claim.now, Math.ceil(size / accounts.length));
+      const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
+      const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
+      if (blocked > 0) onStopped('do-not-call', blocked);
+      return { claimed, moved: blocked + (await moveStopped(trx, judged, claim.now, onStopped)) };
+    });
+  }
 
   return {
     async claim(limit, provider, now, leaseUntil) {
@@ -28,12 +47,14 @@ export function dialingStore(database: Database): DialingStore {
       const last = accounts.at(-1);
       if (last === undefined) return [];
       lastAccount = last;
-      const each = Math.ceil(limit / accounts.length);
-      return write.transaction(async (trx) => {
-        await lapseBatch(trx, now, sweptAtOnce);
-        const picked = await pick(trx, accounts, now, each);
-        return claimPicked(trx, picked.slice(0, limit), provider, now, leaseUntil);
-      });
+      const all: ClaimedCall[] = [];
+      // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
+      for (let round = 0, size = limit; round < mostRounds && all.length < limit; round++, size = sweptAtOnce) {
+        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, { provider, now, leaseUntil });
+        all.push(...claimed);
+        if (moved === 0) break;
+      }
+      return all;
     },
 
     async settle(call, settlement) {
@@ -49,28 +70,26 @@ export function dialingStore(database: Database): DialingStore {
       });
     },
 
-    async reportOutcome(contactId, { state, detail, endedAt, durationSeconds }, now) {
-      const open = handedOff(write, contactId)
-        .whereRaw(isAt(...stagesBefore('outcome')))
-        // If the call's data was erased, it stays erased, because the detail may name the person.
-        .whereNotNull('phone');
-      const changed = await open.update({
-        ...columnsAt(state),
-        ...columnsAt('taken'),
-        ...{ detail, ended_at: endedAt, duration_seconds: durationSeconds },
-        dialed_at: write.raw('coalesce(dialed_at, first_attempt_at)'),
-        told_late_at: write.raw(`CASE WHEN ${isAt('unknown')} THEN CAST(? AS bigint) END`, [now]),
+    async reportOutcome(contactId, conclusion, now, optOut) {
+      if (!optOut) {
+        if (await recordOutcome(write, contactId, conclusion, now)) return 'recorded';
+        const known = await handedOff(read, contactId).first('contact_id');
+        return known === undefined ? null : 'not-needed';
+      }
+      const result = await write.transaction(async (trx) => {
+        const isRecorded = await recordOutcome(trx, contactId, conclusion, now);
+        const listed = await listNumberOfCall(trx, contactId, optOut, now);
+        return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
-      if (changed > 0) return 'recorded';
-      const known = await handedOff(read, contactId).first('contact_id');
-      return known === undefined ? null : 'not-needed';
+      if (result === 'recorded' || result === 'not-needed') await requireSeen(database);
+      return result;
     },
 
     lapse: (now, signal) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweptAtOnce, signal),
 
     endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweptAtOnce, signal),
 
-    recoverFromClockStep: (now, signal) => inShortTransactions((limit) => markBatchDue(write, now, limit), sweptAtOnce, signal),
+    recoverFromClockStep: (now, signal) => markAllDue(database, now, sweptAtOnce, signal),
 
     async noteTrouble(core, trouble, now) {
       const old = now - troubleLimits.noted.toMillis();
@@ -97,86 +116,49 @@ export function dialingStore(database: Database): DialingStore {
   };
 }
 
+/** @returns false if the call has ended, was erased or wasn't handed off */
+async function recordOutcome(
+  on: Knex,
+  contactId: string,
+  { state, detail, endedAt, durationSeconds }: Conclusion,
+  now: Millis,
+): Promise<boolean> {
+  const open = handedOff(on, contactId)
+    .whereRaw(isAt(...stagesBefore('outcome')))
+    // If the call's data was erased, it stays erased, because the detail may name the person.
+    .whereNotNull('phone');
+  const changed = await open.update({
+    ...columnsAt(state),
+    ...columnsAt('taken'),
+    ...{ detail, ended_at: endedAt, duration_seconds: durationSeconds },
+    dialed_at: on.raw('coalesce(dialed_at, first_attempt_at)'),
+    told_late_at: on.raw(`CASE WHEN ${isAt('unknown')} THEN CAST(? AS bigint) END`, [now]),
+  });
+  return changed > 0;
+}
+
+/** Adds the number of a call to its account's list. @returns null if the call wasn't handed off */
+async function listNumberOfCall(
+  trx: Knex.Transaction,
+  contactId: string,
+  optOut: OptOut,
+  now: Millis,
+): Promise<'listed' | 'erased' | null> {
+  const call = await handedOff(trx, contactId).first('campaign_id', 'account_id', 'phone');
+  if (!call) return null;
+  if (call.phone === null) return 'erased';
+  const account = await trx('accounts').where({ id: call.account_id }).first('partner_id');
+  const owner = { accountId: call.account_id, partnerId: required(account?.partner_id ?? null, 'partner_id') };
+  const numbers = [{ id: optOut.id, phone: call.phone }];
+  const entry = { reason: 'asked', source: 'outcome', note: null, createdBy: null, createdAt: now, endsAt: null } as const;
+  const added = await insertNumbers(trx, { ...entry, owner, numbers, call: { campaignId: call.campaign_id, contactId } }, now);
+  if (added > 0) await recordAudit(trx, optOut.eventOf(owner));
+  return 'listed';
+}
+
 /** Finds a call that was handed off, by its contact ID alone. The condition on the hand-off matches the index for this. */
 function handedOff(on: Knex, contactId: string) {
   return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
-}
-
-/**
- * Finds the next accounts with due calls: those after a given account, then from the start. The recursion skips from account to account in
- * the index, because one account may have a million due calls.
- */
-async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
-  const found = new Set<string>();
-  for (const start of [after, '']) {
-    const rows = await database.query<{ account_id: string }>(
-      `WITH RECURSIVE waiting (account_id) AS (
-         SELECT min(account_id) FROM calls WHERE due_at IS NOT NULL AND account_id > ?
-         UNION ALL
-         SELECT (SELECT min(calls.account_id) FROM calls WHERE due_at IS NOT NULL AND calls.account_id > waiting.account_id)
-         FROM waiting WHERE waiting.account_id IS NOT NULL
-       )
-       SELECT account_id FROM waiting
-       WHERE account_id IS NOT NULL
-         AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
-       LIMIT ?`,
-      [start, now, limit],
-    );
-    for (const { account_id } of rows) found.add(account_id);
-    if (found.size >= limit) break;
-  }
-  return [...found].slice(0, limit);
-}
-
-type CallKey = [campaignId: string, contactId: string];
-
-/** Picks the oldest due calls of all accounts, one from each account in turn. */
-async function pick(trx: Knex.Transaction, accounts: string[], now: Millis, each: number): Promise<CallKey[]> {
-  const queues: CallKey[][] = [];
-  for (const account of accounts) {
-    const due = trx('calls')
-      .where('account_id', account)
-      .whereNotNull('due_at')
-      .where('due_at', '<=', now)
-      // Exclude lapsed calls. There may have been too many to update their state.
-      .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
-      .orderBy('due_at')
-      .limit(each);
-    const rows: Pick<CallRow, 'campaign_id' | 'contact_id'>[] = await unlocked(trx, due).select(callKey);
-    queues.push(rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]));
-  }
-  return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
-}
-
-const claimedColumns = [
-  ...(['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before'] as const),
-  ...(['not_after', 'attempt', 'handoff', 'first_attempt_at', 'provider'] as const),
-];
-type ClaimedRow = Pick<CallRow, (typeof claimedColumns)[number]>;
-
-async function claimPicked(
-  trx: Knex.Transaction,
-  picked: CallKey[],
-  provider: string,
-  now: Millis,
-  leaseUntil: Millis,
-): Promise<ClaimedCall[]> {
-  const handoff = stageAfterSql('claim');
-  const rows: ClaimedRow[] = await trx('calls')
-    .whereIn(callKey, picked)
-    .where('due_at', '<=', now)
-    .whereIn('state', unfinishedStates)
-    .update({
-      state: stateOf('open'),
-      attempt: trx.raw('attempt + 1'),
-      due_at: leaseUntil,
-      // Keep the provider that has, or may have, the call.
-      provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
-      first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
-      handoff: trx.raw(handoff),
-    })
-    .returning(claimedColumns);
-  return rows.map((row) => claimedCall(row, leaseUntil));
 }
 
 /**
@@ -201,25 +183,4 @@ function toColumns(settlement: Settlement): Partial<CallRow> {
   }
   const { to, detail, endedAt, durationSeconds } = settlement;
   return { ...columnsAt(to), detail, ended_at: endedAt, duration_seconds: durationSeconds };
-}
-
-function claimedCall(row: ClaimedRow, leaseUntil: Millis): ClaimedCall {
-  if (row.handoff === null || row.handoff === 'retry') throw new Error(`A claim left the call ${row.contact_id} at ${row.handoff}.`);
-  return {
-    contactId: row.contact_id,
-    requestId: row.request_id,
-    campaignId: row.campaign_id,
-    phone: required(row.phone, 'phone'),
-    name: row.name,
-    timeZone: row.time_zone,
-    variables: Object.fromEntries(JSON.parse(row.variables ?? '[]')),
-    placedAt: row.placed_at,
-    notBefore: row.not_before,
-    notAfter: row.not_after,
-    firstAttemptAt: required(row.first_attempt_at, 'first_attempt_at'),
-    provider: required(row.provider, 'provider'),
-    attempt: row.attempt,
-    handoff: row.handoff,
-    leaseUntil,
-  };
 }

@@ -4,8 +4,10 @@ import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import type { Millis } from '../../domain/instant.ts';
+import type { Database } from '../engine/database.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
+import { walkQueue } from './queued-calls.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 
@@ -31,12 +33,37 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
 }
 
 /** Blocks those of these calls that haven't been dialed. @param detail says why, without the number */
-export function blockBatch(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
-  const columns = { state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail };
+export async function blockBatch(
+  on: Knex,
+  calls: readonly CallKeyPair[],
+  now: Millis,
+  detail: string,
+  narrow: (calls: Knex.QueryBuilder) => Knex.QueryBuilder = (all) => all,
+): Promise<number> {
+  const waiting = on('calls')
+    .whereIn(callKey, calls)
+    .whereRaw(isAt(...stagesBefore('block')));
+  return narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail });
+}
+
+/** Lapses those of these calls that haven't been dialed, because calling hours leave them no time. */
+export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
   return on('calls')
     .whereIn(callKey, calls)
-    .whereRaw(isAt(...stagesBefore('block')))
-    .update(columns);
+    .whereRaw(isAt(...stagesBefore('lapse')))
+    .update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail });
+}
+
+/**
+ * Lets due calls wait until calling hours allow them. A call between two tries definitely isn't with the provider, so its hour of tries
+ * starts again.
+ */
+export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {
+  return on('calls').whereIn(callKey, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
+    due_at: until,
+    held_until: until,
+    first_attempt_at: null,
+  });
 }
 
 /** Ends overdue calls for cores without a dialer. With a dialer, each call ends within hours of being due. */
@@ -53,25 +80,29 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
 }
 
 /**
- * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` at the latest, an open
- * call until its lease ends, and any other for its outcome.
+ * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
+ * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. Reads the queue once, from
+ * start to end, because a million calls may wait.
  */
-export function markBatchDue(on: Knex, now: Millis, limit: number): Promise<number> {
+export async function markAllDue(database: Database, now: Millis, size: number, signal?: AbortSignal): Promise<number> {
+  const { write } = database;
   const latest = now + clockSkew.toMillis();
-  const tooFar = on('calls')
-    .where('due_at', '>', latest)
-    .where((either) =>
-      either
-        .whereRaw(`(${isQueued} AND due_at > coalesce(not_before, 0))`)
-        .orWhereRaw(`(${isAt('open')} AND due_at > ?)`, [latest + dialingLimits.lease.toMillis()])
-        .orWhereRaw(`(${isDialing} AND due_at > ?)`, [latest + dialingLimits.outcome.toMillis()]),
-    );
-  const dueAt = on.raw(`CASE WHEN ${isQueued} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
-  return updateBatch(on, tooFar, limit, { due_at: dueAt });
+  const isTooFar = `due_at > ${latest} AND (
+    (${isQueued} AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0)))
+    OR (${isAt('open')} AND due_at > ${latest + dialingLimits.lease.toMillis()})
+    OR (${isDialing} AND due_at > ${latest + dialingLimits.outcome.toMillis()}))`;
+  const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  let changed = 0;
+  for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
+    const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+    const found = write('calls').whereIn(callKey, keys).whereRaw(isTooFar);
+    if (keys.length > 0) changed += await updateBatch(write, found, keys.length, { due_at: dueAt, held_until: null });
+  }
+  return changed;
 }
 
 /** Changes some of the matching calls, and skips those that another process has locked. */
-async function updateBatch(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+export async function updateBatch(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
   const some = unlocked(on, found.limit(limit)).select(callKey);
   return on('calls')
     .withMaterialized('some', some)

@@ -12,9 +12,12 @@ import { callKey } from './calls.ts';
  * in the table.
  */
 
-/** The columns of the index, in order. */
-const position = ['account_id', 'due_at', 'placed_at', 'api_key_id'] as const;
-type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id' | 'contact_id'>;
+/** The columns of the index, in order. The last one tells calls apart that were placed and are due at the same time. */
+const position = ['account_id', 'due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;
+type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
+
+/** Comes before every position in the index. */
+const start: readonly Value[] = ['', 0, 0, '', ''];
 
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
 const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
@@ -93,7 +96,7 @@ type Options = { at: Millis; locked: 'skip' | 'wait'; size: number };
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
 async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
   let cancelled = 0;
-  for (let after: Value[] = ['', 0, 0, '']; ; ) {
+  for (let after = start; ; ) {
     signal?.throwIfAborted();
     const found = await findQueued(database, keys, after, options.size);
     const last = found.at(-1);
@@ -107,11 +110,41 @@ async function cancelOnce(database: Database, keys: KeysWithCalls, options: Opti
 function findQueued(database: Database, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
   const { sql, bindings } = isOfKeys(keys);
   return database.query<Found>(
-    `SELECT ${[...position, ...callKey]} FROM ${queueOf(database)}
-     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?) AND ${sql} AND ${isUndialed}
+    `SELECT ${[...position, 'campaign_id']} FROM ${queueOf(database)}
+     WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?, ?) AND ${sql} AND ${isUndialed}
      ORDER BY ${position} LIMIT ?`,
     [...after, ...bindings, limit],
   );
+}
+
+type WalkedRow = Found & { flag: Value | boolean };
+
+/**
+ * Reads the queue once, from start to end, in pages. Changes between two pages don't make it read anything twice or skip anything.
+ *
+ * @param options.flag SQL: says whether a call is meant. It's part of each row, and not a condition, so that every page takes the same time
+ * @param options.accountId for the queue of one account
+ * @param options.size calls on a page
+ */
+export async function* walkQueue(
+  database: Database,
+  options: { flag: string; accountId?: string; size: number; signal: AbortSignal | undefined },
+): AsyncGenerator<WalkedRow[]> {
+  const { flag, accountId, size } = options;
+  const ofAccount = accountId === undefined ? '' : 'AND account_id = ?';
+  for (let after = accountId === undefined ? start : [accountId, ...start.slice(1)]; ; ) {
+    options.signal?.throwIfAborted();
+    const rows = await database.query<WalkedRow>(
+      `SELECT ${[...position, 'campaign_id']}, CASE WHEN ${flag} THEN 1 ELSE 0 END AS flag FROM ${queueOf(database)}
+       WHERE due_at IS NOT NULL ${ofAccount} AND (${position}) > (?, ?, ?, ?, ?) ORDER BY ${position} LIMIT ?`,
+      [...(accountId === undefined ? [] : [accountId]), ...after, size],
+    );
+    const last = rows.at(-1);
+    if (!last) return;
+    yield rows;
+    after = position.map((column) => last[column]);
+    await setTimeout(pause);
+  }
 }
 
 /** Cancels those of the found calls that can still be cancelled. */

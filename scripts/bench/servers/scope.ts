@@ -48,7 +48,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const calls: typeof ports.stores.calls = {
     ...ports.stores.calls,
     findActive: async () => ({ expiresAt: null, limits: null }),
-    place: async () => ({ kind: 'placed', placedToday: null }),
+    place: async () => ({ kind: 'placed', heldUntil: null, placedToday: null }),
   };
   const app = createApp({
     ...{

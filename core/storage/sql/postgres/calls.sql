@@ -18,14 +18,16 @@ WHERE k.digest = r.digest
 
 -- calls.place
 
-INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, contact_id, request_id,
-  phone, name, time_zone, variables, not_before, not_after)
-SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
-  r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables, r.not_before, r.not_after
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, held_until,
+  answered_held_until, contact_id, request_id, phone, name, time_zone, variables, not_before, not_after)
+SELECT c.id, c.account_id, k.id, 'queued', r.at, coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END),
+  r.held_until, r.held_until, r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables,
+  r.not_before, r.not_after
 FROM (
   SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
     (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
-    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after
+    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
+    (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN LATERAL (
@@ -37,6 +39,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN users u
 CROSS JOIN campaigns c
 CROSS JOIN accounts a
+CROSS JOIN partners p
 WHERE k.digest = r.digest
   AND u.id = k.creator_id
   AND c.id = r.campaign_id
@@ -52,6 +55,24 @@ WHERE k.digest = r.digest
   END)
   AND k.limits_version IS NOT DISTINCT
 FROM r.limits_version
+  AND p.id = a.partner_id
+  AND p.rules_version IS NOT DISTINCT
+FROM r.rules_version
+  AND NOT ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL))
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT r.contact_id
@@ -79,10 +100,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -94,6 +130,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
@@ -103,7 +140,7 @@ FROM (
   SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
     (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
     (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
-    (value->>12)::text AS day
+    (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until, (value->>14)::text AS day
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 CROSS JOIN LATERAL (
@@ -134,10 +171,10 @@ ORDER BY 1, 2
 ON CONFLICT (api_key_id, day)
 DO UPDATE SET placed = api_key_days.placed;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
-SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
+SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
 FROM (
-  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END AS due_at,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
+  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END) AS due_at,r.held_until AS held_until,r.held_until AS answered_held_until,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
     k.calls_per_day, coalesce((
       SELECT d.placed
       FROM api_key_days d
@@ -148,7 +185,7 @@ FROM (
     SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
       (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
       (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
-      (value->>12)::text AS day
+      (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until, (value->>14)::text AS day
     FROM jsonb_array_elements($1::jsonb)
   ) AS r
   CROSS JOIN LATERAL (
@@ -160,6 +197,7 @@ FROM (
   CROSS JOIN users u
   CROSS JOIN campaigns c
   CROSS JOIN accounts a
+  CROSS JOIN partners p
   WHERE k.digest = r.digest
     AND u.id = k.creator_id
     AND c.id = r.campaign_id
@@ -175,6 +213,24 @@ FROM (
     END)
     AND k.limits_version IS NOT DISTINCT
   FROM r.limits_version
+    AND p.id = a.partner_id
+    AND p.rules_version IS NOT DISTINCT
+  FROM r.rules_version
+    AND NOT ((a.lists_numbers IS NOT NULL AND (
+      SELECT 1
+      FROM do_not_call d
+      WHERE d.scope_id = a.id
+        AND d.phone = r.phone
+        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+      LIMIT 1
+    ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+      SELECT 1
+      FROM do_not_call d
+      WHERE d.scope_id = p.id
+        AND d.phone = r.phone
+        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+      LIMIT 1
+    ) IS NOT NULL))
     AND NOT EXISTS (
       SELECT 1
       FROM calls x
@@ -251,10 +307,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -266,6 +337,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
@@ -321,10 +393,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS contact_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS contact_id, (value->>7)::text AS phone
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -336,6 +423,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.contact_id = r.contact_id;
 
@@ -357,10 +445,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id
+    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
   FROM jsonb_array_elements($1::jsonb)
 ) AS r
 LEFT JOIN LATERAL (
@@ -372,6 +475,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
@@ -444,7 +548,8 @@ where ("campaign_id", "contact_id") in (
 )
   and "state" in ($4, $5);
 
-select "campaign_id", "contact_id"
+select "campaign_id", "contact_id", "account_id", "state", "handoff", "phone", "time_zone", "not_before",
+  "not_after", "placed_at"
 from "calls"
 where "account_id" = $1
   and "due_at" is not null
@@ -454,28 +559,137 @@ order by "due_at" asc
 limit $4
 for update skip locked;
 
+SELECT a.id, p.rules_version
+FROM accounts a
+CROSS JOIN partners p
+WHERE a.id IN ($1)
+  AND p.id = a.partner_id;
+
 update "calls"
-set "state" = $1, "attempt" = attempt + 1, "due_at" = $2, "provider" = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+set "state" = $1, "attempt" = attempt + 1, "due_at" = $2, "held_until" = $3, "provider" = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
   WHEN 'queued' THEN 'open'
   WHEN 'retry' THEN 'open'
   WHEN 'open' THEN 'doubt'
   WHEN 'doubt' THEN 'doubt'
   WHEN 'taken' THEN 'taken'
 END
-  WHEN 'open' THEN $3
+  WHEN 'open' THEN $4
   ELSE provider
-END, "first_attempt_at" = coalesce(first_attempt_at, $4), "handoff" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+END, "first_attempt_at" = coalesce(first_attempt_at, $5), "handoff" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
   WHEN 'queued' THEN 'open'
   WHEN 'retry' THEN 'open'
   WHEN 'open' THEN 'doubt'
   WHEN 'doubt' THEN 'doubt'
   WHEN 'taken' THEN 'taken'
 END
-where ("campaign_id", "contact_id") in (($5, $6))
-  and "due_at" <= $7
-  and "state" in ($8, $9)
+where ("campaign_id", "contact_id") in (($6, $7))
+  and "due_at" <= $8
+  and "state" in ($9, $10)
+  and NOT ((state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($11 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($12 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL)
 returning "contact_id", "request_id", "campaign_id", "phone", "name", "time_zone", "variables", "placed_at",
-  "not_before", "not_after", "attempt", "handoff", "first_attempt_at", "provider";
+  "not_before", "not_after", "attempt", "handoff", "first_attempt_at", "provider", (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($13 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($14 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL AS is_listed;
+
+SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours,
+  s.countries, s.kinds
+FROM campaigns c
+CROSS JOIN accounts a
+CROSS JOIN partners p
+LEFT JOIN protection_rules s ON s.scope_id IN (c.id, a.id, p.id)
+WHERE c.id IN ($1)
+  AND a.id = c.account_id
+  AND p.id = a.partner_id;
+
+update "calls"
+set "due_at" = $1, "held_until" = $2, "first_attempt_at" = $3
+where ("campaign_id", "contact_id") in (($4, $5))
+  and "due_at" <= $6
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update "calls"
+set "due_at" = $1, "held_until" = $2, "first_attempt_at" = $3
+where ("campaign_id", "contact_id") in (($4, $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13))
+  and "due_at" <= $14
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+where ("campaign_id", "contact_id") in (($4, $5))
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update "calls"
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+where ("campaign_id", "contact_id") in (($4, $5))
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  and (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= CAST($7 AS bigint))
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL;
 
 -- dialing.settle
 
@@ -524,6 +738,56 @@ from "calls"
 where "contact_id" = $1
   and "handoff" is not null
 limit $2;
+
+select "campaign_id", "account_id", "phone"
+from "calls"
+where "contact_id" = $1
+  and "handoff" is not null
+limit $2;
+
+select "partner_id"
+from "accounts"
+where "id" = $1
+limit $2;
+
+delete from "do_not_call"
+where "scope_id" = $1
+  and "phone" in ($2)
+  and "ends_at" < $3;
+
+insert into "do_not_call" ("account_id", "campaign_id", "contact_id", "created_at", "created_by_id",
+  "created_by_name", "ends_at", "id", "note", "partner_id", "phone", "reason", "scope_id", "source")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+on conflict ("scope_id", "phone")
+do update set "ends_at" = excluded.ends_at
+where do_not_call.ends_at IS NOT NULL
+  AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)
+returning "id";
+
+update "accounts"
+set "lists_numbers" = $1
+where "id" = $2
+  and "lists_numbers" is null;
+
+insert into "do_not_call_sweeps" ("account_id", "partner_id", "scope_id", "token")
+values ($1, $2, $3, $4)
+on conflict ("scope_id")
+do update set "token" = $5;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+SELECT virtualtransaction AS id
+FROM pg_locks
+WHERE relation = 'calls'::regclass
+  AND mode = 'RowExclusiveLock'
+  AND granted
+  AND database = (
+    SELECT oid
+    FROM pg_database
+    WHERE datname = current_database()
+  );
 
 -- dialing.lapse
 
@@ -594,25 +858,38 @@ where ("campaign_id", "contact_id") in (
 
 -- dialing.recoverFromClockStep
 
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
+  ELSE 0
+END AS flag
+FROM calls
+WHERE due_at IS NOT NULL
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($1, $2, $3, $4, $5)
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT $6;
+
 with "some" as materialized (
   select "campaign_id", "contact_id"
   from "calls"
-  where "due_at" > $1
-    and (((state = 'queued') AND due_at > coalesce(not_before, 0)) or (((state = 'dialing' AND handoff IN ('open'))) AND due_at > $2) or (((state = 'dialing' AND handoff IN ('open',
-    'retry', 'doubt', 'taken'))) AND due_at > $3))
-  limit $4
+  where ("campaign_id", "contact_id") in (($1, $2), ($3, $4), ($5, $6), ($7, $8), ($9, $10), ($11, $12), ($13,
+    $14))
+    and due_at > 1795251900000
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
+  limit $15
   for update skip locked
 )
 update "calls"
 set "due_at" = CASE
-  WHEN (state = 'queued') AND not_before > $5 THEN not_before
-  ELSE CAST($6 AS bigint)
-END
+  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > $16 THEN not_before
+  ELSE CAST($17 AS bigint)
+END, "held_until" = $18
 where ("campaign_id", "contact_id") in (
   select "campaign_id", "contact_id"
   from "some"
 )
-  and "state" in ($7, $8);
+  and "state" in ($19, $20);
 
 -- dialing.noteTrouble
 

@@ -409,14 +409,14 @@ where "id" in ($3);
 delete from "api_keys"
 where "id" in ($1);
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > ($1, $2, $3, $4)
-  AND api_key_id IN ($5)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($1, $2, $3, $4, $5)
+  AND api_key_id IN ($6)
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
-LIMIT $6;
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT $7;
 
 WITH found AS MATERIALIZED (
   SELECT r.*
@@ -468,10 +468,10 @@ where "cancelling_since" is not null
 order by "id" asc
 limit $2;
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > ($1, $2, $3, $4)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($1, $2, $3, $4, $5)
   AND EXISTS (
     SELECT 1
     FROM retired_api_keys k
@@ -479,8 +479,8 @@ WHERE due_at IS NOT NULL
       AND k.cancelling_since IS NOT NULL
   )
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
-LIMIT $5;
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT $6;
 
 WITH found AS MATERIALIZED (
   SELECT r.*

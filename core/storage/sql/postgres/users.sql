@@ -339,24 +339,24 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > ($1, $2, $3, $4)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($1, $2, $3, $4, $5)
   AND (EXISTS (
     SELECT 1
     FROM api_keys k
     WHERE k.id = calls.api_key_id
-      AND k.creator_id = $5
+      AND k.creator_id = $6
   ) OR EXISTS (
     SELECT 1
     FROM retired_api_keys k
     WHERE k.id = calls.api_key_id
-      AND k.creator_id = $6
+      AND k.creator_id = $7
   ))
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
-LIMIT $7;
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT $8;
 
 SELECT virtualtransaction AS id
 FROM pg_locks

@@ -13,20 +13,23 @@ WHERE k.digest = r.digest
 
 -- calls.place
 
-INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, contact_id, request_id,
-  phone, name, time_zone, variables, not_before, not_after)
-SELECT c.id, c.account_id, k.id, 'queued', r.at, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END,
-  r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables, r.not_before, r.not_after
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, held_until,
+  answered_held_until, contact_id, request_id, phone, name, time_zone, variables, not_before, not_after)
+SELECT c.id, c.account_id, k.id, 'queued', r.at, coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END),
+  r.held_until, r.held_until, r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables,
+  r.not_before, r.not_after
 FROM (
   SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
     value->>4 AS contact_id, value->>5 AS request_id, value->>6 AS phone, value->>7 AS name, value->>8 AS time_zone,
-    value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after
+    value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after, value->>12 AS rules_version,
+    value->>13 AS held_until
   FROM jsonb_each(?)
 ) AS r
 CROSS JOIN api_keys k
 CROSS JOIN users u
 CROSS JOIN campaigns c
 CROSS JOIN accounts a
+CROSS JOIN partners p
 WHERE k.digest = r.digest
   AND u.id = k.creator_id
   AND c.id = r.campaign_id
@@ -42,6 +45,24 @@ WHERE k.digest = r.digest
   END)
   AND k.limits_version IS NOT DISTINCT
 FROM r.limits_version
+  AND p.id = a.partner_id
+  AND p.rules_version IS NOT DISTINCT
+FROM r.rules_version
+  AND NOT ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL))
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT 1 AS found
@@ -79,23 +100,39 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
-    value->>5 AS day, value->>6 AS request_id
+    value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
   FROM jsonb_each(?)
 ) AS r
 LEFT JOIN api_keys k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
-SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
+SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
 FROM (
-  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END AS due_at,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
+  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END) AS due_at,r.held_until AS held_until,r.held_until AS answered_held_until,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
     k.calls_per_day, coalesce((
       SELECT d.placed
       FROM api_key_days d
@@ -105,13 +142,15 @@ FROM (
   FROM (
     SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
       value->>4 AS contact_id, value->>5 AS request_id, value->>6 AS phone, value->>7 AS name, value->>8 AS time_zone,
-      value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after, value->>12 AS day
+      value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after, value->>12 AS rules_version,
+      value->>13 AS held_until, value->>14 AS day
     FROM jsonb_each(?)
   ) AS r
   CROSS JOIN api_keys k
   CROSS JOIN users u
   CROSS JOIN campaigns c
   CROSS JOIN accounts a
+  CROSS JOIN partners p
   WHERE k.digest = r.digest
     AND u.id = k.creator_id
     AND c.id = r.campaign_id
@@ -127,6 +166,24 @@ FROM (
     END)
     AND k.limits_version IS NOT DISTINCT
   FROM r.limits_version
+    AND p.id = a.partner_id
+    AND p.rules_version IS NOT DISTINCT
+  FROM r.rules_version
+    AND NOT ((a.lists_numbers IS NOT NULL AND (
+      SELECT 1
+      FROM do_not_call d
+      WHERE d.scope_id = a.id
+        AND d.phone = r.phone
+        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+      LIMIT 1
+    ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+      SELECT 1
+      FROM do_not_call d
+      WHERE d.scope_id = p.id
+        AND d.phone = r.phone
+        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+      LIMIT 1
+    ) IS NOT NULL))
     AND NOT EXISTS (
       SELECT 1
       FROM calls x
@@ -208,16 +265,32 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
-    value->>5 AS day, value->>6 AS request_id
+    value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
   FROM jsonb_each(?)
 ) AS r
 LEFT JOIN api_keys k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
@@ -268,16 +341,32 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
-    value->>5 AS day, value->>6 AS contact_id
+    value->>5 AS day, value->>6 AS contact_id, value->>7 AS phone
   FROM jsonb_each(?)
 ) AS r
 LEFT JOIN api_keys k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.contact_id = r.contact_id;
 
@@ -299,16 +388,32 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = a.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = p.id
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
+    LIMIT 1
+  ) IS NOT NULL)) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
-    value->>5 AS day, value->>6 AS request_id
+    value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
   FROM jsonb_each(?)
 ) AS r
 LEFT JOIN api_keys k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
+LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
@@ -379,7 +484,8 @@ where (`campaign_id`, `contact_id`) in (
 )
   and `state` in (?, ?);
 
-select `campaign_id`, `contact_id`
+select `campaign_id`, `contact_id`, `account_id`, `state`, `handoff`, `phone`, `time_zone`, `not_before`,
+  `not_after`, `placed_at`
 from `calls`
 where `account_id` = ?
   and `due_at` is not null
@@ -388,8 +494,14 @@ where `account_id` = ?
 order by `due_at` asc
 limit ?;
 
+SELECT a.id, p.rules_version
+FROM accounts a
+CROSS JOIN partners p
+WHERE a.id IN (?)
+  AND p.id = a.partner_id;
+
 update `calls`
-set `state` = ?, `attempt` = attempt + 1, `due_at` = ?, `provider` = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+set `state` = ?, `attempt` = attempt + 1, `due_at` = ?, `held_until` = ?, `provider` = CASE CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
   WHEN 'queued' THEN 'open'
   WHEN 'retry' THEN 'open'
   WHEN 'open' THEN 'doubt'
@@ -408,8 +520,111 @@ END
 where (`campaign_id`, `contact_id`) in (values (?, ?))
   and `due_at` <= ?
   and `state` in (?, ?)
+  and NOT ((state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL)
 returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone`, `variables`, `placed_at`,
-  `not_before`, `not_after`, `attempt`, `handoff`, `first_attempt_at`, `provider`;
+  `not_before`, `not_after`, `attempt`, `handoff`, `first_attempt_at`, `provider`, (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL AS is_listed;
+
+SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours,
+  s.countries, s.kinds
+FROM campaigns c
+CROSS JOIN accounts a
+CROSS JOIN partners p
+LEFT JOIN protection_rules s ON s.scope_id IN (c.id, a.id, p.id)
+WHERE c.id IN (?)
+  AND a.id = c.account_id
+  AND p.id = a.partner_id;
+
+update `calls`
+set `due_at` = ?, `held_until` = ?, `first_attempt_at` = ?
+where (`campaign_id`, `contact_id`) in (values (?, ?))
+  and `due_at` <= ?
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update `calls`
+set `due_at` = ?, `held_until` = ?, `first_attempt_at` = ?
+where (`campaign_id`, `contact_id`) in (values (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
+  and `due_at` <= ?
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, `ended_at` = ?, `due_at` = ?, `detail` = ?
+where (`campaign_id`, `contact_id`) in (values (?, ?))
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, `ended_at` = ?, `due_at` = ?, `detail` = ?
+where (`campaign_id`, `contact_id`) in (values (?, ?))
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  and (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND ((la.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = la.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.scope_id = lp.id
+          AND d.phone = calls.phone
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL))
+  ) IS NOT NULL;
 
 -- dialing.settle
 
@@ -458,6 +673,45 @@ from `calls`
 where `contact_id` = ?
   and `handoff` is not null
 limit ?;
+
+select `campaign_id`, `account_id`, `phone`
+from `calls`
+where `contact_id` = ?
+  and `handoff` is not null
+limit ?;
+
+select `partner_id`
+from `accounts`
+where `id` = ?
+limit ?;
+
+delete from `do_not_call`
+where `scope_id` = ?
+  and `phone` in (?)
+  and `ends_at` < ?;
+
+insert into `do_not_call` (`account_id`, `campaign_id`, `contact_id`, `created_at`, `created_by_id`,
+  `created_by_name`, `ends_at`, `id`, `note`, `partner_id`, `phone`, `reason`, `scope_id`, `source`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (`scope_id`, `phone`)
+do update set `ends_at` = excluded.ends_at
+where do_not_call.ends_at IS NOT NULL
+  AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)
+returning `id`;
+
+update `accounts`
+set `lists_numbers` = ?
+where `id` = ?
+  and `lists_numbers` is null;
+
+insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
+values (?, ?, ?, ?)
+on conflict (`scope_id`)
+do update set `token` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- dialing.lapse
 
@@ -525,16 +779,31 @@ where (`campaign_id`, `contact_id`) in (
 
 -- dialing.recoverFromClockStep
 
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
+  ELSE 0
+END AS flag
+FROM calls INDEXED BY calls_due
+WHERE due_at IS NOT NULL
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT ?;
+
 with `some` as materialized (
   select `campaign_id`, `contact_id`
   from `calls`
-  where `due_at` > ?
-    and (((state = 'queued') AND due_at > coalesce(not_before, 0)) or (((state = 'dialing' AND handoff IN ('open'))) AND due_at > ?) or (((state = 'dialing' AND handoff IN ('open',
-    'retry', 'doubt', 'taken'))) AND due_at > ?))
+  where (`campaign_id`, `contact_id`) in (values (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
+    and due_at > 1795251900000
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
   limit ?
 )
 update `calls`
-set `due_at` = CASE WHEN (state = 'queued') AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END
+set `due_at` = CASE
+  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > ? THEN not_before
+  ELSE CAST(? AS bigint)
+END, `held_until` = ?
 where (`campaign_id`, `contact_id`) in (
   select `campaign_id`, `contact_id`
   from `some`

@@ -406,13 +406,13 @@ where `id` in (?);
 delete from `api_keys`
 where `id` in (?);
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls INDEXED BY calls_due
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > (?, ?, ?, ?)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
   AND api_key_id IN (?)
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT ?;
 
 WITH found AS MATERIALIZED (
@@ -453,10 +453,10 @@ where `cancelling_since` is not null
 order by `id` asc
 limit ?;
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls INDEXED BY calls_due
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > (?, ?, ?, ?)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
   AND EXISTS (
     SELECT 1
     FROM retired_api_keys k
@@ -464,7 +464,7 @@ WHERE due_at IS NOT NULL
       AND k.cancelling_since IS NOT NULL
   )
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT ?;
 
 WITH found AS MATERIALIZED (

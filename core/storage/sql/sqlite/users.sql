@@ -333,10 +333,10 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
-SELECT account_id,due_at,placed_at,api_key_id,campaign_id,contact_id
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls INDEXED BY calls_due
 WHERE due_at IS NOT NULL
-  AND (account_id,due_at,placed_at,api_key_id) > (?, ?, ?, ?)
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
   AND (EXISTS (
     SELECT 1
     FROM api_keys k
@@ -349,7 +349,7 @@ WHERE due_at IS NOT NULL
       AND k.creator_id = ?
   ))
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-ORDER BY account_id,due_at,placed_at,api_key_id
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT ?;
 
 select `id`

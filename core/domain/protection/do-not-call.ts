@@ -1,0 +1,181 @@
+import { endOfDay } from '#contract/calendar.ts';
+import type { AuditAction } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import type { FieldError } from '#contract/problems.ts';
+import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
+import type { AddNumbers } from '#contract/protection/protection.ts';
+import { phoneDigits } from '#contract/text/text.ts';
+import { auditEvent } from '../audit/audit.ts';
+import { type CampaignAccess, scopeOf } from '../directory/scope.ts';
+import { instant, type Millis } from '../instant.ts';
+import type { Actor, DoNotCallEntry, OwningScope, SignedInCaller, Viewer } from '../model.ts';
+import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
+import type { Ports, ProtectionAccess } from '../ports.ts';
+import { invalidField, Problem } from '../problem.ts';
+import { parsePhone } from './numbers.ts';
+
+/** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
+export type GivenNumbers = {
+  owner: OwningScope;
+  phones: readonly string[];
+  country: string | undefined;
+  reason: DoNotCallReason;
+  note: string | null;
+  source: DoNotCallSource;
+  endsAt: Millis | null;
+};
+
+type Added = { added: number; known: number; beingDialed: number };
+
+/** @throws Problem `invalid` for each number that can't be understood. Then none of them is added */
+export async function addNumbers(
+  ports: Ports,
+  actor: Actor,
+  given: GivenNumbers,
+  action: AuditAction = 'do-not-call.added',
+): Promise<Added> {
+  const parsed = given.phones.map((phone) => parsePhone(phone, given.country));
+  const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
+  if (errors.length > 0)
+    throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, mostErrors) });
+  return addParsed(
+    ports,
+    actor,
+    given,
+    parsed.filter((phone) => phone !== null),
+    action,
+  );
+}
+
+export const notANumber = 'Must be a valid phone number. Without a country code, send the country, too.';
+const mostErrors = 50;
+
+/** @param phones in E.164. A number may occur twice */
+export async function addParsed(
+  ports: Ports,
+  actor: Actor,
+  given: Omit<GivenNumbers, 'phones' | 'country'>,
+  phones: readonly string[],
+  action: AuditAction | null,
+): Promise<Added> {
+  const { owner, reason, note, source, endsAt } = given;
+  const now = ports.clock.now();
+  const numbers = [...new Set(phones)].map((phone) => ({ id: ports.randomness.id(), phone }));
+  const [first] = numbers;
+  if (!first) return { added: 0, known: 0, beingDialed: 0 };
+  const subject = { kind: 'do-not-call', id: first.id, name: numbers.length === 1 ? '1 number' : `${numbers.length} numbers` } as const;
+  const entry = { owner, reason, note, source, endsAt, call: null, createdBy: actor.who && { id: actor.who.id, name: actor.who.name } };
+  const event = action && auditEvent(ports, actor, action, subject, owner);
+  const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
+  ports.onListed();
+  return result;
+}
+
+/** Adds numbers for a signed-in user. Account users can add to their account's list. */
+export async function addNumbersInScope(ports: Ports, { viewer, actor }: SignedInCaller, input: AddNumbers): Promise<Added> {
+  const owner = await ownerOf(ports, viewer, input);
+  const { phones, country, reason, note = null, until, timeZone } = input;
+  const endsAt = until === undefined ? null : instant(endOfDay(until, timeZone));
+  if (endsAt !== null && endsAt < ports.clock.now()) throw invalidField('until', 'Must not be in the past.');
+  return addNumbers(ports, actor, { owner, phones, country, reason, note, source: 'console', endsAt });
+}
+
+async function ownerOf(ports: Ports, viewer: Viewer, { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
+  const { campaigns, owningScope } = scopeOf(viewer);
+  if (accountId === undefined && partnerId === undefined) {
+    if (owningScope) return owningScope;
+    throw noScope();
+  }
+  const kind = accountId === undefined ? 'partner' : 'account';
+  const access = requireAccess(campaigns);
+  const scope = await ports.stores.protection.findScope(access, kind, accountId ?? partnerId ?? '');
+  // Someone who sees only one account doesn't decide for the whole partner.
+  if (!scope || (kind === 'partner' && access.kind === 'account')) throw notInScope();
+  return scope.owner;
+}
+
+export async function listNumbers(ports: Ports, viewer: Viewer, search: string, cursor: string | null): Promise<Page<DoNotCallEntry>> {
+  return findNumbers(ports, viewer, search, cursor, rowsForPage, pageOf);
+}
+
+export async function findNumbersToExport(
+  ports: Ports,
+  viewer: Viewer,
+  search: string,
+  cursor: string | null,
+): Promise<Page<DoNotCallEntry>> {
+  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (found, cursorOf) =>
+    pageOfSize(limits.exportPage, found, cursorOf),
+  );
+}
+
+async function findNumbers(
+  ports: Ports,
+  viewer: Viewer,
+  search: string,
+  cursor: string | null,
+  rows: number,
+  page: typeof pageOf<DoNotCallEntry>,
+): Promise<Page<DoNotCallEntry>> {
+  const { campaigns } = scopeOf(viewer);
+  if (campaigns.kind === 'nothing') return { items: [], nextCursor: null };
+  const { protection } = ports.stores;
+  if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
+  const digits = phoneDigits(search.trim());
+  if (digits === null) return { items: [], nextCursor: null };
+  const prefix = digits.startsWith('+') ? digits : `+${digits}`;
+  return page(await protection.searchNumbers(campaigns, prefix, parsePosition(cursor), rows), ({ phone, id }) => `${phone.slice(1)}_${id}`);
+}
+
+function parsePosition(cursor: string | null): { phone: string; id: string } | null {
+  if (cursor === null) return null;
+  const [, digits, id] = /^(\d{1,15})_(.+)$/.exec(cursor) ?? [];
+  if (digits === undefined || id === undefined)
+    throw new Problem('malformed-request', 'The query is invalid at cursor: pass the nextCursor of the page before.');
+  return { phone: `+${digits}`, id };
+}
+
+/** Takes a number off the list. The reason stays in the audit log. */
+export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller, id: string, reason: string): Promise<void> {
+  requireAdministrator(viewer, 'remove numbers from the do-not-call list');
+  const access = requireAccess(scopeOf(viewer).campaigns);
+  const entry = await ports.stores.protection.findEntry(access, id);
+  if (!entry) throw notInScope();
+  await liftEntry(ports, actor, entry, reason);
+}
+
+/** @throws Problem `not-found` if someone else was faster */
+export async function liftEntry(
+  ports: Ports,
+  actor: Actor,
+  entry: DoNotCallEntry & { owner?: OwningScope },
+  reason: string,
+): Promise<void> {
+  const subject = { kind: 'do-not-call', id: entry.id, name: reason } as const;
+  const owner = await ownerOfEntry(ports, entry);
+  const isLifted = await ports.stores.protection.lift(entry.id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner));
+  if (!isLifted) throw notInScope();
+}
+
+async function ownerOfEntry(ports: Ports, { scope }: DoNotCallEntry): Promise<OwningScope | null> {
+  return (await ports.stores.protection.findScope({ kind: 'all' }, scope.kind, scope.id))?.owner ?? null;
+}
+
+/** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
+export function requireAdministrator({ userType }: Viewer, what: string): void {
+  if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${what}.`);
+}
+
+/** @throws Problem `forbidden` if a staff user hasn't selected a tenancy */
+export function requireAccess(access: CampaignAccess): ProtectionAccess {
+  if (access.kind === 'nothing') throw noScope();
+  return access;
+}
+
+export function notInScope(): Problem {
+  return new Problem('not-found', "It doesn't exist, or you don't have access to it.");
+}
+
+function noScope(): Problem {
+  return new Problem('forbidden', 'Select an account or partner first.');
+}

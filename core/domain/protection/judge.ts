@@ -1,0 +1,56 @@
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { dialingLimits } from '../calls/dialing.ts';
+import { instant, type Millis, plus } from '../instant.ts';
+import type { CampaignRules, NewCall, Objection } from '../model.ts';
+import { findOpening, selectRules } from './calling-hours.ts';
+import { getCountry, getNumberKind } from './numbers.ts';
+import { getZones } from './zones.ts';
+
+/** The rules where no one has set any. */
+export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };
+
+/** What the rules say about a call: it may be made now, or not before a time, or not at all. */
+export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Objection;
+
+type JudgedCall = Pick<NewCall, 'phone' | 'timeZone' | 'notBefore' | 'notAfter'>;
+
+/** @param placedAt a call without `notAfter` must be dialed within 30 days of this time, or of `notBefore` */
+export function judge(rules: CampaignRules, call: JudgedCall, now: Millis, placedAt: Millis): Judgement {
+  return findNumberObjection(rules, call.phone) ?? judgeHours(rules, call, now, placedAt);
+}
+
+/** Returns why a number may not be called at any time; null if it may be. */
+export function findNumberObjection({ kinds, countries }: CampaignRules, phone: string): Objection | null {
+  const numberKind = getNumberKind(phone);
+  if (numberKind !== 'ordinary' && !kinds.includes(numberKind)) return { kind: 'number-kind', numberKind };
+  if (countries.length === 0) return null;
+  const country = getCountry(phone);
+  return country !== null && countries.includes(country) ? null : { kind: 'country', country };
+}
+
+const open = { kind: 'open' } as const;
+
+function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, placedAt: Millis): Judgement {
+  if (hours.length === 0) return open;
+  const rules = selectRules(hours, call.phone);
+  if (rules.length === 0) return open;
+  const { notBefore, notAfter } = call;
+  const from = notBefore !== null && notBefore > now ? notBefore : now;
+  const zones = getZonesOfCall(call);
+  const opening = findOpening({ rules, zones, from });
+  if (opening === 'open') return open;
+  if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
+  const latest = notAfter ?? plus(instant(Math.max(placedAt, notBefore ?? 0)), dialingLimits.life.toMillis());
+  return opening === null || opening > latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
+}
+
+/** Returns the contact's zone, or else every zone that the number may be in. */
+export function getZonesOfCall({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZone'>): readonly string[] {
+  return timeZone === null ? getZones(phone) : [timeZone];
+}
+
+/** Whether there's no opening only because the number may be in several zones, or doesn't tell its zone. */
+function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], from: Millis): boolean {
+  const [first] = zones;
+  return first === undefined || (zones.length > 1 && findOpening({ rules, zones: [first], from }) !== null);
+}

@@ -1,0 +1,60 @@
+import { restrictedKindNames } from '#contract/protection/numbers.ts';
+import { timestamp } from '#contract/text/text.ts';
+import type { Millis } from '../instant.ts';
+import type { Objection, StopReason } from '../model.ts';
+import { Problem } from '../problem.ts';
+
+/** Why calls were stopped, for the metrics. */
+export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours'];
+
+export function stopReasonOf({ kind }: Objection): StopReason {
+  return kind === 'number-kind' || kind === 'country' ? 'number' : 'calling-hours';
+}
+
+/** The detail of a call that ends because of a list. */
+export const listedDetail = 'The number is on a do-not-call list.';
+
+/** Says why a call that was placed can't be made any more. Never contains the number. */
+export function describeObjection(objection: Objection): string {
+  switch (objection.kind) {
+    case 'number-kind':
+      return `${describeKind(objection)} can't be called from this account.`;
+    case 'country':
+      return `${describeCountry(objection)} can't be called from this account.`;
+    case 'unknown-time-zone':
+      return "Calling hours apply, and the number doesn't tell its time zone.";
+    case 'outside-calling-hours':
+      return "Calling hours don't open in time.";
+  }
+}
+
+/** Returns the problem for a call that can't be placed. */
+export function toProblem(objection: Objection, notAfter: Millis | null): Problem {
+  switch (objection.kind) {
+    case 'number-kind':
+    case 'country':
+      return invalidContact('phone', describeObjection(objection));
+    case 'unknown-time-zone':
+      return invalidContact('timeZone', 'Calling hours apply here and the number does not tell the zone: send contact.timeZone.');
+    case 'outside-calling-hours':
+      return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
+  }
+}
+
+function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
+  const next = opensAt === null ? "They don't open within 31 days." : `They next open at ${timestamp(opensAt)}.`;
+  return `Calling hours allow no call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
+}
+
+function describeKind({ numberKind }: Extract<Objection, { kind: 'number-kind' }>): string {
+  return numberKind === 'ordinary' ? 'This number' : restrictedKindNames[numberKind];
+}
+
+function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {
+  return country === null ? 'Numbers without a country' : `Numbers in ${country}`;
+}
+
+function invalidContact(field: 'phone' | 'timeZone', message: string): Problem {
+  const path = `contact.${field}`;
+  return new Problem('invalid', `Invalid body at ${path}: ${message}`, { errors: [{ path, message }] });
+}

@@ -1,0 +1,109 @@
+import type { AuditAction } from '#contract/console.ts';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { NumberRules } from '#contract/protection/numbers.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { auditEvent } from '../audit/audit.ts';
+import { scopeOf } from '../directory/scope.ts';
+import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
+import type { Ports, ScopeRules } from '../ports.ts';
+import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
+
+type Reference = { scope: ProtectionScope; id: string };
+type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
+export type ScopeHours = { rules: readonly HoursRule[]; inherited: Inherited | null };
+
+/** Finds a scope that the viewer sees. Someone who sees only one account doesn't see the rules of the whole partner by its ID. */
+async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
+  const access = requireAccess(scopeOf(viewer).campaigns);
+  const found = await ports.stores.protection.findScope(access, scope, id);
+  if (!found) throw notInScope();
+  return found;
+}
+
+export async function showHours(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeHours> {
+  return readHours(ports, await findVisible(ports, viewer, reference));
+}
+
+export async function setHoursInScope(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  reference: Reference,
+  rules: readonly HoursRule[],
+): Promise<ScopeHours> {
+  requireAdministrator(viewer, 'change calling hours');
+  const scope = await findVisible(ports, viewer, reference);
+  await setHours(ports, actor, scope, rules);
+  return readHours(ports, scope);
+}
+
+/** Replaces all rules of a scope. Without any, it inherits those of the scope above. */
+export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
+  await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed');
+}
+
+/** Returns a scope's own rules, and those that count without them. */
+export async function readHours(ports: Ports, scope: RuleScope): Promise<ScopeHours> {
+  const { hours } = await ports.stores.protection.rulesOf(scope.id);
+  return { rules: hours ?? [], inherited: await findInherited(ports, scope) };
+}
+
+async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
+  for (const from of await scopesAbove(ports, scope)) {
+    const { hours } = await ports.stores.protection.rulesOf(from.id);
+    if (hours) return { from, rules: hours };
+  }
+  return null;
+}
+
+/** Returns the account and the partner above a scope, nearest first. */
+async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<RuleScope[]> {
+  const above: [ProtectionScope, string | null][] = [
+    ['account', kind === 'campaign' ? owner.accountId : null],
+    ['partner', kind === 'partner' ? null : owner.partnerId],
+  ];
+  const found: RuleScope[] = [];
+  for (const [parent, id] of above) {
+    const scope = id === null ? null : await ports.stores.protection.findScope({ kind: 'all' }, parent, id);
+    if (scope) found.push(scope);
+  }
+  return found;
+}
+
+export type ScopeNumbers = NumberRules & { effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> } };
+
+export async function showNumberRules(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeNumbers> {
+  return readNumberRules(ports, await findVisible(ports, viewer, reference));
+}
+
+export async function setNumberRulesInScope(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  reference: Reference,
+  rules: NumberRules,
+): Promise<ScopeNumbers> {
+  requireAdministrator(viewer, 'change which numbers may be called');
+  const scope = await findVisible(ports, viewer, reference);
+  await setNumberRules(ports, actor, scope, rules);
+  return readNumberRules(ports, scope);
+}
+
+/** Changes the given settings. Null removes the scope's own. */
+export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScope, rules: Partial<NumberRules>): Promise<void> {
+  await setRules(ports, actor, scope, rules, 'numbers.changed');
+}
+
+export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<ScopeNumbers> {
+  const own = await ports.stores.protection.rulesOf(scope.id);
+  const rules = [own];
+  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.rulesOf(above.id));
+  const effective = {
+    countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
+    kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],
+  };
+  return { countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
+}
+
+async function setRules(ports: Ports, actor: Actor, scope: RuleScope, change: Partial<ScopeRules>, action: AuditAction): Promise<void> {
+  const { kind, id, name, owner } = scope;
+  await ports.stores.protection.setRules(scope, change, auditEvent(ports, actor, action, { kind, id, name }, owner));
+}

@@ -1,0 +1,84 @@
+import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
+import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
+import type { AddedNumbersView, CallingHoursView, CheckedNumberView, DoNotCallView, NumbersView } from '#contract/protection/protection.ts';
+import { timestamp } from '#contract/text/text.ts';
+import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
+import * as check from '../../domain/protection/check.ts';
+import * as list from '../../domain/protection/do-not-call.ts';
+import * as rules from '../../domain/protection/rules.ts';
+import { sendCsv } from './csv.ts';
+import type { Request } from './request.ts';
+
+export async function listDoNotCall({ ports, viewer, query }: Request<'listDoNotCall'>): Promise<DoNotCallView> {
+  const { items, nextCursor } = await list.listNumbers(ports, viewer, query.search, query.cursor);
+  return { entries: items.map(entryView), nextCursor };
+}
+
+export async function addDoNotCall({ ports, caller, body }: Request<'addDoNotCall'>): Promise<AddedNumbersView> {
+  return list.addNumbersInScope(ports, caller, body);
+}
+
+export async function liftDoNotCall({ ports, caller, params, body }: Request<'liftDoNotCall'>): Promise<void> {
+  await list.liftNumber(ports, caller, params.id, body.reason);
+}
+
+export async function exportDoNotCall({ ctx, deps, ports, query }: Request<'exportDoNotCall'>): Promise<void> {
+  await sendCsv(ctx, deps, {
+    list: 'do-not-call',
+    days: { timeZone: 'UTC' },
+    head: ['Number', 'For', 'Reason', 'Note', 'Source', 'Added by', 'Added', 'Ends'],
+    async read(viewer, cursor) {
+      const { items, nextCursor } = await list.findNumbersToExport(ports, viewer, query.search, cursor);
+      return { rows: items.map(csvCells), nextCursor };
+    },
+  });
+}
+
+function csvCells(entry: DoNotCallEntry): string[] {
+  const { phone, scope, reason, note, source, createdBy, createdAt, endsAt } = entry;
+  return [
+    ...[phone, scope.name, doNotCallReasonLabels[reason], note ?? '', source, createdBy?.name ?? ''],
+    ...[timestamp(createdAt), endsAt ? timestamp(endsAt) : ''],
+  ];
+}
+
+export async function showCallingHours({ ports, viewer, query }: Request<'showCallingHours'>): Promise<CallingHoursView> {
+  return hoursView(await rules.showHours(ports, viewer, query));
+}
+
+export async function setCallingHours({ ports, caller, query, body }: Request<'setCallingHours'>): Promise<CallingHoursView> {
+  return hoursView(await rules.setHoursInScope(ports, caller, query, body.rules));
+}
+
+export async function showNumbers({ ports, viewer, query }: Request<'showNumbers'>): Promise<NumbersView> {
+  return rules.showNumberRules(ports, viewer, query);
+}
+
+export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
+  return rules.setNumberRulesInScope(ports, caller, query, body);
+}
+
+/** The number of zones that a response names. */
+const namedZones = 20;
+
+export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'>): Promise<CheckedNumberView> {
+  const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await check.checkNumber(ports, viewer, body);
+  return {
+    ...number,
+    ...{ allowed: reasons.length === 0, reasons, zones: zones.length, zoneNames: zones.slice(0, namedZones) },
+    ...{ entries: entries.map(entryView), rules: [...deciding], rulesFrom: rulesFrom && scopeView(rulesFrom) },
+    ...(opensAt === null ? {} : { opensAt: timestamp(opensAt) }),
+  };
+}
+
+function hoursView({ rules: own, inherited }: rules.ScopeHours): CallingHoursView {
+  return { rules: [...own], inherited: inherited && { from: scopeView(inherited.from), rules: [...inherited.rules] } };
+}
+
+function scopeView({ kind, id, name }: RuleScope) {
+  return { kind, id, name };
+}
+
+function entryView({ createdAt, endsAt, ...entry }: DoNotCallEntry): DoNotCallEntryView {
+  return { ...entry, createdAt: timestamp(createdAt), endsAt: endsAt && timestamp(endsAt) };
+}

@@ -1,0 +1,188 @@
+import type { Knex } from 'knex';
+import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
+import type { Millis } from '../../domain/instant.ts';
+import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
+import { judge } from '../../domain/protection/judge.ts';
+import { describeObjection, listedDetail, stopReasonOf } from '../../domain/protection/objections.ts';
+import { required } from '../engine/columns.ts';
+import type { Database, Value } from '../engine/database.ts';
+import type { CallRow } from '../engine/tables.ts';
+import type { KnownRules } from '../protection/known-rules.ts';
+import { isCallListed } from '../protection/listed.ts';
+import { isAt, isUndialed, stageAfterSql } from './call-stages.ts';
+import { callKey } from './calls.ts';
+import { blockBatch, type CallKeyPair, lapsesAt, lapseWithReason, postpone, unfinishedStates, unlocked } from './overdue-calls.ts';
+
+export type Claim = { provider: string; now: Millis; leaseUntil: Millis };
+export type OnStopped = (reason: StopReason, calls: number) => void;
+
+/**
+ * Finds the next accounts with due calls: those after a given account, then from the start. The recursion skips from account to account in
+ * the index, because one account may have a million due calls.
+ */
+export async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
+  const found = new Set<string>();
+  for (const start of [after, '']) {
+    const rows = await database.query<{ account_id: string }>(
+      `WITH RECURSIVE waiting (account_id) AS (
+         SELECT min(account_id) FROM calls WHERE due_at IS NOT NULL AND account_id > ?
+         UNION ALL
+         SELECT (SELECT min(calls.account_id) FROM calls WHERE due_at IS NOT NULL AND calls.account_id > waiting.account_id)
+         FROM waiting WHERE waiting.account_id IS NOT NULL
+       )
+       SELECT account_id FROM waiting
+       WHERE account_id IS NOT NULL
+         AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
+       LIMIT ?`,
+      [start, now, limit],
+    );
+    for (const { account_id } of rows) found.add(account_id);
+    if (found.size >= limit) break;
+  }
+  return [...found].slice(0, limit);
+}
+
+const pickedColumns = [
+  ...(['campaign_id', 'contact_id', 'account_id', 'state', 'handoff', 'phone', 'time_zone', 'not_before', 'not_after'] as const),
+  'placed_at' as const,
+];
+type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
+
+/** Picks the oldest due calls of all accounts, one from each account in turn. */
+export async function pick(trx: Knex.Transaction, accounts: readonly string[], now: Millis, each: number): Promise<PickedRow[]> {
+  const queues: PickedRow[][] = [];
+  for (const account of accounts) {
+    const due = trx('calls')
+      .where('account_id', account)
+      .whereNotNull('due_at')
+      .where('due_at', '<=', now)
+      // Exclude lapsed calls. There may have been too many to update their state.
+      .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
+      .orderBy('due_at')
+      .limit(each);
+    queues.push(await unlocked(trx, due).select(pickedColumns));
+  }
+  return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
+}
+
+/** What the rules say about the picked calls. */
+export type JudgedCalls = {
+  /** Calls to claim. Those with a reason may be with the provider already, and must not be handed off again. */
+  open: { key: CallKeyPair; stopped: string | null }[];
+  held: Map<Millis, CallKeyPair[]>;
+  refused: { objection: Objection; key: CallKeyPair }[];
+};
+
+/**
+ * Judges calls by the rules of now, which may not be those of when they were placed. The transaction has already locked the calls, so a
+ * change of rules that was acknowledged is seen here.
+ */
+export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
+  await rules.refresh(rows, trx);
+  const judged: JudgedCalls = { open: [], held: new Map(), refused: [] };
+  for (const row of rows) {
+    const key: CallKeyPair = [row.campaign_id, row.contact_id];
+    const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
+    const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
+    // What a provider has isn't decided here any more: the claim only asks for its outcome.
+    const judgement =
+      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rules.get(row.campaign_id), call, now, placedAt);
+    const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';
+    if (judgement.kind === 'open') judged.open.push({ key, stopped: null });
+    else if (mayBeTaken) judged.open.push({ key, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement) });
+    else if (judgement.kind === 'held') judged.held.set(judgement.until, [...(judged.held.get(judgement.until) ?? []), key]);
+    else judged.refused.push({ objection: judgement, key });
+  }
+  return judged;
+}
+
+const closedNow = 'Calling hours have ended.';
+
+/** Moves the calls that must not be dialed now. @returns their number */
+export async function moveStopped(
+  trx: Knex.Transaction,
+  { held, refused }: JudgedCalls,
+  now: Millis,
+  onStopped: OnStopped,
+): Promise<number> {
+  let moved = 0;
+  for (const [until, calls] of held) moved += await postpone(trx, calls, now, until);
+  for (const { objection, key } of refused) {
+    const detail = describeObjection(objection);
+    const end = stopReasonOf(objection) === 'number' ? blockBatch : lapseWithReason;
+    const ended = await end(trx, [key], now, detail);
+    if (ended > 0) onStopped(stopReasonOf(objection), ended);
+    moved += ended;
+  }
+  return moved;
+}
+
+const claimedColumns = [
+  ...(['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before'] as const),
+  ...(['not_after', 'attempt', 'handoff', 'first_attempt_at', 'provider'] as const),
+];
+type ClaimedRow = Pick<CallRow, (typeof claimedColumns)[number]> & { is_listed: Value | boolean };
+
+/**
+ * Claims calls, except those to numbers on a list, which it blocks. The statement itself looks at the lists, so an entry that was committed
+ * before it started counts.
+ *
+ * @returns the claimed calls, and the number of blocked ones
+ */
+export async function claimCalls(
+  { kind }: Database,
+  trx: Knex.Transaction,
+  open: JudgedCalls['open'],
+  { provider, now, leaseUntil }: Claim,
+): Promise<{ claimed: ClaimedCall[]; blocked: number }> {
+  if (open.length === 0) return { claimed: [], blocked: 0 };
+  const keys = open.map(({ key }) => key);
+  const isListedNow = isCallListed(kind === 'postgres' ? 'CAST(? AS bigint)' : '?');
+  const isBlockable = isAt(...stagesBefore('block'));
+  const handoff = stageAfterSql('claim');
+  const rows: ClaimedRow[] = await trx('calls')
+    .whereIn(callKey, keys)
+    .where('due_at', '<=', now)
+    .whereIn('state', unfinishedStates)
+    .whereRaw(`NOT (${isBlockable} AND ${isListedNow})`, [now, now])
+    .update({
+      state: stateOf('open'),
+      attempt: trx.raw('attempt + 1'),
+      due_at: leaseUntil,
+      held_until: null,
+      // Keep the provider that has, or may have, the call.
+      provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
+      first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
+      handoff: trx.raw(handoff),
+    })
+    .returning([...claimedColumns, trx.raw(`${isListedNow} AS is_listed`, [now, now])]);
+  const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
+  const claimed = rows.map((row) => claimedCall(row, leaseUntil, row.is_listed ? listedDetail : (reasons.get(row.contact_id) ?? null)));
+  if (claimed.length === keys.length) return { claimed, blocked: 0 };
+  const done = new Set(rows.map((row) => row.contact_id));
+  const left = keys.filter(([, contactId]) => !done.has(contactId));
+  const blocked = await blockBatch(trx, left, now, listedDetail, (calls) => calls.whereRaw(isListedNow, [now, now]));
+  return { claimed, blocked };
+}
+
+function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {
+  if (row.handoff === null || row.handoff === 'retry') throw new Error(`A claim left the call ${row.contact_id} at ${row.handoff}.`);
+  return {
+    contactId: row.contact_id,
+    requestId: row.request_id,
+    campaignId: row.campaign_id,
+    phone: required(row.phone, 'phone'),
+    name: row.name,
+    timeZone: row.time_zone,
+    variables: Object.fromEntries(JSON.parse(row.variables ?? '[]')),
+    placedAt: row.placed_at,
+    notBefore: row.not_before,
+    notAfter: row.not_after,
+    firstAttemptAt: required(row.first_attempt_at, 'first_attempt_at'),
+    provider: required(row.provider, 'provider'),
+    attempt: row.attempt,
+    handoff: row.handoff,
+    leaseUntil,
+    stopped,
+  };
+}

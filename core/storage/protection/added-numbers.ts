@@ -1,0 +1,73 @@
+import type { Knex } from 'knex';
+import type { Millis } from '../../domain/instant.ts';
+import type { NewDoNotCall } from '../../domain/model.ts';
+import { Problem } from '../../domain/problem.ts';
+import type { Database } from '../engine/database.ts';
+import type { DoNotCallRow } from '../engine/tables.ts';
+
+/** The number of entries in one statement, because databases limit the number of parameters. */
+const insertedAtOnce = 50;
+
+/**
+ * Adds numbers to a list, marks the scope as having one, and asks for its queue to be cleaned.
+ *
+ * @returns the number of new entries
+ */
+export async function insertNumbers(trx: Knex.Transaction, given: NewDoNotCall, now: Millis): Promise<number> {
+  const { owner } = given;
+  const scopeId = owner.accountId ?? owner.partnerId;
+  // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
+  const rows = given.numbers.toSorted((one, other) => (one.phone < other.phone ? -1 : 1)).map((number) => toRow(given, scopeId, number));
+  let added = 0;
+  for (let start = 0; start < rows.length; start += insertedAtOnce)
+    added += await insertSome(trx, scopeId, rows.slice(start, start + insertedAtOnce), now);
+  const [first] = rows;
+  if (!first) return 0;
+  await trx(owner.accountId === null ? 'partners' : 'accounts')
+    .where({ id: scopeId })
+    .whereNull('lists_numbers')
+    .update({ lists_numbers: 1 });
+  const token = first.id;
+  await trx('do_not_call_sweeps')
+    .insert({ scope_id: scopeId, account_id: owner.accountId, partner_id: owner.partnerId, token })
+    .onConflict('scope_id')
+    .merge({ token });
+  return added;
+}
+
+async function insertSome(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {
+  const phones = rows.map(({ phone }) => phone);
+  // An entry that has ended doesn't count any more, so its date doesn't either.
+  await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();
+  const ids = new Set(rows.map(({ id }) => id));
+  const written: { id: string }[] = await trx('do_not_call')
+    .insert([...rows])
+    .onConflict(['scope_id', 'phone'])
+    .merge({ ends_at: trx.raw('excluded.ends_at') })
+    .whereRaw('do_not_call.ends_at IS NOT NULL AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)')
+    .returning('id');
+  return written.filter(({ id }) => ids.has(id)).length;
+}
+
+function toRow(given: NewDoNotCall, scopeId: string, { id, phone }: { id: string; phone: string }): DoNotCallRow {
+  const { owner, reason, note, source, call, createdBy, createdAt, endsAt } = given;
+  return {
+    ...{ id, scope_id: scopeId, phone, account_id: owner.accountId, partner_id: owner.partnerId },
+    ...{ reason, note, source, campaign_id: call?.campaignId ?? null, contact_id: call?.contactId ?? null },
+    ...{ created_by_id: createdBy?.id ?? null, created_by_name: createdBy?.name ?? null, created_at: createdAt, ends_at: endsAt },
+  };
+}
+
+/**
+ * Waits until every claim has ended that may not have seen a change. After that, no call is dialed against it.
+ *
+ * @throws Problem `unavailable` if one takes longer than any statement may
+ */
+export async function requireSeen(database: Database): Promise<void> {
+  if (await database.awaitWriters()) return;
+  throw new Problem(
+    'unavailable',
+    'The change was saved, but a dialer may still be using the state before it. Repeat the request to make sure that it has ended.',
+    { retryAfter: 5 },
+  );
+}

@@ -1,0 +1,115 @@
+import type { Knex } from 'knex';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { RestrictedKind } from '#contract/protection/numbers.ts';
+import type { CampaignRules } from '../../domain/model.ts';
+import { defaultRules } from '../../domain/protection/judge.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import type { ProtectionRulesRow } from '../engine/tables.ts';
+
+type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {
+  [Column in keyof ProtectionRulesRow]: ProtectionRulesRow[Column] | null;
+};
+
+/**
+ * Reads the rules that count for campaigns: calling hours of the most specific scope that has any, and settings of numbers in the same way.
+ *
+ * @param on a transaction, or the pool
+ */
+export async function readCampaignRules(
+  database: Database,
+  campaignIds: readonly string[],
+  on = database.read,
+): Promise<Map<string, CampaignRules>> {
+  const found = new Map<string, CampaignRules>();
+  for (const ids of inChunks(campaignIds)) {
+    const rows = await database.query<RuleRow>(
+      `SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours, s.countries, s.kinds
+       FROM campaigns c CROSS JOIN accounts a CROSS JOIN partners p LEFT JOIN protection_rules s ON s.scope_id IN (c.id, a.id, p.id)
+       WHERE c.id IN (${ids.map(() => '?')}) AND a.id = c.account_id AND p.id = a.partner_id`,
+      ids,
+      on,
+    );
+    for (const [campaignId, own] of Map.groupBy(rows, (row) => row.campaign_id)) found.set(campaignId, toRules(own));
+  }
+  return found;
+}
+
+function toRules(rows: readonly RuleRow[]): CampaignRules {
+  const [any] = rows;
+  if (!any) return defaultRules;
+  const bySpecificity = [any.campaign_id, any.account_id, any.partner_id].flatMap((id) => rows.find((row) => row.scope_id === id) ?? []);
+  const first = (column: 'hours' | 'countries' | 'kinds') => bySpecificity.find((row) => row[column] !== null);
+  const hours = first('hours');
+  return {
+    version: any.rules_version,
+    hours: parseList<HoursRule>(hours?.hours ?? null),
+    hoursFrom: hours?.scope_id ?? null,
+    countries: parseList<string>(first('countries')?.countries ?? null),
+    kinds: parseList<RestrictedKind>(first('kinds')?.kinds ?? null),
+  };
+}
+
+/** Parses a column of the rules. The contract's schemas checked it before it was stored. */
+export function parseList<Item>(json: string | null): readonly Item[] {
+  return json === null ? [] : JSON.parse(json);
+}
+
+const mostKnown = 10_000;
+
+/**
+ * Remembers the rules of campaigns. They only save a look-up: the statement that places a call checks that the call was judged by the
+ * current version, and the dialer compares versions before each claim.
+ */
+export type KnownRules = {
+  get(campaignId: string): CampaignRules;
+  load(campaignId: string): Promise<void>;
+  /** Reads the rules of these calls' campaigns, in a transaction, unless the known ones are current. */
+  refresh(calls: readonly { campaign_id: string; account_id: string }[], trx: Knex.Transaction): Promise<void>;
+};
+
+export function knownRules(database: Database): KnownRules {
+  const known = new Map<string, CampaignRules>();
+  const loading = new Map<string, Promise<void>>();
+  function remember(campaignId: string, rules: CampaignRules): void {
+    if (known.size >= mostKnown) known.clear();
+    if (rules.version === null) known.delete(campaignId);
+    else known.set(campaignId, rules);
+  }
+  async function read(campaignId: string): Promise<void> {
+    remember(campaignId, (await readCampaignRules(database, [campaignId])).get(campaignId) ?? defaultRules);
+  }
+  return {
+    get: (campaignId) => known.get(campaignId) ?? defaultRules,
+    load(campaignId) {
+      const running = loading.get(campaignId);
+      if (running) return running;
+      const started = read(campaignId).finally(() => loading.delete(campaignId));
+      loading.set(campaignId, started);
+      return started;
+    },
+    async refresh(calls, trx) {
+      const accountOf = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
+      const versions = await readVersions(database, [...new Set(accountOf.values())], trx);
+      const stale = [...accountOf].filter(([campaign, account]) => versions.get(account) !== (known.get(campaign)?.version ?? null));
+      const ids = stale.map(([campaign]) => campaign);
+      const read = ids.length === 0 ? new Map<string, CampaignRules>() : await readCampaignRules(database, ids, trx);
+      for (const id of ids) remember(id, read.get(id) ?? defaultRules);
+    },
+  };
+}
+
+/** Returns the version of the rules for each account. */
+async function readVersions(database: Database, accountIds: readonly string[], trx: Knex.Transaction): Promise<Map<string, number | null>> {
+  const versions = new Map<string, number | null>();
+  for (const ids of inChunks(accountIds)) {
+    const rows = await database.query<{ id: string; rules_version: number | null }>(
+      `SELECT a.id, p.rules_version FROM accounts a CROSS JOIN partners p
+       WHERE a.id IN (${ids.map(() => '?')}) AND p.id = a.partner_id`,
+      ids,
+      trx,
+    );
+    for (const row of rows) versions.set(row.id, row.rules_version);
+  }
+  return versions;
+}

@@ -1,0 +1,65 @@
+import { stagesBefore } from '../../domain/calls/call-states.ts';
+import type { Millis } from '../../domain/instant.ts';
+import { listedDetail } from '../../domain/protection/objections.ts';
+import { isAt, stageAfterSql } from '../calls/call-stages.ts';
+import { callKey } from '../calls/calls.ts';
+import { type CallKeyPair, updateBatch } from '../calls/overdue-calls.ts';
+import { walkQueue } from '../calls/queued-calls.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import { isCallListed } from './listed.ts';
+
+/** The number of queued calls that one statement looks at. */
+const lookedAtOnce = 1_000;
+
+type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
+
+/**
+ * Blocks the queued calls to numbers that were added since the last time. The claim decides, and this only lets the list of calls tell the
+ * truth soon: a call may wait for hours before a dialer claims it.
+ */
+export async function blockListed(database: Database, now: Millis, signal?: AbortSignal): Promise<number> {
+  let blocked = 0;
+  const sweeps: Sweep[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
+  if (sweeps.length === 0) return 0;
+  // A batch that placed calls without seeing the entries has ended by now.
+  await database.awaitWriters();
+  for (const { scope_id, account_id, partner_id, token } of sweeps) {
+    if (account_id !== null) blocked += await blockInAccount(database, account_id, now, signal);
+    else for await (const account of accountsOf(database, partner_id)) blocked += await blockInAccount(database, account, now, signal);
+    // If numbers were added in the meantime, the token has changed, and the next run starts again.
+    await database.write('do_not_call_sweeps').where({ scope_id, token }).delete();
+  }
+  return blocked;
+}
+
+async function* accountsOf({ read }: Database, partnerId: string): AsyncGenerator<string> {
+  for (let after = ''; ; ) {
+    const ids: string[] = await read('accounts')
+      .where({ partner_id: partnerId })
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(lookedAtOnce)
+      .pluck('id');
+    yield* ids;
+    const last = ids.at(-1);
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+/** Blocks the calls of an account that still wait. A call that a dialer is claiming right now is left to the claim. */
+async function blockInAccount(database: Database, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
+  const { write } = database;
+  const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isCallListed(String(now))}`;
+  const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: listedDetail };
+  let blocked = 0;
+  for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookedAtOnce, signal })) {
+    for (const some of inChunks(rows.filter(({ flag }) => flag))) {
+      const keys = some.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+      const found = write('calls').whereIn(callKey, keys).whereRaw(isBlockable);
+      blocked += await updateBatch(write, found, keys.length, columns);
+    }
+  }
+  return blocked;
+}

@@ -1,0 +1,73 @@
+import type { Knex } from 'knex';
+import type { Named } from '#contract/console.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
+import type { DoNotCallEntry, OwningScope, RuleScope } from '../../domain/model.ts';
+import type { ProtectionAccess } from '../../domain/ports.ts';
+import { isAt } from '../calls/call-stages.ts';
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import type { DoNotCallRow } from '../engine/tables.ts';
+
+/** Adds the names of the entries' accounts and partners. */
+export async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
+  const ids = [...new Set(rows.map((row) => row.scope_id))];
+  const names: Named[] = [];
+  for (const some of inChunks(ids)) {
+    names.push(...(await read('accounts').whereIn('id', some).select('id', 'name')));
+    names.push(...(await read('partners').whereIn('id', some).select('id', 'name')));
+  }
+  const nameOf = new Map(names.map(({ id, name }) => [id, name]));
+  return rows.map((row) => toEntry(row, nameOf.get(row.scope_id) ?? ''));
+}
+
+function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
+  const { id, phone, reason, note, source } = row;
+  return {
+    ...{ id, phone, reason, note, source },
+    scope: { kind: row.account_id === null ? 'partner' : 'account', id: row.scope_id, name: scopeName },
+    call: row.campaign_id === null || row.contact_id === null ? null : { campaignId: row.campaign_id, contactId: row.contact_id },
+    createdBy: row.created_by_id === null ? null : { id: row.created_by_id, name: row.created_by_name ?? '' },
+    createdAt: row.created_at,
+    endsAt: row.ends_at,
+  };
+}
+
+/** Counts the calls to these numbers that a provider has or may have. */
+export async function countBeingDialed(database: Database, owner: OwningScope, phones: readonly string[]): Promise<number> {
+  const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
+  let calls = 0;
+  for (const some of inChunks(phones)) {
+    const [row] = await database.query<{ calls: number | string }>(
+      `SELECT count(*) AS calls FROM calls
+       WHERE state = 'dialing' AND phone IN (${some.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`,
+      [...some, owner.accountId ?? owner.partnerId],
+    );
+    calls += Number(row?.calls ?? 0);
+  }
+  return calls;
+}
+
+type ScopeRow = { id: string; name: string; account_id: string | null; partner_id: string };
+
+/** Finds a partner, account or campaign that someone may see. */
+export async function findScope(
+  database: Database,
+  access: ProtectionAccess | { kind: 'all' },
+  kind: ProtectionScope,
+  id: string,
+): Promise<RuleScope | null> {
+  const [row] = await database.query<ScopeRow>(scopeSql[kind], [id]);
+  if (!row || !isInReach(row, access)) return null;
+  return { kind, id: row.id, name: row.name, owner: { accountId: row.account_id, partnerId: row.partner_id } };
+}
+
+const scopeSql: Readonly<Record<ProtectionScope, string>> = {
+  partner: 'SELECT id, name, NULL AS account_id, id AS partner_id FROM partners WHERE id = ?',
+  account: 'SELECT id, name, id AS account_id, partner_id FROM accounts WHERE id = ?',
+  campaign: 'SELECT c.id, c.name, a.id AS account_id, a.partner_id FROM campaigns c JOIN accounts a ON a.id = c.account_id WHERE c.id = ?',
+};
+
+function isInReach(row: ScopeRow, access: ProtectionAccess | { kind: 'all' }): boolean {
+  if (access.kind === 'all') return true;
+  return access.kind === 'account' ? row.account_id === access.accountId : row.partner_id === access.partnerId;
+}

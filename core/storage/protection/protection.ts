@@ -1,0 +1,131 @@
+import type { Knex } from 'knex';
+import type { RuleScope } from '../../domain/model.ts';
+import type { ProtectionAccess, ProtectionStore } from '../../domain/ports.ts';
+import { recordAudit } from '../audit/audit.ts';
+import { inShortTransactions } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import type { DoNotCallRow } from '../engine/tables.ts';
+import { insertNumbers, requireSeen } from './added-numbers.ts';
+import { parseList, readCampaignRules } from './known-rules.ts';
+import { blockListed } from './listed-calls.ts';
+import { countBeingDialed, findScope, toEntries } from './lookups.ts';
+
+/** The number of entries that one statement deletes. */
+const deletedAtOnce = 2_000;
+
+export function protectionStore(database: Database): ProtectionStore {
+  const { read, write } = database;
+  const inReach = (access: ProtectionAccess) => narrow(read('do_not_call'), access);
+  return {
+    async addNumbers(added, now, event) {
+      const count = await write.transaction(async (trx) => {
+        if (event) await recordAudit(trx, event);
+        return insertNumbers(trx, added, now);
+      });
+      await requireSeen(database);
+      const phones = added.numbers.map(({ phone }) => phone);
+      return { added: count, known: added.numbers.length - count, beingDialed: await countBeingDialed(database, added.owner, phones) };
+    },
+
+    async lift(id, event) {
+      return write.transaction(async (trx) => {
+        const deleted = await trx('do_not_call').where({ id }).delete();
+        if (deleted > 0) await recordAudit(trx, event);
+        return deleted > 0;
+      });
+    },
+
+    async findEntry(access, id) {
+      const rows: DoNotCallRow[] = await inReach(access).where({ id });
+      const [entry] = await toEntries(read, rows);
+      return entry ?? null;
+    },
+
+    async listNumbers(access, cursor, limit) {
+      const page = inReach(access).orderBy('id', 'desc').limit(limit);
+      if (cursor !== null) page.where('id', '<', cursor);
+      const rows: DoNotCallRow[] = await page;
+      return toEntries(read, rows);
+    },
+
+    async searchNumbers(access, prefix, cursor, limit) {
+      // A digit is never greater than ':'.
+      const page = inReach(access).where('phone', '>=', prefix).where('phone', '<', `${prefix}:`);
+      if (cursor) page.whereRaw('(phone, id) > (?, ?)', [cursor.phone, cursor.id]);
+      const rows: DoNotCallRow[] = await page.orderBy(['phone', 'id']).limit(limit);
+      return toEntries(read, rows);
+    },
+
+    async findBlocking({ accountId, partnerId }, phone, now) {
+      const rows: DoNotCallRow[] = await read('do_not_call')
+        .whereIn('scope_id', [accountId, partnerId])
+        .where({ phone })
+        .where((valid) => valid.whereNull('ends_at').orWhere('ends_at', '>=', now));
+      return toEntries(read, rows);
+    },
+
+    findScope: (access, kind, id) => findScope(database, access, kind, id),
+
+    async rulesOf(scopeId) {
+      const row = await read('protection_rules').where({ scope_id: scopeId }).first();
+      return {
+        hours: row?.hours == null ? null : parseList(row.hours),
+        countries: row?.countries == null ? null : parseList(row.countries),
+        kinds: row?.kinds == null ? null : parseList(row.kinds),
+      };
+    },
+
+    async campaignRules(campaignId) {
+      return (await readCampaignRules(database, [campaignId])).get(campaignId) ?? null;
+    },
+
+    async setRules(scope, change, event) {
+      await write.transaction(async (trx) => {
+        await writeRules(trx, scope, change);
+        await recordAudit(trx, event);
+      });
+      await requireSeen(database);
+    },
+
+    blockListed: (now, signal) => blockListed(database, now, signal),
+
+    deleteEnded: (now, signal) =>
+      inShortTransactions(
+        (limit) => {
+          const ended = write('do_not_call').where('ends_at', '<', now).whereNotNull('ends_at').limit(limit).select('id');
+          return write('do_not_call').whereIn('id', ended).delete();
+        },
+        deletedAtOnce,
+        signal,
+      ),
+
+    async countHeld(now) {
+      const [row] = await database.query<{ held: number | string }>(
+        'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?',
+        [now],
+      );
+      return Number(row?.held ?? 0);
+    },
+  };
+}
+
+function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.QueryBuilder {
+  return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
+}
+
+/** Replaces the given rules of a scope, and changes the version by which every process judges calls of the partner. */
+async function writeRules(
+  trx: Knex.Transaction,
+  { id, owner }: RuleScope,
+  change: Parameters<ProtectionStore['setRules']>[1],
+): Promise<void> {
+  const columns = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
+  // Changes of one partner's rules wait for each other here, so that none of them is lost.
+  await trx('partners')
+    .where({ id: owner.partnerId })
+    .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
+  await trx('protection_rules')
+    .insert({ scope_id: id, partner_id: owner.partnerId, hours: null, countries: null, kinds: null, ...columns })
+    .onConflict('scope_id')
+    .merge(columns);
+}

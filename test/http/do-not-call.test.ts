@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import { callsSchema } from '#contract/console.ts';
+import { addedNumbersSchema, doNotCallSchema } from '#contract/protection/protection.ts';
+import { plus } from '../../core/domain/instant.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
+
+describe('a do-not-call list', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let harness: CoreHarness;
+    let key: string;
+    let cookie: string;
+
+    before(async () => {
+      harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
+      cookie = await signIn(harness.core.url, 'pat@example.com');
+      key = (await createKey(harness.core.url, cookie)).keyValue;
+    });
+    after(() => harness.close());
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      cookie = await signIn(harness.core.url, 'pat@example.com');
+      await harness.direct.storage.database.write('calls').delete();
+    });
+
+    const place = (phone: string, more: object = {}, campaign = harness.tenants.campaign.id, as = key) =>
+      placeCall(harness.core.url, campaign, as, { contact: { phone }, ...more });
+    const add = (phones: string[], more: object = {}, as = cookie) =>
+      ask('POST', `${harness.core.url}/console/do-not-call`, { cookie: as, body: { phones, reason: 'asked', ...more } });
+    const list = async (query = '', as = cookie) =>
+      doNotCallSchema.parse((await ask('GET', `${harness.core.url}/console/do-not-call${query}`, { cookie: as })).json);
+    const claim = () => harness.direct.ports.stores.dialing.claim(100, 'webhook', clock.now(), plus(clock.now(), 30_000));
+    const stateOf = async (phone: string) => {
+      const { json } = await ask('GET', `${harness.core.url}/console/calls?search=${encodeURIComponent(phone)}`, { cookie });
+      return callsSchema.parse(json).calls.map(({ state, detail }) => ({ state, detail }));
+    };
+    const blocked = { state: 'blocked', detail: 'The number is on a do-not-call list.' };
+
+    it('refuses a call to its numbers in all accounts of a partner, or in one account', async () => {
+      const [ofPartner, ofAccount] = [somePhone(), somePhone()];
+      const { account, siblingCampaign } = harness.tenants;
+      expect((await add([ofPartner])).json).to.deep.equal({ added: 1, known: 0, beingDialed: 0 });
+      expect((await add([ofAccount], { accountId: account.id })).status).to.equal(201);
+      for (const phone of [ofPartner, ofAccount]) {
+        const answer = await place(phone);
+        expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'do-not-call']);
+      }
+      expect((await place(ofPartner, {}, siblingCampaign.id)).status).to.equal(403);
+      expect((await place(ofAccount, {}, siblingCampaign.id)).status).to.equal(202);
+      expect(await stateOf(ofPartner)).to.deep.equal([]);
+    });
+
+    it("doesn't tell a key that is refused anyway", async () => {
+      const phone = somePhone();
+      await add([phone]);
+      const answer = await place(phone, {}, harness.tenants.otherCampaign.id);
+      expect(codeOf(answer)).to.equal('campaign-refused');
+      const bad = await placeCall(harness.core.url, harness.tenants.campaign.id, `${key.slice(0, -1)}x`, { contact: { phone } });
+      expect(bad.status).to.equal(401);
+    });
+
+    it("doesn't change the response to a call that was placed before", async () => {
+      const phone = somePhone();
+      const first = await place(phone, { requestId: phone.slice(1) });
+      await add([phone]);
+      const again = await place(phone, { requestId: phone.slice(1) });
+      expect([again.status, again.json]).to.deep.equal([202, first.json]);
+    });
+
+    it('blocks a queued call when a dialer claims it', async () => {
+      const [listed, other] = [somePhone(), somePhone()];
+      await place(listed);
+      await place(other);
+      await add([listed]);
+      expect((await claim()).map(({ phone }) => phone)).to.deep.equal([other]);
+      expect(await stateOf(listed)).to.deep.equal([blocked]);
+    });
+
+    it('blocks queued calls that are due later, in the background', async () => {
+      const [listed, other] = [somePhone(), somePhone()];
+      for (const phone of [listed, listed, other]) await place(phone, { notBefore: '2026-11-22T09:00:00Z' });
+      await add([listed]);
+      await harness.direct.ports.stores.protection.blockListed(clock.now());
+      expect(await stateOf(listed)).to.deep.equal([blocked, blocked]);
+      expect(await stateOf(other)).to.deep.equal([{ state: 'queued', detail: null }]);
+    });
+
+    it('says how many calls can no longer be stopped, and never hands off a call in doubt again', async () => {
+      const phone = somePhone();
+      await place(phone);
+      await claim();
+      expect(addedNumbersSchema.parse((await add([phone])).json)).to.deep.equal({ added: 1, known: 0, beingDialed: 1 });
+      clock.advance({ minutes: 1 });
+      const [again] = await claim();
+      expect(again).to.include({ phone, handoff: 'doubt', stopped: 'The number is on a do-not-call list.' });
+    });
+
+    it('keeps the older date of a number that is added again, and its later end', async () => {
+      const phone = somePhone();
+      await add([phone], { until: '2026-12-31', timeZone: 'Europe/Berlin' });
+      clock.advance({ days: 1 });
+      expect((await add([phone, phone], { reason: 'complaint' })).json).to.deep.equal({ added: 0, known: 1, beingDialed: 0 });
+      const [entry] = (await list(`?search=${encodeURIComponent(phone)}`)).entries;
+      expect(entry).to.include({ phone, reason: 'asked', createdAt: '2026-11-21T09:00:00.000Z', endsAt: null });
+    });
+
+    it('allows a number again after the end of its entry', async () => {
+      const phone = somePhone();
+      await add([phone], { until: '2026-11-21', timeZone: 'Europe/Berlin' });
+      clock.set('2026-11-21T22:59:59.999Z');
+      expect((await place(phone)).status).to.equal(403);
+      clock.set('2026-11-21T23:00:00.000Z');
+      expect((await place(phone)).status).to.equal(202);
+      expect((await add([phone])).json).to.deep.equal({ added: 1, known: 0, beingDialed: 0 });
+    });
+
+    it('allows a number again once an administrator has removed it, with a reason', async () => {
+      const phone = somePhone();
+      await add([phone]);
+      const [entry] = (await list(`?search=${encodeURIComponent(phone)}`)).entries;
+      const url = `${harness.core.url}/console/do-not-call/${entry?.id}`;
+      expect((await ask('DELETE', url, { cookie, body: {} })).status).to.equal(422);
+      expect((await ask('DELETE', url, { cookie, body: { reason: 'Asked to be called again' } })).status).to.equal(204);
+      expect((await ask('DELETE', url, { cookie, body: { reason: 'Again' } })).status).to.equal(404);
+      expect((await place(phone)).status).to.equal(202);
+      const activity = await ask('GET', `${harness.core.url}/console/activity?action=do-not-call.lifted`, { cookie });
+      expect(activity.text).to.contain('Asked to be called again').and.not.contain(phone);
+    });
+
+    it('adds no number if one of them is invalid, and says which one', async () => {
+      const phone = somePhone();
+      const answer = await add([phone, '12'], { country: 'DE' });
+      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      expect(answer.text).to.contain('phones.1');
+      expect((await list(`?search=${encodeURIComponent(phone)}`)).entries).to.deep.equal([]);
+    });
+
+    it('understands numbers without a country code', async () => {
+      const phone = somePhone();
+      expect((await add([`0${phone.slice(3)}`], { country: 'DE' })).status).to.equal(201);
+      expect((await place(phone)).status).to.equal(403);
+    });
+
+    it('is paged, newest first, and searched by the beginning of a number', async () => {
+      const numbers = Array.from({ length: 60 }, somePhone);
+      await add(numbers, { accountId: harness.tenants.siblingAccount.id });
+      const sue = await signIn(harness.core.url, 'sue@example.com');
+      const found: string[] = [];
+      for (const query of ['', '&search=%2B4930']) {
+        found.length = 0;
+        for (let cursor: string | null = ''; cursor !== null; ) {
+          const page: Awaited<ReturnType<typeof list>> = await list(`?${cursor === '' ? '' : `cursor=${cursor}`}${query}`, sue);
+          found.push(...page.entries.map(({ phone }) => phone));
+          cursor = page.nextCursor;
+        }
+        expect(found).to.have.members(numbers);
+      }
+      expect(found).to.deep.equal(numbers.toSorted());
+    });
+
+    it('is exported as a file', async () => {
+      const phone = somePhone();
+      await add([phone], { note: 'Said so twice' });
+      const { text } = await ask('GET', `${harness.core.url}/console/do-not-call.csv`, { cookie });
+      expect(text).to.match(
+        new RegExp(`"'?\\${phone}","Northwind Voice","Asked not to be called","Said so twice","console","Pat Partner"`),
+      );
+      expect(text).to.match(/# complete, \d+ rows\r\n$/);
+    });
+
+    it('is read by account users, who can add numbers to it but not remove any', async () => {
+      const ada = await signIn(harness.core.url, 'ada@example.com');
+      const phone = somePhone();
+      expect((await add([phone], {}, ada)).status).to.equal(201);
+      const [entry] = (await list(`?search=${encodeURIComponent(phone)}`, ada)).entries;
+      expect(entry?.scope).to.deep.equal({ kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' });
+      const url = `${harness.core.url}/console/do-not-call/${entry?.id}`;
+      expect((await ask('DELETE', url, { cookie: ada, body: { reason: 'No' } })).status).to.equal(403);
+      expect((await add([phone], { partnerId: harness.tenants.partner.id }, ada)).status).to.equal(404);
+      expect((await add([phone], { accountId: harness.tenants.siblingAccount.id }, ada)).status).to.equal(404);
+    });
+
+    it("can't be used with a key", async () => {
+      for (const method of ['GET', 'POST']) {
+        expect((await ask(method, `${harness.core.url}/console/do-not-call`, { key })).status).to.equal(401);
+      }
+    });
+  });
+});
