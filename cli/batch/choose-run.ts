@@ -1,6 +1,7 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Folders } from '../state/xdg.ts';
+import { cancelledLines } from './cancel-journal.ts';
 import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
 import { FirstLines, LineSet, toMark } from './file/line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
@@ -54,10 +55,12 @@ export async function decideRun(
 export function pickRun(runs: readonly Run[], request: RunRequest, again: boolean): RunChoice {
   const sameTarget = runs.filter((run) => hasSameTarget(run, request));
   const sameFile = sameTarget.filter(({ header }) => header.content === request.content && hasSameReadOptions(header, request));
-  const continued = sameFile.find((run) => run.completedAt === null) ?? (again ? undefined : sameFile[0]);
+  const kept = sameFile.filter(({ isCancelled }) => !isCancelled);
+  const continued = kept.find((run) => run.completedAt === null) ?? (again ? undefined : kept[0]);
   if (continued) return { continued };
+  if (sameFile[0] && !again) throw cancelledError(sameFile[0]);
 
-  const replaced = sameTarget.filter((run) => isEarlierVersion(run, request));
+  const replaced = sameTarget.filter((run) => !run.isCancelled && isEarlierVersion(run, request));
   const [placed] = replaced.filter(hasPlaced);
   if (placed && !again) throw placed.header.content === request.content ? differentOptionsError(placed) : partiallyPlacedError(placed);
   return { replaced };
@@ -106,9 +109,10 @@ async function refusePlacedLines(runs: readonly Run[], continued: Run | undefine
   const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
   for (const run of runs) {
+    const cancelled = await cancelledLines(run);
     for await (const { line: earlier, call } of earlierLines(run)) {
       const line = call === undefined ? undefined : lines.find(toMark(Buffer.from(call, 'hex')));
-      if (line === undefined || placedLines.has(line)) continue;
+      if (line === undefined || placedLines.has(line) || cancelled.has(earlier)) continue;
       placedLines.add(line);
       first.push({ line, run, earlier });
       if (first.length > maxNamed) first.sort((a, b) => a.line - b.line).pop();
@@ -119,6 +123,15 @@ async function refusePlacedLines(runs: readonly Run[], continued: Run | undefine
 
 function hasSameTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
   return header.server === server && header.campaignId === campaignId;
+}
+
+/** The core remembers cancelled calls: the same request IDs would get the first response again, but place nothing. */
+export function cancelledError({ header }: Run): CallkeyError {
+  return new CallkeyError(
+    'conflict',
+    `The run that placed ${header.path ?? 'this input'} was cancelled. To place every line again, add --again.`,
+    { code: 'run-cancelled' },
+  );
 }
 
 function differentOptionsError({ header }: Run): CallkeyError {

@@ -1,10 +1,12 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
-import { CallkeyError, errorCode } from '../client/errors.ts';
+import { CallkeyError } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
-import { type Interrupt, Interrupted } from '../interrupt.ts';
+import type { Interrupt } from '../interrupt.ts';
 import type { Output } from '../output.ts';
-import { diskReason } from '../state/durable-file.ts';
+import { attend } from './attended.ts';
+import { isCancelled } from './cancel-journal.ts';
+import { cancelledError } from './choose-run.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './file/call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
@@ -37,27 +39,23 @@ const maxSkippedNotes = 100;
  * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
  */
 export async function placeRun(batch: Batch): Promise<void> {
-  const { run, checked, interrupt, output, progress } = batch;
-  const stop = () => interrupt.controller.abort();
-  // The reader may have gone away during the check.
-  if (output.lost.aborted) stop();
-  output.lost.addEventListener('abort', stop);
+  const { run, checked, output, progress } = batch;
   const refusals: Refusals = { count: 0, skipped: new Map() };
-  try {
-    await reportEarlier(batch);
-    if (run.completedAt === null) await placeOthers(batch, refusals);
-  } catch (error) {
-    // A request can fail because a signal has ended its retries. The signal is then the reason to report.
-    if (interrupt.signal() === undefined && !output.lost.aborted)
-      throw error instanceof CallkeyError ? withResumeAdvice(error, batch) : error;
-  } finally {
-    output.lost.removeEventListener('abort', stop);
-    progress.clear();
-  }
-  const signal = interrupt.signal();
-  noteSkipped(batch, refusals);
-  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${formatProgress(batch)} ${resumeAdvice(batch)}`);
-  if (output.lost.aborted) throwIfResultsLost(batch);
+  const attended = {
+    ...batch,
+    formatProgress: () => formatProgress(batch),
+    resumeAdvice: () => resumeAdvice(batch),
+    isComplete: () => run.completedAt !== null || run.placed.size === checked.good,
+  };
+  await attend(attended, async () => {
+    try {
+      await reportEarlier(batch);
+      if (run.completedAt === null) await placeOthers(batch, refusals);
+    } finally {
+      progress.clear();
+      noteSkipped(batch, refusals);
+    }
+  });
   if (refusals.first) throw rejectedLinesError(refusals.count, refusals.first, batch);
   if (run.completedAt === null && run.placed.size === checked.good) output.note(formatProgress(batch));
 }
@@ -82,6 +80,9 @@ async function placeLine(
   refusals: Refusals,
 ): Promise<void> {
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
+  // In this order, so that whoever cancels the run either sees this line in the journal, or stops it here.
+  journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
+  if (isCancelled(run)) throw cancelledError(run);
   try {
     const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
     const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt, call: callDigest(call) };
@@ -151,28 +152,6 @@ function formatProgress({ run, checked }: Batch): string {
 
 function resumeAdvice({ run, resumeCommand }: Batch): string {
   return run.header.path === null ? 'To continue, pipe in the same input again.' : `To continue, run ${resumeCommand}.`;
-}
-
-function withResumeAdvice(error: CallkeyError, batch: Batch): CallkeyError {
-  return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress(batch)} ${resumeAdvice(batch)}`, {
-    code: error.code,
-    cause: error,
-  });
-}
-
-/** Throws if results are lost, unless the run is complete: that's a success even if `head` read only its first lines. */
-function throwIfResultsLost(batch: Batch): void {
-  const { run, checked, output } = batch;
-  const isClosed = errorCode(output.lost.reason) === 'EPIPE';
-  const isComplete = run.completedAt !== null || run.placed.size === checked.good;
-  if (isClosed && isComplete) return;
-  const why = isClosed
-    ? "The output pipe was closed, so the results can't be written."
-    : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
-  const goOn = isComplete
-    ? "To get the results, run the same command again. It won't place a call twice."
-    : `${resumeAdvice(batch)} To keep the results, redirect them to a file: > results.ndjson`;
-  throw new CallkeyError('failed', `${why} Stopped. ${formatProgress(batch)} ${goOn}`, { code: 'results-lost' });
 }
 
 function rejectedLinesError(count: number, first: CallkeyError, batch: Batch): CallkeyError {

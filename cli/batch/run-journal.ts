@@ -1,16 +1,15 @@
 import { hash, randomUUID } from 'node:crypto';
-import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { diskError, listIfExists, privateFile, stateAdvice, unreadable, writeDurably } from '../state/durable-file.ts';
+import { listIfExists, stateAdvice, unreadable, writeDurably } from '../state/durable-file.ts';
 import type { Folders } from '../state/xdg.ts';
+import { cancelJournalPath, isCancelled } from './cancel-journal.ts';
 import { LineSet } from './file/line-numbers.ts';
 import { readingSchema } from './file/reading.ts';
-import { keepHeapSmall } from './heap-limit.ts';
+import { appendTo, type Journal, readLines } from './journal-file.ts';
 
 /**
  * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
@@ -38,6 +37,8 @@ const headerSchema = z.object({
 });
 export type RunHeader = z.infer<typeof headerSchema>;
 
+type LineScope = Pick<RunHeader, 'campaignId' | 'content' | 'repetition'>;
+
 const placedSchema = z.object({
   line: z.number().int(),
   /** Omitted if it can be derived from the line. */
@@ -48,8 +49,14 @@ const placedSchema = z.object({
   call: z.string().optional(),
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
+/**
+ * Written before a line is sent. If the command is killed, no response tells whether its call was placed, but `call cancel --run` must still
+ * find it.
+ */
+const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().optional() });
+type SentLine = z.infer<typeof sentSchema>;
 const endSchema = z.object({ completedAt: z.string() });
-type Entry = PlacedLine | z.infer<typeof endSchema>;
+type Entry = PlacedLine | SentLine | z.infer<typeof endSchema>;
 
 export type Run = {
   header: RunHeader;
@@ -59,6 +66,8 @@ export type Run = {
   placed: LineSet;
   /** Null until every line is placed. */
   completedAt: string | null;
+  /** Whether the run was cancelled, perhaps only in part. */
+  isCancelled: boolean;
 };
 
 const journalFolder = (folders: Folders) => join(folders.state, 'runs');
@@ -72,7 +81,7 @@ const retention = 90 * 24 * 60 * 60 * 1000;
  * Builds the request ID of a line that doesn't have its own. It depends only on the file, campaign and line, so another machine, or this
  * one without its journal, sends the same ID, and the core doesn't place a second call.
  */
-export function lineRequestId({ campaignId, content, repetition }: RunHeader, line: number): string {
+export function lineRequestId({ campaignId, content, repetition }: LineScope, line: number): string {
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
@@ -92,7 +101,7 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
   const file = join(journalFolder(folders), `${digest.slice(0, 32)}.jsonl`);
   await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
   await deleteOldRuns(folders);
-  return { header, file, placed: new LineSet(), completedAt: null };
+  return { header, file, placed: new LineSet(), completedAt: null, isCancelled: false };
 }
 
 export function newRepetition(): string {
@@ -118,7 +127,7 @@ async function deleteOldRuns(folders: Folders): Promise<void> {
   for (const file of await listJournals(folders)) {
     const stats = await stat(file).catch(() => undefined);
     // If a journal can't be deleted now, the next command tries again.
-    if (stats && Date.now() - stats.mtimeMs > retention) await rm(file, { force: true }).catch(() => undefined);
+    if (stats && Date.now() - stats.mtimeMs > retention) await deleteRun({ file }).catch(() => undefined);
   }
 }
 
@@ -144,16 +153,6 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
   for (const part of parts) yield* part;
 }
 
-/** Reads a journal line by line, since it can have a million entries. */
-async function* readLines(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
-  const keepSmall = keepHeapSmall();
-  const input = createReadStream(file, { start, end: start + bytes - 1 });
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    keepSmall();
-    yield line;
-  }
-}
-
 /** Parses a journal. @returns undefined if it doesn't start with a header */
 export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
   let run: Run | undefined;
@@ -161,12 +160,12 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
     if (run === undefined) {
       const header = headerSchema.safeParse(parseJson(line)).data;
       if (!header) return undefined;
-      run = { header, file, placed: new LineSet(), completedAt: null };
+      run = { header, file, placed: new LineSet(), completedAt: null, isCancelled: isCancelled({ file }) };
       continue;
     }
     const entry = parseEntry(line);
     if (entry && 'line' in entry) run.placed.add(entry.line);
-    else if (entry) run.completedAt = entry.completedAt;
+    else if (entry && 'completedAt' in entry) run.completedAt = entry.completedAt;
   }
   return run;
 }
@@ -174,7 +173,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
 /** Parses an entry. @returns undefined if a crash left it half-written: its line is then sent again with the same request ID */
 function parseEntry(line: string): Entry | undefined {
   const entry = parseJson(line);
-  return placedSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
+  return placedSchema.safeParse(entry).data ?? sentSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
 }
 
 /** Returns the lines that earlier commands placed, each once. */
@@ -188,39 +187,25 @@ export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   }
 }
 
-export async function deleteRun(run: Run): Promise<void> {
-  await rm(run.file, { force: true });
+/** Returns the lines that were sent, but whose response is unknown, each once. */
+export async function* unsettledLines(run: Run, placed: LineSet): AsyncGenerator<{ line: number; requestId: string }> {
+  const seen = new LineSet();
+  for await (const text of readLines(run.file)) {
+    const entry = parseEntry(text);
+    if (!entry || !('sent' in entry) || placed.has(entry.sent) || seen.has(entry.sent)) continue;
+    seen.add(entry.sent);
+    yield { line: entry.sent, requestId: entry.requestId ?? lineRequestId(run.header, entry.sent) };
+  }
 }
 
-/** `add` throws CallkeyError `failed` if it can't write. */
-export type RunJournal = { add(entry: Entry): void; close(): void };
+export async function deleteRun(run: Pick<Run, 'file'>): Promise<void> {
+  await rm(run.file, { force: true });
+  await rm(cancelJournalPath(run), { force: true });
+}
+
+export type RunJournal = Journal<Entry>;
 
 /** Opens a run's journal. @throws CallkeyError `failed` */
 export function openJournal({ file }: Run): RunJournal {
-  const attempt = <Result>(work: () => Result): Result => {
-    try {
-      return work();
-    } catch (error) {
-      throw diskError(error, `Couldn't write the journal ${file}`);
-    }
-  };
-  const descriptor = attempt(() => openSync(file, 'a', privateFile));
-  // Ends a line that a crash left half-written, so that the next entry stays readable.
-  attempt(() => writeSync(descriptor, '\n'));
-  return {
-    add: (entry) => {
-      attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
-    },
-    /**
-     * Syncs only once: if an entry is lost in a power cut or to a full disk, its line is sent again, and the core recognizes the repeat.
-     */
-    close: () => {
-      try {
-        fsyncSync(descriptor);
-      } catch {
-        // As above.
-      }
-      closeSync(descriptor);
-    },
-  };
+  return appendTo(file);
 }

@@ -27,6 +27,7 @@ const run = (changes: Partial<RunHeader> = {}, completedAt: string | null = null
   file: '/runs/0123456789abcdef.jsonl',
   placed: new LineSet(),
   completedAt,
+  isCancelled: false,
 });
 const inPart = (changes: Partial<RunHeader>): Run => {
   const placed = new LineSet();

@@ -6,7 +6,7 @@ import { diskReason } from '../../state/durable-file.ts';
 import { readLastCall } from '../../state/last-call.ts';
 import { deletePendingCall } from '../../state/pending-calls.ts';
 
-export type CancelOptions = { contact?: string; requestId?: string; last?: true };
+export type CancelOptions = { contact?: string; requestId?: string; last?: true; run?: string; from?: string };
 
 /** Cancels a call that hasn't been dialed. Cancelling again also succeeds. */
 export async function callCancel(context: Context, campaignId: string, options: CancelOptions): Promise<void> {
@@ -26,9 +26,10 @@ export async function callCancel(context: Context, campaignId: string, options: 
 }
 
 /** Returns the call that the options name, or undefined for --last. */
-function namedReference({ contact, requestId, last }: CancelOptions): CallReference | undefined {
-  const references = [contact, requestId, last].filter((option) => option !== undefined);
-  if (references.length !== 1) throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID or --last.');
+function namedReference({ contact, requestId, last, run, from }: CancelOptions): CallReference | undefined {
+  const references = [contact, requestId, last, run, from].filter((option) => option !== undefined);
+  if (references.length !== 1)
+    throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID, --last, --run RUN or --from FILE.');
   if (contact !== undefined) return { contactId: checkedContact(contact) };
   return requestId === undefined ? undefined : { requestId: checkedRequestId(requestId) };
 }
@@ -43,6 +44,6 @@ async function lastCallReference(context: Context, server: string, campaignId: s
   if ('requestId' in last) return last;
   throw new CallkeyError(
     'usage',
-    "The last calls to this campaign came from a file. Copy the call's ID from the results and pass it as --request-id or --contact.",
+    'The last calls to this campaign came from a file. To cancel all of them, list the runs with callkey call runs, then run callkey call cancel --run RUN. To cancel one, pass its ID as --request-id or --contact.',
   );
 }

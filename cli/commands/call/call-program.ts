@@ -21,20 +21,47 @@ export function addCallCommands(call: Command, runAction: RunAction): void {
       runAction(async (context) => (await import('./call-resume.ts')).callResume(context, name, toPace(pace))),
     );
   addRuns(call, runAction);
-  call
+  addCancel(call, runAction);
+}
+
+function addCancel(call: Command, runAction: RunAction): void {
+  const cancel = call
     .command('cancel')
     .argument(...campaignArgument)
     .option('--contact <id>', 'contact ID, from the output of the command that placed the call')
     .option('--request-id <id>', 'request ID')
     .option('--last', 'the last call placed to this campaign from this machine')
-    .description('cancel a call before it is dialed')
-    .addHelpText('after', examples('callkey call cancel CAMPAIGN --last', 'callkey call cancel CAMPAIGN --request-id order-4711'))
-    .action((campaign: string | undefined, options: CancelOptions) =>
-      runAction(async (context) => {
-        const { callCancel } = await import('./call-cancel.ts');
-        await callCancel(context, await findCampaignId(context, campaign), options);
-      }),
+    .option('--run <run>', 'all calls that a command placed from a file (see callkey call runs)')
+    .option('--from <file>', 'all calls in a file: the results of call place, or the file that was placed');
+  addPaceOptions(cancel, 'with --run or --from: ', 'cancel')
+    .description('cancel calls before they are dialed')
+    .addHelpText(
+      'after',
+      examples(
+        'callkey call cancel CAMPAIGN --last',
+        'callkey call cancel CAMPAIGN --request-id order-4711',
+        'callkey call cancel --run 5f3a9c01',
+        'callkey call cancel CAMPAIGN --from results.ndjson',
+      ),
+    )
+    .action((campaign: string | undefined, options: CancelOptions & PaceOptions) =>
+      runAction((context) => callCancelAny(context, campaign, options)),
     );
+}
+
+async function callCancelAny(context: Context, campaign: string | undefined, options: CancelOptions & PaceOptions): Promise<void> {
+  const { run, from, contact, requestId, last, ...pace } = options;
+  const named = [run, from, contact, requestId, last].filter((option) => option !== undefined);
+  if (named.length === 1 && run !== undefined) {
+    const { callCancelRun } = await import('./call-cancel-batch.ts');
+    return callCancelRun(context, campaign === undefined ? undefined : await findCampaignId(context, campaign), run, toPace(pace));
+  }
+  if (named.length === 1 && from !== undefined) {
+    const { callCancelFile } = await import('./call-cancel-batch.ts');
+    return callCancelFile(context, await findCampaignId(context, campaign), from, toPace(pace));
+  }
+  const { callCancel } = await import('./call-cancel.ts');
+  return callCancel(context, await findCampaignId(context, campaign), options);
 }
 
 function addRuns(call: Command, runAction: RunAction): void {
@@ -113,14 +140,14 @@ async function findCampaignId(context: Context, campaign: string | undefined): P
 /** With a lower rate, delays would be longer than a timer supports, and Node.js wouldn't wait at all. */
 const minRate = 0.001;
 
-function addPaceOptions(command: Command, when = ''): Command {
+function addPaceOptions(command: Command, when = '', what = 'place'): Command {
   return command
     .option(
       '--concurrency <n>',
       `${when}maximum number of concurrent requests (default: 8)`,
       numberOption({ min: 1, max: 256, isWhole: true }),
     )
-    .option('--rate <n>', `${when}maximum number of calls to place per second`, numberOption({ min: minRate }));
+    .option('--rate <n>', `${when}maximum number of calls to ${what} per second`, numberOption({ min: minRate }));
 }
 
 function toPace({ concurrency = 8, rate }: PaceOptions) {

@@ -2,33 +2,28 @@ import type { Pace } from '../../batch/pool.ts';
 import { type Run, readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
-import { checkedServer } from '../../settings.ts';
 import { shellCommand } from '../../shell-command.ts';
 import { callPlaceFile } from './call-place-file.ts';
-import { runText } from './call-runs.ts';
+import { runContext, runText } from './call-runs.ts';
 
 /**
  * Continues a stopped run. Gets the run's file, campaign, server, profile and placed lines from the journals in
  * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again. The file must not have changed.
  */
 export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
-  const unfinished = (await readRuns(context.folders)).filter(({ completedAt }) => completedAt === null);
+  const unfinished = (await readRuns(context.folders)).filter(({ completedAt, isCancelled }) => completedAt === null && !isCancelled);
   const run = selectRun(unfinished, name);
   if (!run) {
     context.output.note('Nothing to resume.');
     return;
   }
-  const { server, profile, campaignId, path, reading, skipped } = run.header;
+  const { campaignId, path, reading, skipped } = run.header;
   if (path === null)
     throw new CallkeyError(
       'usage',
       `That run came from standard input, which can't be read again. Pipe in the same input with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
     );
-  if (context.options.server !== undefined && checkedServer(context.options.server) !== server) {
-    throw new CallkeyError('usage', `That run used the server ${server}. To resume it there, remove --server.`);
-  }
-  const options = { ...context.options, server, profile: context.options.profile ?? profile };
-  await callPlaceFile({ ...context, options }, campaignId, path, {
+  await callPlaceFile(runContext(context, run), campaignId, path, {
     ...pace,
     skipInvalid: skipped > 0,
     again: false,

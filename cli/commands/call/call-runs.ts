@@ -1,16 +1,16 @@
 import { formatCount } from '#contract/text/count.ts';
+import { cancelledLines } from '../../batch/cancel-journal.ts';
 import { deleteRun, type Run, readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
+import { checkedServer } from '../../settings.ts';
 import { diskError } from '../../state/durable-file.ts';
 
 /** Lists the files placed from this machine, newest first. */
 export async function callRuns({ folders, output }: Context): Promise<void> {
   const runs = await readRuns(folders);
-  output.answer(
-    { runs: runs.map(runView) },
-    runs.length === 0 ? 'No files have been placed from this machine.' : runs.map(runText).join('\n'),
-  );
+  const views = await Promise.all(runs.map(runView));
+  output.answer({ runs: views }, runs.length === 0 ? 'No files have been placed from this machine.' : runs.map(runText).join('\n'));
 }
 
 /** Discards runs, but not the calls that they placed. */
@@ -18,6 +18,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
   const runs = await readRuns(folders);
   const chosen = names.map((name) => {
     const run = runs.find((candidate) => runName(candidate) === name);
+    if (run?.isCancelled) throw keptError(name);
     if (run) return run;
     throw new CallkeyError('notFound', `No run named ${name} found. To list runs, run callkey call runs.`);
   });
@@ -27,6 +28,19 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
     });
   }
   output.answer({ discarded: names }, chosen.map(discardedText).join('\n'));
+}
+
+/** Without its journal, the same file would get the same request IDs, which the core knows as cancelled, and nothing would be placed. */
+function keptError(name: string): CallkeyError {
+  const message = `The run ${name} was cancelled. It stays listed, so that placing its file again isn't mistaken for it. It's deleted after 90 days.`;
+  return new CallkeyError('conflict', message, { code: 'run-cancelled' });
+}
+
+/** Returns the context of a command that continues a run: with its server and profile. @throws CallkeyError `usage` */
+export function runContext(context: Context, { header: { server, profile } }: Run): Context {
+  if (context.options.server !== undefined && checkedServer(context.options.server) !== server)
+    throw new CallkeyError('usage', `That run used the server ${server}. Remove --server.`);
+  return { ...context, options: { ...context.options, server, profile: context.options.profile ?? profile } };
 }
 
 function discardedText(run: Run): string {
@@ -39,9 +53,20 @@ function discardedText(run: Run): string {
     : `${what} ${placed} If you place the file with --again, those contacts are called again.`;
 }
 
-function runView(run: Run) {
+async function runView(run: Run) {
   const { path, campaignId, server, calls, startedAt } = run.header;
-  return { run: runName(run), path, campaignId, server, calls, placed: placedCount(run), startedAt, completedAt: run.completedAt };
+  const cancelled = (await cancelledLines(run)).size;
+  return {
+    run: runName(run),
+    path,
+    campaignId,
+    server,
+    calls,
+    placed: placedCount(run),
+    cancelled,
+    startedAt,
+    completedAt: run.completedAt,
+  };
 }
 
 /** Formats a run as a line, the same in every list of runs. */
@@ -51,7 +76,8 @@ export function runText(run: Run): string {
     run.completedAt === null
       ? `${formatCount(placedCount(run))} of ${formatCount(calls)} placed, started ${startedAt}`
       : `all ${formatCount(calls)} placed, finished ${run.completedAt}`;
-  return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}`;
+  const cancelled = run.isCancelled ? ', cancelled' : '';
+  return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}${cancelled}`;
 }
 
 function placedCount({ header, placed, completedAt }: Run): number {

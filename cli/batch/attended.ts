@@ -1,0 +1,57 @@
+import { CallkeyError, errorCode } from '../client/errors.ts';
+import { type Interrupt, Interrupted } from '../interrupt.ts';
+import type { Output } from '../output.ts';
+import { diskReason } from '../state/durable-file.ts';
+import type { Progress } from './progress.ts';
+
+/** Work that a user or a program watches: it stops after a signal, or if no one can read its results. */
+type Attended = {
+  interrupt: Interrupt;
+  output: Output;
+  progress: Progress;
+  formatProgress(): string;
+  /** A sentence that says how to continue. */
+  resumeAdvice(): string;
+  isComplete(): boolean;
+};
+
+/** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice how to continue; Interrupted after a signal */
+export async function attend(attended: Attended, work: () => Promise<void>): Promise<void> {
+  const { interrupt, output, progress, formatProgress, resumeAdvice } = attended;
+  const stop = () => interrupt.controller.abort();
+  // The reader may have gone away during the check.
+  if (output.lost.aborted) stop();
+  output.lost.addEventListener('abort', stop);
+  try {
+    await work();
+  } catch (error) {
+    // A request can fail because a signal has ended its retries. The signal is then the reason to report.
+    if (interrupt.signal() === undefined && !output.lost.aborted) throw error instanceof CallkeyError ? withAdvice(error, attended) : error;
+  } finally {
+    output.lost.removeEventListener('abort', stop);
+    progress.clear();
+  }
+  const signal = interrupt.signal();
+  if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${formatProgress()} ${resumeAdvice()}`);
+  if (output.lost.aborted) throwIfResultsLost(attended);
+}
+
+function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Attended): CallkeyError {
+  return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress()} ${resumeAdvice()}`, {
+    code: error.code,
+    cause: error,
+  });
+}
+
+/** Throws if results are lost, unless the work is complete: that's a success even if `head` read only its first lines. */
+function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }: Attended): void {
+  const isClosed = errorCode(output.lost.reason) === 'EPIPE';
+  if (isClosed && isComplete()) return;
+  const why = isClosed
+    ? "The output pipe was closed, so the results can't be written."
+    : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
+  const goOn = isComplete()
+    ? "To get the results, run the same command again. It won't place a call twice."
+    : `${resumeAdvice()} To keep the results, redirect them to a file: > results.ndjson`;
+  throw new CallkeyError('failed', `${why} Stopped. ${formatProgress()} ${goOn}`, { code: 'results-lost' });
+}

@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { parseJson } from '#contract/text/json.ts';
+import { syncFolder } from '../state/durable-file.ts';
+import { LineSet } from './file/line-numbers.ts';
+import { appendTo, type Journal, readLines } from './journal-file.ts';
+
+/** The result for one line of a cancelled run, as it's printed. A line that was already dialed isn't tried again, either. */
+const cancelledLineSchema = z.object({
+  line: z.number().int(),
+  status: z.enum(['cancelled', 'too-late']),
+  requestId: z.string().optional(),
+  contactId: z.string().optional(),
+  cancelledAt: z.string().optional(),
+  detail: z.string().optional(),
+});
+export type CancelledLine = z.infer<typeof cancelledLineSchema>;
+
+type JournalOf = { file: string };
+
+/** The journal of a run's cancellation is next to the run's own. As long as it exists, the run isn't resumed. */
+export function cancelJournalPath({ file }: JournalOf): string {
+  return file.replace(/\.jsonl$/, '.cancelled');
+}
+
+export function isCancelled(run: JournalOf): boolean {
+  return existsSync(cancelJournalPath(run));
+}
+
+/** Opens the journal, which also stops a command that's still placing the run. @throws CallkeyError `failed` */
+export async function openCancelJournal(run: JournalOf): Promise<Journal<CancelledLine>> {
+  const journal = appendTo<CancelledLine>(cancelJournalPath(run));
+  await syncFolder(dirname(run.file));
+  return journal;
+}
+
+/** Returns the results so far, one for each line. */
+export async function* readCancelledLines(run: JournalOf): AsyncGenerator<CancelledLine> {
+  if (!isCancelled(run)) return;
+  const seen = new LineSet();
+  for await (const text of readLines(cancelJournalPath(run))) {
+    const entry = cancelledLineSchema.safeParse(parseJson(text)).data;
+    if (!entry || seen.has(entry.line)) continue;
+    seen.add(entry.line);
+    yield entry;
+  }
+}
+
+/** Returns the lines whose calls were cancelled. Their contacts weren't called. */
+export async function cancelledLines(run: JournalOf): Promise<LineSet> {
+  const lines = new LineSet();
+  for await (const { line, status } of readCancelledLines(run)) if (status === 'cancelled') lines.add(line);
+  return lines;
+}

@@ -1,0 +1,160 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { isRequestId } from '#contract/calls/calls.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
+import { isIdentifier } from '#contract/text/text.ts';
+import type { CallkeyClient } from '../client/callkey-client.ts';
+import { CallkeyError } from '../client/errors.ts';
+import type { CallReference } from '../client/types.ts';
+import type { Interrupt } from '../interrupt.ts';
+import type { Output } from '../output.ts';
+import { attend } from './attended.ts';
+import { type CancelledLine, openCancelJournal, readCancelledLines } from './cancel-journal.ts';
+import type { CallFile } from './file/call-file.ts';
+import { LineSet } from './file/line-numbers.ts';
+import type { Journal } from './journal-file.ts';
+import { type Pace, runPool } from './pool.ts';
+import type { Progress } from './progress.ts';
+import { earlierLines, lineRequestId, type Run, unsettledLines } from './run-journal.ts';
+
+/** A call to cancel. `isSure`: whether it was placed. Otherwise, no response told. */
+type Target = { line: number; call: CallReference; isSure: boolean };
+
+type CancelBatch = {
+  campaignId: string;
+  client: CallkeyClient;
+  pace: Pace;
+  interrupt: Interrupt;
+  output: Output;
+  progress: Progress;
+  resumeAdvice: string;
+};
+
+type Status = CancelledLine['status'] | 'not-found' | 'not-placed' | 'invalid';
+type Counts = Record<Status, number>;
+
+/** Requests in flight of a killed command arrive within this time. */
+const settlingTime = 1_000;
+
+/**
+ * Cancels the calls of a run that haven't been dialed. What was done is in a journal, so that a stopped command continues where it was.
+ *
+ * @throws CallkeyError `conflict` if calls were already dialed; Interrupted after a signal
+ */
+export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
+  const counts = newCounts();
+  const journal = await openCancelJournal(run);
+  const done = new LineSet();
+  try {
+    await attend(toAttended(batch, counts), async () => {
+      for await (const earlier of readCancelledLines(run)) {
+        done.add(earlier.line);
+        report(batch, counts, earlier);
+      }
+      await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: run.completedAt !== null });
+      if (run.completedAt !== null || batch.interrupt.controller.signal.aborted) return;
+      // A command that was still placing this run, or was killed, may have placed more since.
+      await wait(settlingTime, undefined, { signal: batch.interrupt.controller.signal }).catch(() => undefined);
+      await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: true });
+    });
+  } finally {
+    journal.close();
+  }
+  conclude(batch, counts);
+}
+
+/** Cancels the calls that a file names: the results of `call place`, or the placed file itself. Can be repeated. @throws as cancelRun */
+export async function cancelFile(batch: CancelBatch, file: CallFile): Promise<void> {
+  const counts = newCounts();
+  await attend(toAttended(batch, counts), () =>
+    cancelTargets(batch, fileTargets(batch, file, counts), counts, { done: new LineSet(), isLast: true }),
+  );
+  conclude(batch, counts);
+}
+
+type Pass = { journal?: Journal<CancelledLine>; done: LineSet; isLast: boolean };
+
+async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>, counts: Counts, pass: Pass): Promise<void> {
+  const { client, campaignId, pace, interrupt } = batch;
+  await runPool(targets, pace, interrupt.controller, async ({ line, call, isSure }) => {
+    try {
+      const { requestId, contactId, cancelledAt } = await client.cancel(campaignId, call);
+      settle(batch, counts, pass, { line, status: 'cancelled', requestId, contactId, cancelledAt });
+    } catch (error) {
+      if (!(error instanceof CallkeyError)) throw error;
+      if (error.kind === 'conflict') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
+      else if (error.kind !== 'notFound') throw error;
+      else if (isSure || pass.isLast) report(batch, counts, { line, status: isSure ? 'not-found' : 'not-placed', ...call });
+    }
+  });
+}
+
+function settle(batch: CancelBatch, counts: Counts, { journal, done }: Pass, result: CancelledLine): void {
+  done.add(result.line);
+  report(batch, counts, result);
+  journal?.add(result);
+}
+
+function report({ output, progress }: CancelBatch, counts: Counts, result: { line: number; status: Status }): void {
+  counts[result.status]++;
+  if (output.forPrograms) output.result(result);
+  progress.step();
+}
+
+async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
+  const placed = new LineSet();
+  for await (const { line, contactId } of earlierLines(run)) {
+    placed.add(line);
+    if (!done.has(line)) yield { line, call: { contactId }, isSure: true };
+  }
+  if (run.completedAt !== null) return;
+  for await (const { line, requestId } of unsettledLines(run, placed))
+    if (!done.has(line)) yield { line, call: { requestId }, isSure: false };
+}
+
+async function* fileTargets(batch: CancelBatch, file: CallFile, counts: Counts): AsyncGenerator<Target> {
+  const header = { campaignId: batch.campaignId, content: file.content, repetition: '' };
+  for await (const row of file.rows()) {
+    const call = 'input' in row ? toReference(row.input, () => lineRequestId(header, row.line)) : undefined;
+    if (call === 'not placed') continue;
+    if (call) yield { line: row.line, call, isSure: true };
+    else report(batch, counts, { line: row.line, status: 'invalid' });
+  }
+}
+
+/** Reads a line of results, or of the placed file. @returns undefined if its ID isn't valid */
+function toReference(input: unknown, derivedId: () => string): CallReference | 'not placed' | undefined {
+  if (typeof input !== 'object' || input === null) return undefined;
+  const { status, contactId, requestId = derivedId() } = input as Record<string, unknown>;
+  if (typeof status === 'string' && !/^(placed|placed-before|cancelled|queued)$/.test(status)) return 'not placed';
+  if (typeof contactId === 'string') return isIdentifier(contactId) ? { contactId } : undefined;
+  return typeof requestId === 'string' && isRequestId(requestId) ? { requestId } : undefined;
+}
+
+function newCounts(): Counts {
+  return { cancelled: 0, 'too-late': 0, 'not-found': 0, 'not-placed': 0, invalid: 0 };
+}
+
+function toAttended(batch: CancelBatch, counts: Counts) {
+  return { ...batch, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice, isComplete: () => false };
+}
+
+function formatCounts(counts: Counts): string {
+  const others = [
+    counts['too-late'] > 0 && `${formatCount(counts['too-late'])} too late, because they were already dialed`,
+    counts['not-found'] > 0 && `${formatCount(counts['not-found'])} not found`,
+    counts['not-placed'] > 0 && `${formatCount(counts['not-placed'])} never placed`,
+    counts.invalid > 0 && `${formatCount(counts.invalid)} invalid`,
+  ].filter((text) => text !== false);
+  return `Cancelled ${counted(counts.cancelled, 'call')}${others.length > 0 ? `; ${others.join(', ')}` : ''}.`;
+}
+
+function conclude({ output, campaignId }: CancelBatch, counts: Counts): void {
+  const text = formatCounts(counts);
+  if (counts['too-late'] > 0) throw new CallkeyError('conflict', text, { code: 'already-dialed' });
+  if (counts.invalid > 0) throw new CallkeyError('usage', `${text} A line must have a requestId or a contactId.`, { code: 'invalid' });
+  if (counts['not-found'] > 0) {
+    const advice = counts.cancelled > 0 ? '' : ` Were these calls placed in the campaign ${campaignId}?`;
+    throw new CallkeyError('notFound', text + advice, { code: 'call-not-found' });
+  }
+  output.note(text);
+}

@@ -1,0 +1,204 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { ndjson } from '../support/cli.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+describe('callkey call cancel, for many calls', () => {
+  const its = sharedIntegrator();
+
+  const campaign = () => its.tenants.campaign.id;
+  const phones = (count: number) => Array.from({ length: count }, () => somePhone());
+  function csv(numbers: readonly string[], name = 'contacts.csv'): string {
+    const path = join(its.home.directory, name);
+    writeFileSync(path, ['phone', ...numbers, ''].join('\n'));
+    return path;
+  }
+  const place = async (numbers: readonly string[], ...more: string[]) => {
+    const { stdout, stderr, code } = await its.home.run(['call', 'place', campaign(), '--from', csv(numbers), ...more]);
+    return { stdout, stderr, code };
+  };
+  const runs = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
+  const newestRun = async (): Promise<string> => (await runs())[0].run;
+  const cancelRun = async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]);
+  const states = async (numbers: readonly string[]): Promise<string[]> =>
+    its.direct.storage.database.read('calls').whereIn('phone', numbers).pluck('state');
+  const allCancelled = (count: number) => Array.from({ length: count }, () => 'cancelled');
+
+  it('cancels every call of a run, and reports each once, again if repeated', async () => {
+    const numbers = phones(120);
+    await place(numbers);
+    const { code, stdout, stderr } = await cancelRun();
+    expect(code, stderr).to.equal(0);
+    expect(stderr).to.contain('Cancelled 120 calls.');
+    const results = ndjson(stdout);
+    expect(results.map(({ status }) => status)).to.deep.equal(allCancelled(120));
+    expect(new Set(results.map(({ line }) => line)).size).to.equal(120);
+    expect(await states(numbers)).to.deep.equal(allCancelled(120));
+    its.network.seen.length = 0;
+    const again = await cancelRun();
+    expect(ndjson(again.stdout)).to.have.deep.members(results);
+    expect(its.network.seen).to.deep.equal([]);
+  });
+
+  it('reports calls that were already dialed, and exits with 5', async () => {
+    const numbers = phones(3);
+    await place(numbers);
+    await its.direct.storage.database
+      .write('calls')
+      .where({ phone: numbers[1] ?? '' })
+      .update({ state: 'dialing' });
+    const { code, stdout, stderr } = await cancelRun('--json');
+    expect(code).to.equal(5);
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).to.include({ code: 'already-dialed' });
+    expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.have.deep.members([
+      [2, 'cancelled'],
+      [3, 'too-late'],
+      [4, 'cancelled'],
+    ]);
+  });
+
+  it('keeps a cancelled file from being placed or resumed without --again, but not its corrected version', async () => {
+    const [wrong = '', ...right] = phones(3);
+    await place([wrong, ...right]);
+    await cancelRun();
+    const same = await place([wrong, ...right]);
+    expect([same.code, same.stderr.includes('was cancelled')]).to.deep.equal([5, true]);
+    expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume.');
+    expect((await place(right)).code).to.equal(0);
+    expect((await states(right)).toSorted()).to.deep.equal(['cancelled', 'cancelled', 'queued', 'queued']);
+    expect((await place([wrong, ...right], '--again')).code).to.equal(0);
+    expect((await states([wrong])).toSorted()).to.deep.equal(['cancelled', 'queued']);
+  });
+
+  it("doesn't let a cancelled run be discarded, and lists how many calls it cancelled", async () => {
+    await place(phones(2));
+    await cancelRun();
+    const run = await newestRun();
+    expect((await runs())[0]).to.include({ calls: 2, placed: 2, cancelled: 2 });
+    expect((await its.home.run(['call', 'runs', 'discard', run])).code).to.equal(5);
+    expect(await newestRun()).to.equal(run);
+  });
+
+  it('also cancels the calls whose responses a killed command never saw', async () => {
+    const numbers = phones(40);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise, held.promise, 'lose the answer');
+    const placing = its.home.start(['call', 'place', campaign(), '--from', csv(numbers), '--concurrency', '4']);
+    await until(() => its.network.seen.length >= 20);
+    placing.child.kill('SIGKILL');
+    await placing.ended;
+    held.resolve();
+    const seen = its.network.seen.map(({ body }) => JSON.parse(body).contact.phone);
+    await until(async () => (await states(numbers)).length === new Set(seen).size);
+    const { code, stdout } = await cancelRun();
+    expect(code).to.equal(0);
+    const placed = (await states(numbers)).length;
+    expect(await states(numbers)).to.deep.equal(allCancelled(placed));
+    expect(ndjson(stdout).filter(({ status }) => status === 'cancelled')).to.have.length(placed);
+  });
+
+  it('continues if it was killed', async () => {
+    const numbers = phones(60);
+    await place(numbers);
+    const held = Promise.withResolvers<void>();
+    its.network.seen.length = 0;
+    its.network.faults.push(...Array.from({ length: 20 }, () => 'pass' as const), ...Array.from({ length: 8 }, () => held.promise));
+    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
+    await until(() => its.network.seen.length === 28);
+    cancelling.child.kill('SIGKILL');
+    await cancelling.ended;
+    held.resolve();
+    its.network.seen.length = 0;
+    const { code, stdout } = await cancelRun();
+    expect(code).to.equal(0);
+    expect(ndjson(stdout)).to.have.length(60);
+    expect(its.network.seen.length).to.be.within(40, 59);
+    expect(await states(numbers)).to.deep.equal(allCancelled(60));
+  });
+
+  it('stops a command that is still placing the run', async () => {
+    const numbers = phones(40);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise);
+    const placing = its.home.start(['call', 'place', campaign(), '--from', csv(numbers), '--concurrency', '1']);
+    await until(() => its.network.seen.length === 11);
+    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
+    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
+    held.resolve();
+    const [placed, cancelled] = await Promise.all([placing.ended, cancelling.ended]);
+    expect([placed.code, placed.stderr.includes('was cancelled'), cancelled.code]).to.deep.equal([5, true, 0]);
+    expect(await states(numbers)).to.deep.equal(allCancelled(11));
+  });
+
+  it('finishes the requests in flight after Ctrl-C, and says how to continue', async () => {
+    await place(phones(30));
+    const held = Promise.withResolvers<void>();
+    its.network.seen.length = 0;
+    its.network.faults.push(...Array.from({ length: 8 }, () => held.promise));
+    const run = await newestRun();
+    const cancelling = its.home.start(['call', 'cancel', '--run', run]);
+    await until(() => its.network.seen.length === 8);
+    cancelling.child.kill('SIGINT');
+    await cancelling.said(/Finishing/);
+    held.resolve();
+    const { signal, stdout, stderr } = await cancelling.ended;
+    expect([signal, ndjson(stdout).length]).to.deep.equal(['SIGINT', 8]);
+    expect(stderr).to.contain(`Cancelled 8 calls. To continue, run callkey call cancel --run ${run}.`);
+  });
+
+  describe('from a file', () => {
+    const cancelFrom = (file: string, campaignId = campaign()) => its.home.run(['call', 'cancel', campaignId, '--from', file]);
+    const save = (text: string) => {
+      const path = join(its.home.directory, 'results.ndjson');
+      writeFileSync(path, text);
+      return path;
+    };
+
+    it('cancels the calls in the results, except lines that were never placed', async () => {
+      const numbers = phones(3);
+      const { stdout } = await place(['12', ...numbers], '--skip-invalid');
+      const { code, stdout: cancelled } = await cancelFrom(save(stdout));
+      expect([code, ndjson(cancelled).map(({ status }) => status)]).to.deep.equal([0, allCancelled(3)]);
+      expect(await states(numbers)).to.deep.equal(allCancelled(3));
+    });
+
+    it('cancels the calls of the placed file itself, as from another machine', async () => {
+      const numbers = phones(3);
+      await place(numbers);
+      const { code } = await cancelFrom(csv(numbers));
+      expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
+    });
+
+    it('finds nothing in another campaign, and says so', async () => {
+      const numbers = phones(2);
+      const { stdout } = await place(numbers);
+      const other = await createCampaign(its.direct.ports, operator, 'Another', its.tenants.account.id);
+      const { code, stderr } = await cancelFrom(save(stdout), other.id);
+      expect([code, stderr.includes(`Were these calls placed in the campaign ${other.id}?`)]).to.deep.equal([6, true]);
+      expect(await states(numbers)).to.deep.equal(['queued', 'queued']);
+    });
+
+    it('reports lines without an ID, cancels the others, and exits with 2', async () => {
+      const numbers = phones(1);
+      const { stdout } = await place(numbers);
+      const { code, stdout: results } = await cancelFrom(save(`${stdout}{"contactId":"../x"}\nnonsense\n`));
+      expect([
+        code,
+        ndjson(results)
+          .map(({ status }) => status)
+          .toSorted(),
+      ]).to.deep.equal([2, ['cancelled', 'invalid', 'invalid']]);
+    });
+  });
+
+  it('takes exactly one of its options', async () => {
+    for (const options of [[], ['--last', '--run', 'x'], ['--from', 'x', '--request-id', 'y']])
+      expect((await its.home.run(['call', 'cancel', campaign(), ...options])).code, String(options)).to.equal(2);
+    expect((await its.home.run(['call', 'cancel', '--run', 'nothing'])).code).to.equal(6);
+  });
+});
