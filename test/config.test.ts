@@ -181,3 +181,68 @@ describe('unknown variables', () => {
     expect(unknownVariables({ HOST: 'set', TLS_KEY_FILE: 'set', DIALER_SECRETS_FILE: 'set', SESSION_SECRET: '' })).to.deep.equal([]);
   });
 });
+
+describe('the configuration of a provider', () => {
+  const provider = {
+    PUBLIC_URL: 'https://calls.example.com/',
+    OIDC_ISSUER: 'https://login.example.com/realms/staff/',
+    OIDC_CLIENT_ID: 'callkey',
+    OIDC_CLIENT_SECRET: 'a secret',
+  };
+  const without = (name: keyof typeof provider) => ({ ...provider, [name]: '' });
+  const microsoft = 'https://login.microsoftonline.com';
+
+  it('is complete with an issuer, a client and a public URL', () => {
+    expect(readConfig(provider)).to.deep.include({
+      passwordSignIn: true,
+      oidc: {
+        issuer: 'https://login.example.com/realms/staff/',
+        clientId: 'callkey',
+        clientSecret: 'a secret',
+        publicUrl: 'https://calls.example.com',
+        name: 'single sign-on',
+        email: 'verified',
+      },
+    });
+    expect(readConfig({ PUBLIC_URL: 'https://calls.example.com' }).oidc).to.equal(null);
+  });
+
+  it('can read the secret from a file', () => {
+    const file = join(freshDirectory(), 'secret');
+    writeFileSync(file, 'from a file\n');
+    expect(readConfig({ ...without('OIDC_CLIENT_SECRET'), OIDC_CLIENT_SECRET_FILE: file }).oidc?.clientSecret).to.equal('from a file');
+  });
+
+  for (const [environment, message] of [
+    [without('PUBLIC_URL'), 'PUBLIC_URL: is required when OIDC_ISSUER is set'],
+    [without('OIDC_CLIENT_ID'), 'OIDC_CLIENT_ID: is required when OIDC_ISSUER is set'],
+    [without('OIDC_CLIENT_SECRET'), 'OIDC_CLIENT_SECRET: is required when OIDC_ISSUER is set'],
+    [without('OIDC_ISSUER'), 'OIDC_ISSUER: is required when OIDC_CLIENT_ID is set'],
+    [{ OIDC_EMAIL: 'trusted' }, 'OIDC_ISSUER: is required when OIDC_EMAIL is set'],
+    [
+      { ...provider, OIDC_ISSUER: 'http://login.example.com' },
+      'OIDC_ISSUER: must be an https URL, or an http URL on this machine, without a query',
+    ],
+    [{ ...provider, PUBLIC_URL: 'calls.example.com' }, 'PUBLIC_URL: must be an https URL, or an http URL on this machine, without a query'],
+    [{ ...provider, OIDC_EMAIL: 'yes' }, 'OIDC_EMAIL: must be verified or trusted'],
+    [{ ...provider, OIDC_NAME: 'x'.repeat(41) }, 'OIDC_NAME: must be 1 to 40 characters, without control characters'],
+    [{ ...provider, WEB_CONSOLE: 'off' }, 'WEB_CONSOLE: must be on when OIDC_ISSUER is set'],
+    [{ ...provider, PASSWORD_SIGN_IN: 'no' }, 'PASSWORD_SIGN_IN: must be on or off'],
+    [{ PASSWORD_SIGN_IN: 'off' }, "PASSWORD_SIGN_IN: can't be off without OIDC_ISSUER: no one could sign in"],
+    ...['common', 'organizations', 'consumers', '9188040d-6c67-4c5b-b112-36a304b66dad'].map(
+      (tenant) =>
+        [{ ...provider, OIDC_ISSUER: `${microsoft}/${tenant}/v2.0` }, 'OIDC_ISSUER: must contain the ID of your own tenant'] as const,
+    ),
+    [
+      { ...provider, OIDC_ISSUER: 'https://accounts.google.com', OIDC_EMAIL: 'trusted' },
+      'OIDC_EMAIL: must be verified with this issuer, because anyone can get an account there',
+    ],
+  ] as const) {
+    it(`stops the start with: ${message}`, () => expect(errorOf(environment)).to.equal(message));
+  }
+
+  it('accepts every email address of a single tenant', () => {
+    const tenant = { ...provider, OIDC_ISSUER: `${microsoft}/01a20138-3d19-7da7-9907-3a9fb48fa32a/v2.0`, OIDC_EMAIL: 'trusted' };
+    expect(readConfig(tenant).oidc?.email).to.equal('trusted');
+  });
+});

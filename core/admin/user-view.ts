@@ -13,6 +13,7 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
     lastSignInAt: lastSignInAt && timestamp(lastSignInAt),
     disabledAt: disabledAt && timestamp(disabledAt),
     apiKeys: user.apiKeys,
+    link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
   };
 }
 
@@ -49,6 +50,7 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     ['Created', timestamp(user.createdAt)],
     ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
     ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
+    ['Linked with', user.link ? `${user.link.subject} at ${user.link.issuer}, since ${timestamp(user.link.linkedAt)}` : ''],
     ['Sessions', String(sessions)],
     ['API keys', `${user.apiKeys}, ${active} of them active (MAX_ACTIVE_KEYS_PER_USER is ${max})`],
   ].filter(([, value]) => value !== '');

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
 import { counted } from '#contract/text/count.ts';
-import { emailSchema, normalEmail } from '#contract/text/text.ts';
+import { emailSchema, normalEmail, timestamp } from '#contract/text/text.ts';
 import {
   changeUser,
   createUser,
@@ -10,6 +10,7 @@ import {
   enableUser,
   oneTimePasswordNote,
   resetPassword,
+  unlinkUser,
 } from '../domain/directory/users.ts';
 import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -77,6 +78,15 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .option(...passwordOption)
     .description("reset a user's password and end their sessions");
   withExamples(password, 'user password ada@example.com').action(withDatabase(runPassword));
+
+  const link = user.command('link').description('manage which person at the OpenID Connect provider is which user');
+  const links = link.command('list').description('list all links');
+  withExamples(links, 'user link list', '--json user link list').action(withDatabase(runListLinks));
+  const unlink = link
+    .command('remove')
+    .argument('<email>')
+    .description("unlink a user and end the sessions that the link started; the user's next sign-in links again, by email address");
+  withExamples(unlink, 'user link remove ada@example.com').action(withDatabase(runUnlink));
 
   const remove = user
     .command('delete')
@@ -160,6 +170,19 @@ async function runPassword(context: AdminContext, email: string, options: Passwo
   const user = await findUser(context.ports, email);
   const { password } = await resetPassword(context.ports, context.actor, user, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Reset the password for ${user.email} and ended their sessions.`);
+}
+
+async function runListLinks({ ports, output }: AdminContext): Promise<void> {
+  const links = await ports.stores.links.list();
+  const json = links.map((each) => ({ ...each, linkedAt: timestamp(each.linkedAt) }));
+  const rows = json.map(({ email, linkedAt, issuer, subject }) => [email, linkedAt, issuer, subject]);
+  output.answer({ links: json }, table(['EMAIL', 'LINKED', 'ISSUER', 'SUBJECT'], rows));
+}
+
+async function runUnlink({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+  const user = await findUser(ports, email);
+  await unlinkUser(ports, actor, user);
+  output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended the sessions that the link had started.`);
 }
 
 async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {

@@ -142,4 +142,29 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     );
     expect((await json('user', 'list')).users).to.have.length(1);
   });
+
+  it('lists and removes links with people at a provider, and records who unlinked whom', async () => {
+    const direct = await openDirect(database());
+    try {
+      const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
+      const subject = { issuer: 'https://login.example.com', subject: 'stan-there' };
+      const { stores, clock } = direct.ports;
+      const event = { id: 'linked', at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
+      await stores.links.create(user.id, subject, clock.now(), { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
+      const { links } = await json('user', 'link', 'list');
+      expect(links).to.have.length(1);
+      expect(links[0]).to.deep.include({ email: 'stan@example.com', ...subject });
+      expect((await json('user', 'show', 'stan@example.com')).user.link).to.deep.include(subject);
+      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.contain('stan-there at https://login.example.com');
+      await json('user', 'link', 'remove', 'stan@example.com');
+      expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
+      const again = await admin(['user', 'link', 'remove', 'stan@example.com']);
+      expect([again.code, again.stderr]).to.deep.equal([4, "error: stan@example.com isn't linked with anyone.\n"]);
+      const recorded = await direct.storage.database.read('audit_events').where({ action: 'user.unlinked', subject_id: user.id });
+      expect(recorded).to.have.length(1);
+    } finally {
+      await direct.close();
+    }
+  });
 });

@@ -21,7 +21,7 @@ export const sessionRoutes = {
     answer: sessionSchema,
     status: 201,
     pending: secondFactorNeededSchema,
-    problems: ['too-many-requests'],
+    problems: ['forbidden', 'too-many-requests'],
   }),
   enterCode: route('POST', '/console/session/second-factor', {
     by: 'halfOpenSession',

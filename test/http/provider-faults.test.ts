@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { ask } from '../support/http.ts';
+import { finishSignIn, goToProvider, openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
+import { password, signIn } from '../support/tenants.ts';
+import { TestBrowser } from '../support/test-browser.ts';
+
+type Answer = (req: IncomingMessage, res: ServerResponse) => void;
+
+const faults: [string, Answer][] = [
+  ['hangs up', (req) => void req.socket.destroy()],
+  ['is down behind its proxy', (_req, res) => void res.writeHead(503).end()],
+  ['answers HTML', (_req, res) => void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>')],
+  ['calls HTML JSON', (_req, res) => void res.writeHead(200, { 'Content-Type': 'application/json' }).end('<h1>Welcome</h1>')],
+  ['redirects elsewhere', (_req, res) => void res.writeHead(302, { Location: '/elsewhere' }).end()],
+];
+
+describe('a provider that', () => {
+  let harness: ProviderHarness;
+  beforeEach(async () => {
+    harness = await openWithProvider();
+  });
+  afterEach(() => harness.close());
+
+  const start = async () => {
+    const { headers } = await new TestBrowser().open(`${harness.url}/console/oidc`);
+    return String(headers['location']).replace(harness.url, '');
+  };
+
+  for (const [what, answer] of faults) {
+    it(`${what} is reported, stops no one else, and works again once it does not`, async () => {
+      const { provider, url } = harness;
+      provider.intercept = (_path, req, res) => {
+        answer(req, res);
+        return true;
+      };
+      expect(await start()).to.equal('/?sign-in=unreachable');
+      expect((await ask('GET', `${url}/console/sign-in`)).json).to.deep.include({ password: true });
+      expect(await signIn(url, 'ada@example.com', password)).to.contain('callkey_session=');
+      expect(provider.requests).not.to.include('/elsewhere');
+      provider.intercept = () => false;
+      expect(await signInWithProvider(harness)).to.equal('done');
+    });
+
+    it(`${what} at the end of a sign-in is reported`, async () => {
+      const browser = new TestBrowser();
+      const callback = await goToProvider(harness, browser);
+      harness.provider.intercept = (path, req, res) => {
+        if (path !== '/token') return false;
+        answer(req, res);
+        return true;
+      };
+      expect(await finishSignIn(browser, callback)).to.equal('unreachable');
+      expect(harness.provider.requests).not.to.include('/elsewhere');
+    });
+  }
+
+  it('never answers is given up on', async function () {
+    this.timeout(30_000);
+    harness.provider.intercept = () => true;
+    expect(await start()).to.equal('/?sign-in=unreachable');
+  });
+
+  it('has another issuer than configured is not used', async () => {
+    harness.provider.intercept = (_path, _req, res) => {
+      res.writeHead(200, { 'Content-Type': 'application/json' });
+      res.end(JSON.stringify({ issuer: 'https://login.example.org', authorization_endpoint: 'https://login.example.org/auth' }));
+      return true;
+    };
+    expect(await start()).to.equal('/?sign-in=unreachable');
+    const failure = harness.core.log.find(({ msg }) => msg === 'sign-in with the provider failed');
+    expect(failure).to.include({ level: 'warn' });
+    expect(JSON.stringify(failure)).to.match(/issuer/);
+  });
+
+  it('is asked for its description only once by everyone who signs in at the same moment', async () => {
+    await Promise.all(Array.from({ length: 10 }, start));
+    expect(harness.provider.requests.filter((path) => path.startsWith('/.well-known/'))).to.have.length(1);
+  });
+});
+
+describe('without a provider', () => {
+  it('its paths answer like any other path', async () => {
+    const { openCore } = await import('../support/core-harness.ts');
+    const harness = await openCore();
+    try {
+      for (const path of ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out']) {
+        expect((await ask('GET', `${harness.core.url}${path}`)).status, path).to.equal(401);
+      }
+      expect((await ask('GET', `${harness.core.url}/console/sign-in`)).json).to.deep.equal({ password: true, oidc: null });
+    } finally {
+      await harness.close();
+    }
+  });
+});
