@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
+import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
+import { validate } from '#contract/validate.ts';
 import { digestOf, listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
+import { changeLimits, describeLimits } from '../domain/key-limits.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
@@ -33,6 +37,8 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .option('--value-from-stdin', 'read the value of the key to revoke (for example, a leaked key) from standard input')
     .option('--from <file>', 'revoke the keys whose IDs or values are in this file, one per line; - reads standard input')
     .option('--cancel-queued-calls', 'also cancel queued calls that the keys placed')
+    .addOption(new Option('--reason <reason>', 'why, for the audit').choices(Object.keys(revokeReasons)))
+    .option('--note <text>', 'explains the reason, in one line')
     .description('revoke keys, immediately and permanently');
   const examples = [
     'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls',
@@ -44,9 +50,49 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .hook('preAction', () => {
       const { valueFromStdin, from } = revoke.opts<RevokeOptions>();
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
+      if (revoke.opts<RevokeOptions>().reason === 'other' && revoke.opts<RevokeOptions>().note === undefined)
+        revoke.error('error: explain the reason with --note');
       if (ways.filter(Boolean).length !== 1) revoke.error('error: pass key IDs, --value-from-stdin or --from, and only one of them');
     })
     .action(withDatabase(runRevoke));
+  const limit = key
+    .command('limit')
+    .argument('<id>')
+    .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; any for all')
+    .option('--calls-per-day <number>', 'the most calls that the key can place on one day of its time zone; any for no limit')
+    .description('limit a key to addresses and to a number of calls per day');
+  withExamples(
+    limit,
+    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --addresses 192.0.2.0/24,2001:db8::/32',
+    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --calls-per-day 1000',
+    'key limit 01a20138-3d19-7da7-9907-3a9fb48fa32a --addresses any --calls-per-day any',
+  )
+    .hook('preAction', () => {
+      const { addresses, callsPerDay } = limit.opts<LimitOptions>();
+      if (addresses === undefined && callsPerDay === undefined) limit.error('error: pass --addresses, --calls-per-day or both');
+    })
+    .action(withDatabase(runLimit));
+}
+
+type LimitOptions = { addresses?: string; callsPerDay?: string };
+
+async function runLimit({ ports, actor, output }: AdminContext, id: string, options: LimitOptions): Promise<void> {
+  const addresses = options.addresses === 'any' ? null : options.addresses?.split(',').map((text) => text.trim());
+  const callsPerDay = options.callsPerDay === 'any' ? null : options.callsPerDay === undefined ? undefined : Number(options.callsPerDay);
+  const change = validate(changeApiKeySchema, {
+    ...(addresses === undefined ? {} : { addresses }),
+    ...(callsPerDay === undefined ? {} : { callsPerDay }),
+  });
+  if (!change.ok) throw new Problem('invalid', change.errors.map((error) => describeError(error, addresses)).join(' '));
+  const key = await changeLimits(ports, { visibility: everyKey, actor }, id, change.data);
+  output.answer({ apiKey: keyJson(key, ports.clock.now()) }, `API key ${oneLine(key.name)} now has ${describeLimits(key.limits)}.`);
+}
+
+/** Names the wrong value, because the list may be long. */
+function describeError({ path, message }: FieldError, addresses: readonly string[] | null | undefined): string {
+  const [field, index] = path.split('.');
+  if (field === 'callsPerDay') return `--calls-per-day: ${message}`;
+  return index === undefined ? `--addresses: ${message}` : `--addresses ${addresses?.[Number(index)]}: ${message}`;
 }
 
 type ListOptions = { search?: string; owner?: string; all?: true };
@@ -57,7 +103,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   const { apiKeys, total } = await listAllApiKeys(ports, visibility, search, limit);
   const now = ports.clock.now();
   const text = table(
-    ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY'],
+    ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY', 'LIMITS'],
     apiKeys.map((key) => toRow(key, now)),
   );
   output.answer(
@@ -66,7 +112,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   );
 }
 
-type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean };
+type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean; reason?: RevokeReason; note?: string };
 
 async function runRevoke(context: AdminContext, ids: string[], options: RevokeOptions): Promise<boolean> {
   const [id] = ids;
@@ -77,8 +123,12 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
   return true;
 }
 
-function revokeOne({ ports, actor }: AdminContext, id: string, { cancelQueuedCalls = false }: RevokeOptions): Promise<ApiKey> {
-  return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls);
+function revokeOne(
+  { ports, actor }: AdminContext,
+  id: string,
+  { cancelQueuedCalls = false, reason, note }: RevokeOptions,
+): Promise<ApiKey> {
+  return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls, { reason, note });
 }
 
 /** `place` identifies the entry in messages, because they must not contain the key value. */
@@ -151,13 +201,16 @@ function keyJson(key: ApiKey, now: number) {
     expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
     expired: hasExpired(key, now),
+    addresses: key.limits?.addresses ?? null,
+    callsPerDay: key.limits?.callsPerDay ?? null,
   };
 }
 
 function toRow(key: ApiKey, now: number): string[] {
   const lastUsed = key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never';
   const expiry = key.expiresAt ? `${hasExpired(key, now) ? 'Expired ' : ''}${timestamp(key.expiresAt)}` : 'No expiration';
-  return [key.id, shortName(key.name), shortName(key.creator.name), timestamp(key.createdAt), lastUsed, expiry];
+  const columns = [key.id, shortName(key.name), shortName(key.creator.name), timestamp(key.createdAt), lastUsed, expiry];
+  return [...columns, key.limits ? shortName(describeLimits(key.limits)) : ''];
 }
 
 function hasExpired({ expiresAt }: ApiKey, now: number): boolean {

@@ -192,7 +192,17 @@ export type CreateApiKey = z.infer<typeof createApiKeySchema>;
 export const createdApiKeySchema = z.object({ apiKey: apiKeySchema, keyValue: z.string() });
 export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
 
-export const revocationSchema = z.object({ apiKey: apiKeySchema, queuedCalls: z.number().int() });
+export const revocationSchema = z.object({
+  apiKey: apiKeySchema,
+  queuedCalls: z.number().int(),
+  /** What the key has done in the last 24 hours. Earlier cores don't send it. The counts are up to a minute behind. */
+  lastDay: z
+    .object({
+      placed: z.number().int(),
+      addresses: z.array(z.object({ address: z.string(), lastUsedAt: instantSchema })),
+    })
+    .optional(),
+});
 export type RevocationView = z.infer<typeof revocationSchema>;
 
 export const revokeQuerySchema = z.strictObject({
@@ -201,6 +211,27 @@ export const revokeQuerySchema = z.strictObject({
     .default('false')
     .transform((text) => text === 'true'),
 });
+
+/** Why keys are revoked, and how the activity says it. */
+export const revokeReasons = {
+  leaked: 'leaked',
+  replaced: 'replaced',
+  unused: 'no longer needed',
+  left: 'someone left',
+  other: 'other',
+} as const;
+export type RevokeReason = keyof typeof revokeReasons;
+const reasonNames = ['leaked', 'replaced', 'unused', 'left', 'other'] as const satisfies readonly RevokeReason[];
+const why = {
+  reason: z.enum(reasonNames, { error: `Must be one of ${reasonNames.join(', ')}.` }).optional(),
+  /** Explains the reason. Required with `other`. */
+  note: lineSchema(limits.revokeNote).optional(),
+};
+const hasNote = ({ reason, note }: { reason?: RevokeReason | undefined; note?: string | undefined }) =>
+  reason !== 'other' || note !== undefined;
+const noteMissing = { path: ['note'], error: 'The reason other needs a note.' };
+export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why).refine(hasNote, noteMissing);
+export type RevokeApiKey = z.infer<typeof revokeApiKeyQuerySchema>;
 
 export const changeApiKeySchema = z
   .strictObject({
@@ -224,13 +255,16 @@ export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
 export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
 
 /** Revokes all of them in one transaction. It isn't an error if a key isn't visible to the viewer or is already revoked. */
-export const revokeApiKeysSchema = z.strictObject({
-  ids: z
-    .array(identifierSchema)
-    .min(1, { error: 'Must contain at least one ID.' })
-    .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
-  cancelQueuedCalls: z.boolean().default(false),
-});
+export const revokeApiKeysSchema = z
+  .strictObject({
+    ids: z
+      .array(identifierSchema)
+      .min(1, { error: 'Must contain at least one ID.' })
+      .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
+    cancelQueuedCalls: z.boolean().default(false),
+    ...why,
+  })
+  .refine(hasNote, noteMissing);
 export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
 
 /** Each requested ID is in exactly one of the two lists. */

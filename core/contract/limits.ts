@@ -11,6 +11,8 @@ export const limits = {
   /** Addresses and networks that one key can be limited to, and characters in one of them. */
   networks: 50,
   network: 64,
+  /** Addresses of a key's last requests that its details show. */
+  shownAddresses: 20,
   /** Calls a day that one key can be limited to. */
   callsPerDay: 10_000_000,
   /** Code points in the note of a revoke. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ChangeApiKey, CreateApiKey, RevokeApiKeys } from '#contract/console.ts';
+import { type ChangeApiKey, type CreateApiKey, type RevokeApiKeys, type RevokeReason, revokeReasons } from '#contract/console.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
@@ -7,9 +7,9 @@ import { folded } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
 import { byDay, chartDays, startOf } from './calls/days.ts';
 import { type KeyVisibility, scopeOf } from './directory/scope.ts';
-import { instant, type Millis } from './instant.ts';
+import { instant, type Millis, oneDay, plus } from './instant.ts';
 import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
-import type { Actor, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
+import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
@@ -138,14 +138,30 @@ export function changeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id
 }
 
 /** Returns the effects of revoking a key. */
-export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<{ apiKey: ApiKey; queuedCalls: number }> {
+export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
   const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
-  return { apiKey, queuedCalls: await ports.stores.apiKeys.countQueuedCalls(apiKey.id) };
+  const store = ports.stores.apiKeys;
+  const since = plus(ports.clock.now(), -oneDay);
+  const [queuedCalls, counts, addresses] = await Promise.all([
+    store.countQueuedCalls(id),
+    store.usage(id, since),
+    store.addresses(id, since, limits.shownAddresses),
+  ]);
+  return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
 
+/** @property placed how many calls the key has placed in the last 24 hours @property addresses from where */
+export type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
+
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
-export async function revokeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, cancelQueuedCalls: boolean): Promise<void> {
-  await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls);
+export async function revokeApiKey(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  id: string,
+  cancelQueuedCalls: boolean,
+  why: Why = {},
+): Promise<void> {
+  await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls, why);
 }
 
 export async function revokeVisible(
@@ -154,9 +170,10 @@ export async function revokeVisible(
   actor: Actor,
   id: string,
   cancelQueuedCalls: boolean,
+  why: Why = {},
 ): Promise<ApiKey> {
   const apiKey = await findApiKey(ports, visibility, id);
-  const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls);
+  const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls, why);
   if (revoked === undefined) throw keyNotFound();
   return apiKey;
 }
@@ -167,18 +184,29 @@ export async function revokeVisible(
 export async function revokeApiKeys(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
-  { ids, cancelQueuedCalls }: RevokeApiKeys,
+  { ids, cancelQueuedCalls, ...why }: RevokeApiKeys,
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const asked = [...new Set(ids)];
   const found = await ports.stores.apiKeys.findAll(scopeOf(viewer).apiKeys, asked);
-  const revoked = new Set(await revokeFound(ports, actor, found, cancelQueuedCalls));
+  const revoked = new Set(await revokeFound(ports, actor, found, cancelQueuedCalls, why));
   return { revoked: asked.filter((id) => revoked.has(id)), gone: asked.filter((id) => !revoked.has(id)) };
 }
 
-function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean): Promise<string[]> {
-  const events = apiKeys.map(({ id, name, owningScope }) =>
-    auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, owningScope),
-  );
+/** Why a key is revoked. */
+export type Why = { reason?: RevokeReason | undefined; note?: string | undefined };
+
+function describeReason({ reason, note }: Why): string | undefined {
+  const known = reason === undefined || reason === 'other' ? [] : [revokeReasons[reason]];
+  const parts = [...known, ...(note === undefined ? [] : [note])];
+  return parts.length === 0 ? undefined : parts.join(': ');
+}
+
+function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean, why: Why): Promise<string[]> {
+  const detail = describeReason(why);
+  const events = apiKeys.map(({ id, name, owningScope }) => ({
+    ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, owningScope),
+    ...(detail === undefined ? {} : { detail }),
+  }));
   const ids = apiKeys.map(({ id }) => id);
   return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
 }

@@ -140,6 +140,9 @@ export type Place = Named & { kind: TenancyKind };
 /** A key, the scope in which it was created, and the scope that it has access to now. */
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; lastUsedAddress: string | null };
 
+/** When a key was last used from an address. */
+export type AddressUse = { address: string; usedAt: Millis };
+
 /** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`, and how many requests its addresses refused. */
 export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number; refused: number };
 

@@ -94,6 +94,7 @@ export function openStorage(
         ...reportingOutages(apiKeyStore(database)),
         list: listed.apiKeys.list,
         usage: listed.apiKeys.usage,
+        addresses: listed.apiKeys.addresses,
         countQueuedCalls: listed.apiKeys.countQueuedCalls,
         finishCancelling: sweptKeys.finishCancelling,
         compactCounts: sweptKeys.compactCounts,

@@ -35,6 +35,39 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['key', 'revoke', id])).code).to.equal(3);
   });
 
+  it('limits a key, shows its limits in the list, and revokes it with a reason, all of which is audited', async () => {
+    const core = await startCoreHere(database());
+    const { partner } = await json('partner', 'add', 'One');
+    await admin(
+      ['user', 'add', 'pat@example.com', '--name', 'Pat', '--type', 'partner', '--partner', partner.id, '--password-stdin'],
+      password,
+    );
+    const { id } = await createKey(core.url, await signIn(core.url, 'pat@example.com', password), 'CRM');
+    await core.close();
+    const { apiKey } = await json('key', 'limit', id, '--addresses', '10.0.0.0/8, 2001:DB8::1', '--calls-per-day', '1000');
+    expect([apiKey.addresses, apiKey.callsPerDay]).to.deep.equal([['10.0.0.0/8', '2001:db8::1/128'], 1000]);
+    expect((await admin(['key', 'list'])).stdout).to.include('only from 10.0.0.0/8, 2001:db8::1/128;');
+    expect((await admin(['key', 'limit', id, '--addresses', 'any'])).stdout).to.include('API key CRM now has at most 1,000 calls a day.');
+    for (const [wrong, message] of [
+      [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set after the prefix.'],
+      [['--calls-per-day', 'x'], '--calls-per-day: Must be a number.'],
+      [[], 'pass --addresses, --calls-per-day or both'],
+    ] as const) {
+      const { code, stderr } = await admin(['key', 'limit', id, ...wrong]);
+      expect([code !== 0, stderr]).to.satisfy(([failed, text]: [boolean, string]) => failed && text.includes(message), stderr);
+    }
+    expect((await admin(['key', 'revoke', id, '--reason', 'other'])).stderr).to.include('explain the reason with --note');
+    await json('key', 'revoke', id, '--reason', 'leaked', '--note', 'on GitHub');
+    const direct = await openDirect(database());
+    const details: (string | null)[] = await direct.storage.database.read('audit_events').whereNotNull('detail').orderBy('id').pluck('detail');
+    await direct.close();
+    expect(details).to.deep.equal([
+      'only from 10.0.0.0/8, 2001:db8::1/128; at most 1,000 calls a day',
+      'at most 1,000 calls a day',
+      'leaked: on GitHub',
+    ]);
+  });
+
   it('filters keys by name and owner, and lists the newest 500 keys, or all keys on request', async () => {
     const { partner } = await json('partner', 'add', 'One');
     for (const name of ['pat', 'pia'])

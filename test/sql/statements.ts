@@ -261,6 +261,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         const limits = { version: testRandomness.id(), addresses: ['10.0.0.0/8'], callsPerDay: 10, timeZone: 'UTC' };
         await limit((await key()).key.id, null, limits, { day: '2026-11-21', from: now }, event());
       },
+      addresses: (addresses) => addresses(testRandomness.id(), now, 20),
       placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),
       countActive: (countActive) => countActive(user.id, now),
       async list(list) {

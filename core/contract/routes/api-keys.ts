@@ -10,9 +10,9 @@ import {
   identifiedApiKeySchema,
   identifyApiKeySchema,
   revocationSchema,
+  revokeApiKeyQuerySchema,
   revokeApiKeysSchema,
   revokedApiKeysSchema,
-  revokeQuerySchema,
 } from '../console.ts';
 import { route } from './route.ts';
 
@@ -61,7 +61,7 @@ export const apiKeyRoutes = {
   revokeApiKey: route('DELETE', '/console/api-keys/:id', {
     by: 'session',
     summary: 'Revoke an API key',
-    query: revokeQuerySchema,
+    query: revokeApiKeyQuerySchema,
   }),
   previewRevocation: route('GET', '/console/api-keys/:id/revocation', {
     by: 'session',

@@ -8,6 +8,7 @@ import type {
   RevokedApiKeysView,
 } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
+import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/api-keys.ts';
 import { apiKeyDetailsView, apiKeyView } from '../views.ts';
 import type { Request } from './request.ts';
@@ -23,8 +24,11 @@ export async function createApiKey({ ports, viewer, caller, body }: Request<'cre
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), keyValue };
 }
 
-export async function showApiKey({ ports, viewer, params, query }: Request<'showApiKey'>): Promise<ApiKeyDetailsView> {
-  return apiKeyDetailsView(await domain.showApiKey(ports, viewer, params.id, query.timeZone), viewer, ports.clock.now());
+export async function showApiKey({ ctx, deps, ports, viewer, params, query }: Request<'showApiKey'>): Promise<ApiKeyDetailsView> {
+  const details = await domain.showApiKey(ports, viewer, params.id, query.timeZone);
+  const ignoredProxy = deps.ignoredProxyOf(ctx);
+  const view = apiKeyDetailsView(details, viewer, ports.clock.now());
+  return ignoredProxy === undefined ? view : { ...view, ignoredProxy };
 }
 
 export async function changeApiKey({ ports, viewer, caller, params, body }: Request<'changeApiKey'>): Promise<ChangedApiKeyView> {
@@ -32,12 +36,14 @@ export async function changeApiKey({ ports, viewer, caller, params, body }: Requ
 }
 
 export async function previewRevocation({ ports, viewer, params }: Request<'previewRevocation'>): Promise<RevocationView> {
-  const { apiKey, queuedCalls } = await domain.previewRevocation(ports, viewer, params.id);
-  return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls };
+  const { apiKey, queuedCalls, placed, addresses } = await domain.previewRevocation(ports, viewer, params.id);
+  const lastDay = { placed, addresses: addresses.map(({ address, usedAt }) => ({ address, lastUsedAt: timestamp(usedAt) })) };
+  return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls, lastDay };
 }
 
 export async function revokeApiKey({ ports, caller, params, query }: Request<'revokeApiKey'>): Promise<void> {
-  await domain.revokeApiKey(ports, caller, params.id, query.cancelQueuedCalls);
+  const { cancelQueuedCalls, ...why } = query;
+  await domain.revokeApiKey(ports, caller, params.id, cancelQueuedCalls, why);
 }
 
 export async function revokeApiKeys({ ports, caller, body }: Request<'revokeApiKeys'>): Promise<RevokedApiKeysView> {

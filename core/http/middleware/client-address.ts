@@ -12,7 +12,12 @@ import type { Context } from './context.ts';
 export function clientAddress(
   proxies: readonly string[],
   onIgnored: (peer: string) => void,
-): { addressOf(ctx: Context): string; isSecure(ctx: Context): boolean } {
+): {
+  addressOf(ctx: Context): string;
+  isSecure(ctx: Context): boolean;
+  /** Returns the address of a proxy that isn't trusted, if the request seems to come through one. */
+  ignoredProxyOf(ctx: Context): string | undefined;
+} {
   const isTrusted = proxyTrust(proxies);
   const isProxy = (req: IncomingMessage, peer: string) => {
     if (isTrusted(peer)) return true;
@@ -35,6 +40,10 @@ export function clientAddress(
         address = named;
       }
       return address;
+    },
+    ignoredProxyOf({ req }) {
+      const peer = peerOf(req);
+      return req.headers['x-forwarded-for'] === undefined || isTrusted(peer) ? undefined : peer;
     },
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;

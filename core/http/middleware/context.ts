@@ -44,6 +44,7 @@ export type HttpDeps = {
   /** Finds out where a request comes from: see `client-address.ts`. */
   addressOf(ctx: Context): string;
   isSecure(ctx: Context): boolean;
+  ignoredProxyOf(ctx: Context): string | undefined;
   refusals: ObserveRefusals;
   isDraining(): boolean;
   /** The kind of dialer. */

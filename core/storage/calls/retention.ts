@@ -72,7 +72,12 @@ export function retentionStore(database: Database): RetentionStore {
           .limit(limit);
         return write('api_key_days').whereIn(['api_key_id', 'day'], some).delete();
       };
-      return forgotten + (await inShortTransactions(days, forgottenAtOnce, signal));
+      const addresses = (limit: number) => {
+        const some = write('api_key_addresses').where('used_at', '<', before).select('api_key_id', 'address').limit(limit);
+        return write('api_key_addresses').whereIn(['api_key_id', 'address'], some).delete();
+      };
+      for (const forgetBatch of [days, addresses]) forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
+      return forgotten;
     },
   };
 }

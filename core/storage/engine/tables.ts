@@ -17,6 +17,7 @@ declare module 'knex/types/tables.js' {
     api_key_tallies: KeyCountRow;
     api_key_usage: KeyUsageRow;
     api_key_days: KeyDayRow;
+    api_key_addresses: KeyAddressRow;
     sessions: SessionRow;
     oidc_links: LinkRow;
     sign_in_codes: SignInCodeRow;
@@ -131,6 +132,9 @@ type KeyCountRow = { scope: string; id: string; keys: number };
 
 /** What a key did in the quarter-hour that begins at `quarter_at`, and how many requests its addresses refused. */
 export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number; refused: number };
+
+/** When a key was last used from an address. */
+type KeyAddressRow = { api_key_id: string; address: string; used_at: Millis };
 
 /** How many calls a key with a limit of calls per day placed on a day of its time zone (YYYY-MM-DD). */
 type KeyDayRow = { api_key_id: string; day: string; placed: number };

@@ -216,6 +216,15 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return row?.placed ?? 0;
     },
 
+    async addresses(id, since, limit) {
+      const rows = read('api_key_addresses')
+        .where({ api_key_id: id })
+        .where('used_at', '>=', since)
+        .orderBy('used_at', 'desc')
+        .limit(limit);
+      return (await rows).map(({ address, used_at }) => ({ address, usedAt: used_at }));
+    },
+
     async countQueuedCalls(id) {
       return (await countQueued(database, [id])).get(id) ?? 0;
     },

@@ -10,12 +10,15 @@ import type { Database, Value } from '../engine/database.ts';
  */
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
+/** The number of addresses that are written for each key at a time. */
+const mostAddresses = 10;
 
 /** In ms. In all of today's time zones, days begin on a quarter-hour. */
 const quarter = 900_000;
 
 /** What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. */
-type Use = { at: Millis; address: string | null; since: Millis; quarters: Map<number, Counts> };
+/** `addresses` has when the key was used from each address; only the first few, because IPv6 has enough for each request. */
+type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };
 
 export type KeyUse = {
@@ -37,12 +40,13 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   const unwritten = new Map<Digest, Use>();
   const writtenAt = new Map<Digest, number>();
   const writeLastUsed = lastUsedStatement(database);
+  const writeAddresses = addressesStatement(database);
   const writeUsage = usageStatement(database);
 
   function useOf(digest: Digest): Use {
     const found = unwritten.get(digest);
     if (found) return found;
-    const use = { at: instant(0), address: null, since: clock.now(), quarters: new Map() };
+    const use = { at: instant(0), address: null, addresses: new Map(), since: clock.now(), quarters: new Map() };
     unwritten.set(digest, use);
     return use;
   }
@@ -56,6 +60,8 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
       try {
         const used = taken.filter(({ use }) => use.address !== null);
         if (used.length > 0) await writeLastUsed(used.map(({ digest, use }) => [digest, use.at, use.address]));
+        const addresses = taken.flatMap(addressRows);
+        if (addresses.length > 0) await writeAddresses(addresses);
         const rows = taken.flatMap(usageRows);
         if (rows.length > 0) await writeUsage(rows);
       } catch (error) {
@@ -83,6 +89,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
       if (at >= use.at) {
         use.at = at;
         use.address = address;
+        if (use.addresses.size < mostAddresses || use.addresses.has(address)) use.addresses.set(address, at);
       }
       if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
     },
@@ -110,7 +117,8 @@ function countsOf({ quarters }: Use, number: number): Counts {
 }
 
 /** Puts back a use that couldn't be written. */
-function add(use: Use, { at, address, since, quarters }: Use): void {
+function add(use: Use, { at, address, addresses, since, quarters }: Use): void {
+  for (const [from, usedAt] of addresses) if (usedAt > (use.addresses.get(from) ?? 0)) use.addresses.set(from, usedAt);
   if (since < use.since) use.since = since;
   if (at > use.at) Object.assign(use, { at, address });
   for (const [number, { placed, cancelled, refused }] of quarters) {
@@ -119,6 +127,10 @@ function add(use: Use, { at, address, since, quarters }: Use): void {
     counts.cancelled += cancelled;
     counts.refused += refused;
   }
+}
+
+function addressRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
+  return Array.from(use.addresses, ([address, at]) => [digest, address, at]);
 }
 
 function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
@@ -131,6 +143,16 @@ function lastUsedStatement(database: Database) {
     { digest: 'text', at: 'bigint', address: 'text' },
     (rows) => `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address FROM ${rows}
      WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
+    'write',
+  );
+}
+
+function addressesStatement(database: Database) {
+  return database.prepare(
+    { digest: 'text', address: 'text', at: 'bigint' },
+    (rows) => `INSERT INTO api_key_addresses (api_key_id, address, used_at)
+     SELECT k.id, r.address, r.at FROM ${rows} CROSS JOIN api_keys k WHERE k.digest = r.digest
+     ON CONFLICT (api_key_id, address) DO UPDATE SET used_at = excluded.used_at WHERE api_key_addresses.used_at < excluded.used_at`,
     'write',
   );
 }

@@ -22,6 +22,7 @@ import * as protection from './016-protection.ts';
 import * as providerSignIn from './017-provider-sign-in-additive.ts';
 import * as keyLimits from './018-key-limits.ts';
 import * as secondFactors from './019-second-factors.ts';
+import * as keyAddresses from './020-key-addresses-additive.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -47,6 +48,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '017-provider-sign-in-additive', up: providerSignIn.up },
   { name: '018-key-limits', up: keyLimits.up },
   { name: '019-second-factors', up: secondFactors.up },
+  { name: '020-key-addresses-additive', up: keyAddresses.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

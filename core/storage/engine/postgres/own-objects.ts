@@ -10,6 +10,7 @@ const typedTables: Record<keyof Tables, true> = {
   api_keys: true,
   retired_api_keys: true,
   api_key_tallies: true,
+  api_key_addresses: true,
   api_key_days: true,
   api_key_usage: true,
   sessions: true,

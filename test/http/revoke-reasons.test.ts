@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { activitySchema, revocationSchema } from '#contract/console.ts';
+import { fakeClock } from '../support/clock.ts';
+import { startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
+
+describe('the reason of a revoke', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock('2026-11-21T09:00:00.000Z');
+    let harness: CoreHarness;
+    let cookie: string;
+    before(async () => {
+      harness = await openCore({ kind, clock });
+      cookie = await signIn(harness.core.url, 'ada@example.com');
+    });
+    after(() => harness.close());
+
+    const detailsOf = async (ids: string[]) => {
+      const { json } = await ask('GET', `${harness.core.url}/console/activity?action=api-key.revoked&timeZone=UTC`, { cookie });
+      const { events } = activitySchema.parse(json);
+      return ids.map((id) => events.find(({ subject }) => subject.id === id)?.detail);
+    };
+
+    it('is in the activity, with its note', async () => {
+      const revoke = async (query: string) => {
+        const { id } = await createKey(harness.core.url, cookie);
+        const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });
+        expect(status).to.equal(204);
+        return id;
+      };
+      const ids = [
+        await revoke('?reason=leaked'),
+        await revoke('?reason=unused&note=The%20shop%20closed'),
+        await revoke('?reason=other&note=A%20drill'),
+        await revoke(''),
+      ];
+      expect(await detailsOf(ids)).to.deep.equal(['leaked', 'no longer needed: The shop closed', 'A drill', undefined]);
+    });
+
+    it('is recorded for each key that is revoked at once', async () => {
+      const keys = [await createKey(harness.core.url, cookie), await createKey(harness.core.url, cookie)];
+      const ids = keys.map(({ id }) => id);
+      await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body: { ids, reason: 'left' } });
+      expect(await detailsOf(ids)).to.deep.equal(['someone left', 'someone left']);
+    });
+
+    it('must be a known one, and needs a note if it is another one', async () => {
+      const { id } = await createKey(harness.core.url, cookie);
+      for (const query of ['?reason=x', '?reason=other', '?reason=other&note=']) {
+        const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });
+        expect([query, status]).to.deep.equal([query, 400]);
+      }
+      const body = { ids: [id], reason: 'other' };
+      expect((await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body })).status).to.equal(422);
+      expect((await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie })).status).to.equal(200);
+    });
+
+    it('can be chosen knowing what the key placed in the last 24 hours, and from where', async () => {
+      const { id, keyValue } = await createKey(harness.core.url, cookie);
+      const from = async (address: string) => {
+        const core = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+        await ask('POST', `${core.url}/api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand`, {
+          key: keyValue,
+          body: { contact: { phone: '+493012345678' } },
+          headers: { 'X-Forwarded-For': address },
+        });
+        // The core writes what its keys have done.
+        await core.close();
+      };
+      await from('192.0.2.1');
+      clock.advance({ hours: 24, minutes: 15 });
+      await from('192.0.2.2');
+      clock.advance({ minutes: 1 });
+      await from('2001:db8::3');
+      cookie = await signIn(harness.core.url, 'ada@example.com');
+      const { json } = await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie });
+      expect(revocationSchema.parse(json).lastDay).to.deep.equal({
+        placed: 2,
+        addresses: [
+          { address: '2001:db8::3', lastUsedAt: '2026-11-22T09:16:00.000Z' },
+          { address: '192.0.2.2', lastUsedAt: '2026-11-22T09:15:00.000Z' },
+        ],
+      });
+      expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(202);
+    });
+  });
+});
