@@ -59,7 +59,11 @@ describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
     expect((await admin(['key', 'revoke', id, '--reason', 'other'])).stderr).to.include('explain the reason with --note');
     await json('key', 'revoke', id, '--reason', 'leaked', '--note', 'on GitHub');
     const direct = await openDirect(database());
-    const details: (string | null)[] = await direct.storage.database.read('audit_events').whereNotNull('detail').orderBy('id').pluck('detail');
+    const details: (string | null)[] = await direct.storage.database
+      .read('audit_events')
+      .whereNotNull('detail')
+      .orderBy('id')
+      .pluck('detail');
     await direct.close();
     expect(details).to.deep.equal([
       'only from 10.0.0.0/8, 2001:db8::1/128; at most 1,000 calls a day',
