@@ -272,6 +272,8 @@ export type ListedCall = {
   isSimulated: boolean;
   /** When calling hours allow the call; null if it isn't waiting for that. */
   heldUntil: Millis | null;
+  /** The contact's time zone. */
+  timeZone: string | null;
   campaign: Named;
 };
 
@@ -299,8 +301,6 @@ export type ContactCall = CallKey & {
 
 export type CallDetails = {
   call: ListedCall;
-  /** The contact's time zone. */
-  timeZone: string | null;
   variables: Readonly<Record<string, string>> | null;
   notBefore: Millis | null;
   notAfter: Millis | null;

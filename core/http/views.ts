@@ -19,6 +19,7 @@ import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
+import { getZonesOfCall } from '../domain/protection/judge.ts';
 import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
@@ -96,15 +97,22 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
     heldUntil: call.heldUntil && timestamp(call.heldUntil),
+    heldZone: call.heldUntil === null ? null : findZone(call),
     campaign: call.campaign,
   };
 }
 
+/** Returns the time zone of a contact; null if the number may be in several. */
+function findZone({ phone, timeZone }: ListedCall): string | null {
+  const [zone, ...others] = phone === null ? [] : getZonesOfCall({ phone, timeZone });
+  return zone === undefined || others.length > 0 ? null : zone;
+}
+
 export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
-  const { timeZone, variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
+  const { variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
   return {
     call: callView(call, viewer),
-    ...{ timeZone, variables, durationSeconds, attempts },
+    ...{ timeZone: call.timeZone, variables, durationSeconds, attempts },
     notBefore: notBefore && timestamp(notBefore),
     notAfter: notAfter && timestamp(notAfter),
     firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),

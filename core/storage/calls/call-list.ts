@@ -15,12 +15,12 @@ import { both, type Condition, either, matching } from './text-search.ts';
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
-  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until'] as const),
+  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until', 'time_zone'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
 const shownColumns = [
-  ...(['time_zone', 'variables', 'not_before', 'not_after', 'duration_seconds'] as const),
+  ...(['variables', 'not_before', 'not_after', 'duration_seconds'] as const),
   ...(['attempt', 'first_attempt_at', 'due_at', 'handoff', 'told_late_at'] as const),
 ];
 type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
@@ -271,7 +271,6 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
   const isWaiting = waitingStages.some((waiting) => waiting === stage);
   return {
     call,
-    timeZone: row.time_zone,
     variables: row.variables === null ? null : Object.fromEntries(JSON.parse(row.variables)),
     notBefore: row.not_before,
     notAfter: row.not_after,
@@ -296,7 +295,8 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     endedAt: row.ended_at,
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
-    heldUntil: row.held_until,
+    heldUntil: row.ended_at === null ? row.held_until : null,
+    timeZone: row.time_zone,
     campaign: { id: row.campaign_id, name: campaignName },
   };
 }

@@ -950,7 +950,7 @@ WHERE campaign_id = $1
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = $1
   AND 1 = 1
@@ -1008,7 +1008,7 @@ WHERE campaign_id = ANY (ARRAY(
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -1047,7 +1047,7 @@ WHERE campaign_id = ANY (ARRAY(
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -1088,7 +1088,7 @@ WHERE campaign_id = ANY (ARRAY(
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -1119,7 +1119,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id
@@ -1173,7 +1173,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = $1
   AND contact_id < $2
@@ -1209,7 +1209,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ANY (ARRAY(
   SELECT s.id

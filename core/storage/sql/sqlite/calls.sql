@@ -869,7 +869,7 @@ WHERE campaign_id = ?
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ?
   AND 1 = 1
@@ -927,7 +927,7 @@ WHERE campaign_id IN (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -966,7 +966,7 @@ WHERE campaign_id IN (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -1007,7 +1007,7 @@ WHERE campaign_id IN (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -1038,7 +1038,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id
@@ -1092,7 +1092,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id = ?
   AND contact_id < ?
@@ -1128,7 +1128,7 @@ FROM (
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
-  calls.held_until
+  calls.held_until, calls.time_zone
 FROM calls
 WHERE campaign_id IN (
   SELECT s.id

@@ -1,0 +1,247 @@
+import { expect } from 'chai';
+import { callsSchema } from '#contract/console.ts';
+import { callingHoursSchema, checkedNumberSchema, numbersSchema } from '#contract/protection/protection.ts';
+import { plus } from '../../core/domain/instant.ts';
+import { fakeClock } from '../support/clock.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, codeOf } from '../support/http.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
+
+const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
+/** In Berlin. */
+const berlin = '+4930200000';
+
+describe('calling hours', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let harness: CoreHarness;
+    let key: string;
+    let cookie: string;
+
+    before(async () => {
+      harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
+    });
+    after(() => harness.close());
+    beforeEach(async () => {
+      // 20:00 in Berlin, on a Saturday.
+      clock.set('2026-11-21T19:00:00.000Z');
+      cookie = await signIn(harness.core.url, 'pat@example.com');
+      key ??= (await createKey(harness.core.url, cookie)).keyValue;
+      await harness.direct.storage.database.write('calls').delete();
+      for (const scope of ['campaign', 'account', 'partner'] as const) {
+        await setHours([], scope);
+        if (scope !== 'campaign') await setNumbers({ countries: null, kinds: null }, scope);
+      }
+    });
+
+    const urlOf = (what: string, scope: 'campaign' | 'account' | 'partner') =>
+      `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
+    const setHours = (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') =>
+      ask('PUT', urlOf('calling-hours', scope), { cookie, body: { rules } });
+    const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
+      ask('PUT', urlOf('numbers', scope), { cookie, body: rules });
+    const place = (body: object = {}, phone = berlin) =>
+      placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone }, ...body });
+    const check = async (phone: string, more: object = {}) => {
+      const body = { phone, campaignId: harness.tenants.campaign.id, ...more };
+      return checkedNumberSchema.parse((await ask('POST', `${harness.core.url}/console/numbers/check`, { cookie, body })).json);
+    };
+    const claim = () => harness.direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), plus(clock.now(), 30_000));
+    const listed = async () => {
+      const { json } = await ask('GET', `${harness.core.url}/console/calls`, { cookie });
+      return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
+    };
+
+    it('hold a call until they open, and a repeat returns the same time even after they have changed', async () => {
+      await setHours([daily('09:00', '20:00')]);
+      const held = await place({ requestId: 'held' });
+      expect([held.status, held.json]).to.deep.include(202);
+      expect(held.json).to.include({ state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z' });
+      expect(await listed()).to.deep.equal([
+        { state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z', heldZone: 'Europe/Berlin', detail: null },
+      ]);
+      await setHours([]);
+      expect((await place({ requestId: 'held' })).json).to.deep.equal(held.json);
+      expect((await place({ requestId: 'free' })).json).not.to.have.property('heldUntil');
+      expect((await claim()).map(({ requestId }) => requestId)).to.deep.equal(['free']);
+      clock.set('2026-11-22T08:00:00.000Z');
+      expect((await claim()).map(({ requestId }) => requestId)).to.include('held');
+    });
+
+    it('refuse a call if they open only after notAfter, and say when they open', async () => {
+      await setHours([daily('09:00', '20:00')]);
+      const answer = await place({ notAfter: '2026-11-22T07:59:00Z' });
+      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'outside-calling-hours']);
+      expect(answer.text).to.contain('2026-11-22T08:00:00.000Z');
+      expect((await place({ notAfter: '2026-11-22T08:00:00Z' })).status).to.equal(202);
+    });
+
+    it("refuse a call if its number doesn't tell the time zone, unless the request does", async () => {
+      await setHours([daily('09:00', '20:00')]);
+      const answer = await place({}, '+18005550199');
+      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      expect(answer.json).to.deep.include({
+        errors: [
+          { path: 'contact.timeZone', message: 'Calling hours apply here and the number does not tell the zone: send contact.timeZone.' },
+        ],
+      });
+      const told = await place({ contact: { phone: '+18005550199', timeZone: 'America/New_York' } });
+      expect([told.status, told.json]).to.deep.include(202);
+    });
+
+    it('of the campaign come before those of the account, and those before the partner', async () => {
+      await setHours([daily('09:00', '10:00')], 'partner');
+      expect((await place()).json).to.have.property('heldUntil', '2026-11-22T08:00:00.000Z');
+      await setHours([daily('11:00', '12:00')], 'account');
+      expect((await place()).json).to.have.property('heldUntil', '2026-11-22T10:00:00.000Z');
+      await setHours([daily('13:00', '14:00')], 'campaign');
+      expect((await place()).json).to.have.property('heldUntil', '2026-11-22T12:00:00.000Z');
+      const shown = callingHoursSchema.parse((await ask('GET', urlOf('calling-hours', 'campaign'), { cookie })).json);
+      expect(shown.rules).to.deep.equal([daily('13:00', '14:00')]);
+      expect(shown.inherited).to.deep.equal({
+        from: { kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' },
+        rules: [daily('11:00', '12:00')],
+      });
+    });
+
+    it('that have changed count for calls that are queued', async () => {
+      await place({ requestId: 'now' });
+      await setHours([daily('09:00', '20:00')]);
+      expect(await claim()).to.deep.equal([]);
+      expect((await listed())[0]).to.include({ state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z' });
+      clock.set('2026-11-22T07:59:59.999Z');
+      expect(await claim()).to.deep.equal([]);
+      clock.set('2026-11-22T08:00:00.000Z');
+      expect(await claim()).to.have.length(1);
+    });
+
+    it('that leave a queued call no time let it lapse, with the reason', async () => {
+      await place({ notAfter: '2026-11-21T21:00:00Z' });
+      await setHours([daily('09:00', '20:00')]);
+      await claim();
+      expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't open in time." });
+    });
+
+    it('let a call wait that a provider refused, and then try for an hour again', async () => {
+      clock.set('2026-11-21T18:58:00.000Z');
+      await setHours([daily('09:00', '20:00')]);
+      await place();
+      const { dialing } = harness.direct.ports.stores;
+      const [call] = await claim();
+      if (!call) throw new Error('The call was not claimed.');
+      await dialing.settle(call, { event: 'not-taken', to: 'retry', dueAt: plus(clock.now(), 120_000), detail: 'Busy.' });
+      clock.set('2026-11-21T19:00:00.000Z');
+      expect(await claim()).to.deep.equal([]);
+      clock.set('2026-11-22T08:00:00.000Z');
+      const [again] = await claim();
+      expect(again).to.include({ contactId: call.contactId, handoff: 'open', firstAttemptAt: clock.now(), stopped: null });
+    });
+
+    it('stop a call that may be with the provider from being handed off again', async () => {
+      clock.set('2026-11-21T18:58:59.999Z');
+      await setHours([daily('09:00', '20:00')]);
+      await place();
+      expect(await claim()).to.have.length(1);
+      clock.set('2026-11-21T19:00:00.000Z');
+      expect((await claim())[0]).to.include({ handoff: 'doubt', stopped: 'Calling hours have ended.' });
+    });
+
+    it('let calls of others through, however many calls they hold', async () => {
+      await setHours([daily('09:00', '20:00')], 'account');
+      await place();
+      const row = await harness.direct.storage.database.read('calls').first();
+      if (!row) throw new Error('The call was not stored.');
+      const held = Array.from({ length: 1_200 }, (_, index) => ({
+        ...row,
+        contact_id: `held-${index}`,
+        request_id: `held-${index}`,
+        due_at: row.placed_at,
+      }));
+      await harness.direct.storage.database.write.batchInsert('calls', held, 100);
+      await place({ contact: { phone: '+12125550142' } });
+      const claimed = await claim();
+      expect(claimed.map(({ phone }) => phone)).to.deep.equal(['+12125550142']);
+      expect(await harness.direct.ports.stores.protection.countHeld(clock.now())).to.equal(1_201);
+    });
+
+    it("don't keep a held call from being cancelled", async () => {
+      await setHours([daily('09:00', '20:00')]);
+      const { json } = await place({ requestId: 'held' });
+      expect(json).to.have.property('heldUntil');
+      const url = `${harness.core.url}/api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand/by-request-id/held`;
+      expect((await ask('DELETE', url, { key })).status).to.equal(200);
+    });
+
+    it('are refused if a rule is incomplete', async () => {
+      const answer = await setHours([{ prefix: '', days: ['mon'], from: '10:00', to: '09:00' }]);
+      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+    });
+
+    it('can be read by account users, but not changed', async () => {
+      const ada = await signIn(harness.core.url, 'ada@example.com');
+      for (const what of ['calling-hours', 'numbers']) {
+        expect((await ask('GET', urlOf(what, 'account'), { cookie: ada })).status).to.equal(200);
+        expect((await ask('GET', urlOf(what, 'partner'), { cookie: ada })).status).to.equal(404);
+        const body = what === 'numbers' ? { countries: null, kinds: null } : { rules: [] };
+        expect((await ask('PUT', urlOf(what, 'account'), { cookie: ada, body })).status).to.equal(403);
+      }
+    });
+
+    describe('and numbers', () => {
+      const premium = '+4990012345678';
+
+      it('of restricted kinds are refused, unless they are allowed for the account or the partner', async () => {
+        for (const [phone, message] of [
+          [premium, "Premium-rate numbers can't be called from this account."],
+          ['+881612345678', "Satellite numbers can't be called from this account."],
+        ] as const) {
+          const answer = await place({}, phone);
+          if (codeOf(answer) === 'invalid') expect(answer.text).to.contain(message).and.contain('contact.phone');
+          else throw new Error(`${phone} was not refused: ${answer.text}`);
+        }
+        await setNumbers({ countries: null, kinds: ['premium-rate'] }, 'partner');
+        expect((await place({}, '+491805123456')).status).to.equal(422);
+        const allowed = await place({ contact: { phone: '+499001234567' } });
+        expect([allowed.status, allowed.text]).to.deep.include(202);
+      });
+
+      it('of other countries are refused if countries are chosen', async () => {
+        expect((await setNumbers({ countries: ['DE', 'AT'], kinds: null })).status).to.equal(200);
+        expect((await place()).status).to.equal(202);
+        const answer = await place({}, '+12125550142');
+        expect(answer.text).to.contain("Numbers in US can't be called from this account.");
+        const shown = numbersSchema.parse((await ask('GET', urlOf('numbers', 'account'), { cookie })).json);
+        expect(shown).to.deep.equal({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
+      });
+
+      it('that are no longer allowed are blocked before they are dialed', async () => {
+        await place();
+        await setNumbers({ countries: ['US'], kinds: null });
+        expect(await claim()).to.deep.equal([]);
+        expect((await listed())[0]).to.include({ state: 'blocked', detail: "Numbers in DE can't be called from this account." });
+      });
+
+      it('can be checked: what would happen now, and why', async () => {
+        expect(await check(berlin)).to.include({ phone: berlin, allowed: true, kind: 'ordinary', country: 'DE', zones: 1 });
+        await setHours([daily('09:00', '20:00')]);
+        expect(await check('+49 30 200000')).to.deep.include({
+          allowed: false,
+          reasons: ['outside-calling-hours'],
+          opensAt: '2026-11-22T08:00:00.000Z',
+          zoneNames: ['Europe/Berlin'],
+          rules: [daily('09:00', '20:00')],
+          rulesFrom: { kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' },
+        });
+        expect(await check('+18005550199')).to.deep.include({ reasons: ['unknown-time-zone'], zones: 0 });
+        const body = { phones: [berlin], reason: 'complaint' };
+        await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
+        const both = await check(berlin, { timeZone: 'Asia/Tokyo' });
+        expect(both.reasons).to.deep.equal(['do-not-call', 'outside-calling-hours']);
+        expect(both.entries.map(({ phone, reason }) => [phone, reason])).to.deep.equal([[berlin, 'complaint']]);
+        await harness.direct.storage.database.write('do_not_call').delete();
+      });
+    });
+  });
+});
