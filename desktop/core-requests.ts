@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { SessionView } from '#contract/console.ts';
+import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
 import { failed } from './core-answers.ts';
-import type { Channels, ExportName, ExportRequest, RequestAnswer, RequestInput, RequestName, Result, SignIn } from './ipc.ts';
+import type { Channels, ExportName, ExportRequest, RequestAnswer, RequestInput, RequestName, Result, SignIn, SignInAnswer } from './ipc.ts';
 
 /** @property schema validates the response and returns its value */
 export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
@@ -76,9 +76,15 @@ function toQuery(fields: Fields): string {
 /** In ms. During a rush, the core prefers clients that retry. */
 const signInPatience = 10_000;
 
-export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SessionView>> {
+const signInAnswer = z.union([sessionSchema, secondFactorNeededSchema]);
+
+export function isSession(answer: SignInAnswer): answer is SessionView {
+  return 'viewer' in answer;
+}
+
+export async function signInAt(send: Send, { email, password }: SignIn): Promise<Result<SignInAnswer>> {
   const start = performance.now();
-  const attempt = () => send(coreRequest('signIn', { email, password }));
+  const attempt = () => send({ ...coreRequest('signIn', { email, password }), schema: signInAnswer });
   let answer = await attempt();
   for (let wait = shortWaitIn(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = shortWaitIn(answer)) {
     await new Promise((resolve) => setTimeout(resolve, wait));
@@ -88,6 +94,14 @@ export async function signInAt(send: Send, { email, password }: SignIn): Promise
   return isWrong ? refused('password', 'Incorrect email address or password.') : answer;
 }
 
+export async function enterCodeAt(send: Send, code: string): Promise<Result<SessionView>> {
+  const answer = await send(coreRequest('enterCode', { code }));
+  const isWrong = !answer.ok && answer.failure.kind === 'session-ended';
+  return isWrong ? refused('code', `${wrongCode} If you started more than ten minutes ago, go back and start again.`) : answer;
+}
+
+const wrongCode = 'This code isn’t valid, or was already used. Enter the code that your app shows now, or another recovery code.';
+
 /** @returns the ms until the next attempt; 0 if the sign-in was processed, or the wait would be minutes */
 function shortWaitIn(answer: Result<unknown>): number {
   if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
@@ -96,18 +110,33 @@ function shortWaitIn(answer: Result<unknown>): number {
 
 /** Implements the channels that send requests to the core, for both the main process and a browser. */
 export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Channels, 'request' | 'dismissSecret' | 'identifyApiKey'> {
+  /** Whether a secret is already visible. */
+  let isGuarding = false;
+
+  /** The core's 401 doesn't say whether the session has ended or only the code is wrong. */
+  async function explainWrongCode<Value>(input: object, result: Result<Value>): Promise<Result<Value>> {
+    if (result.ok || result.failure.kind !== 'session-ended' || !('code' in input) || input.code === undefined) return result;
+    const session = await send(coreRequest('showSession', {}));
+    return session.ok ? refused('code', wrongCode) : result;
+  }
+
   return {
     async request(name, input) {
       const { secret }: Route = consoleRoutes[name];
       if (secret !== undefined) guard.begin();
-      const result = await send(coreRequest(name, input));
+      const result = await explainWrongCode(input, await send(coreRequest(name, input)));
       if (secret === undefined) return result;
       const shown: unknown = result.ok ? Object(result.value)[secret] : null;
-      if (typeof shown === 'string') guard.show(shown);
-      else await guard.end();
+      if (typeof shown === 'string' || Array.isArray(shown)) {
+        isGuarding = true;
+        guard.show([shown].flat().join('\n'));
+      } else if (!isGuarding) await guard.end();
       return result;
     },
-    dismissSecret: () => guard.end(),
+    dismissSecret() {
+      isGuarding = false;
+      return guard.end();
+    },
     async identifyApiKey(pasted) {
       const keyValue = pasted.trim();
       if (!isKeyValue(keyValue)) {

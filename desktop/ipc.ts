@@ -38,6 +38,9 @@ export type StartupState = {
   signInResult: SignInResult | null;
 };
 
+/** What follows a right password: the session, or a code that the user has to enter first. */
+export type SignInAnswer = SessionView | { secondFactor: true };
+
 /** @property keepSignedIn null keeps the last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 
@@ -99,7 +102,9 @@ export type Channels = {
   selectServer(address: string): Promise<void>;
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
   forgetServer(address: string): Promise<Result<null>>;
-  signIn(input: SignIn): Promise<Result<SessionView>>;
+  signIn(input: SignIn): Promise<Result<SignInAnswer>>;
+  /** Finishes the sign-in that waits for a code. */
+  enterCode(code: string): Promise<Result<SessionView>>;
   /** Returns the ways to sign in to a server. */
   getSignInOptions(server: string): Promise<Result<SignInOptions>>;
   /**
@@ -150,6 +155,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   selectServer: 'selectServer',
   forgetServer: 'forgetServer',
   signIn: 'signIn',
+  enterCode: 'enterCode',
   getSignInOptions: 'getSignInOptions',
   signInWithProvider: 'signInWithProvider',
   cancelProviderSignIn: 'cancelProviderSignIn',

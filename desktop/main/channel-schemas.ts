@@ -52,6 +52,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   cancelProviderSignIn: nothing,
   signOutOfProvider: text,
   confirmApp: nothing,
+  enterCode: text,
   signOut: nothing,
   request,
   dismissSecret: nothing,

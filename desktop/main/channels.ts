@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/sign-in.ts';
 import { failed } from '../core-answers.ts';
-import { coreRequest, exportPath, refused, requestChannels, signInAt } from '../core-requests.ts';
+import { coreRequest, enterCodeAt, exportPath, isSession, refused, requestChannels, signInAt } from '../core-requests.ts';
 import type { Channels, Command, Result } from '../ipc.ts';
 import { readTypedAddress } from '../server-address.ts';
 import { signInThroughBrowser } from './browser-sign-in.ts';
@@ -21,6 +21,8 @@ type ChannelDeps = {
   window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
   enableCommands: (offered: readonly Command[]) => void;
 };
+
+type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolean | null };
 
 /** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
@@ -46,6 +48,10 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     await client.close();
     return options;
   }
+
+  /** The client of a sign-in that waits for a code. */
+  let waitingForCode: StartingSession | null = null;
+  const addSession = ({ client, email, keepSignedIn }: StartingSession) => servers.add(client, email, keepSignedIn);
 
   const guard = {
     begin: () => window.setSecretVisible(true),
@@ -83,7 +89,19 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
         await client.close();
         return answer;
       }
-      await servers.add(client, email.trim(), keepSignedIn);
+      await waitingForCode?.client.close();
+      const starting = { client, email: email.trim(), keepSignedIn };
+      waitingForCode = isSession(answer.value) ? null : starting;
+      if (!waitingForCode) await addSession(starting);
+      return answer;
+    },
+    async enterCode(code) {
+      const starting = waitingForCode;
+      if (!starting) return failed({ kind: 'session-ended' });
+      const answer = await enterCodeAt(starting.client.send, code);
+      if (!answer.ok) return answer;
+      waitingForCode = null;
+      await addSession(starting);
       return answer;
     },
 

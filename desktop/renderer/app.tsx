@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
+import { SecondFactorDue } from './screens/account/second-factor-due.tsx';
 import { ChangePassword } from './screens/session/change-password.tsx';
 import { ConfirmApp } from './screens/session/confirm-app.tsx';
 import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/connection-errors.tsx';
@@ -52,6 +53,7 @@ function SignedOut() {
 
 function SignedIn({ session }: { session: SessionView }) {
   if (session.passwordChangeDue) return <PasswordChangeDue />;
+  if (session.secondFactorDue) return <SecondFactorDue />;
   return <Shell session={session} />;
 }
 

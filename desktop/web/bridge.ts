@@ -1,6 +1,6 @@
 import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/sign-in.ts';
 import { failed, findFailure, readAnswer } from '../core-answers.ts';
-import { coreRequest, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
+import { coreRequest, enterCodeAt, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
 import { withKnownAnswers } from '../known-answers.ts';
@@ -46,7 +46,7 @@ async function sha256(text: string): Promise<string | null> {
 }
 
 /** Requests that change the session. Other tabs share it, so they must be told. */
-const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy'];
+const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'confirmSecondFactor', 'removeSecondFactor'];
 
 /** Implements the channels in the page itself. */
 export function webBridge(): Bridge {
@@ -101,6 +101,7 @@ export function webBridge(): Bridge {
     selectServer: async () => undefined,
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
+    enterCode: (code) => tellOtherTabs(enterCodeAt(send, code)),
     getSignInOptions: () => send(coreRequest('showSignIn', {})),
     async signInWithProvider({ staysOnPage }) {
       const options = await send(coreRequest('showSignIn', {}));

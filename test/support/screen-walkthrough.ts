@@ -187,7 +187,15 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
 
     yield* users(harness);
     yield* directory();
-    await button('Change password').first().click();
+    await button('Your account').click();
+    yield stop('your-account');
+    await button('Set up second factor…').click();
+    await page.getByLabel('Current password').fill(password);
+    await button('Continue').click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    yield stop('set-up-second-factor');
+    await button('Cancel').click();
+    await button('Change password…').click();
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
     await button('Change password').last().click();

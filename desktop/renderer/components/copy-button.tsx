@@ -7,13 +7,16 @@ type CopyButtonProps = {
   /** Names the text: "request ID". */
   what: string;
   icon?: IconName;
+  /** Whether the app clears the clipboard after a minute. */
+  isSecret?: boolean;
 };
 
-/** Copies a text that isn't secret. */
-export function CopyButton({ text, what, icon = 'copy' }: CopyButtonProps) {
+/** Copies a text. */
+export function CopyButton({ text, what, icon = 'copy', isSecret = false }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   async function copy(): Promise<void> {
-    await window.callkey.copyText(typeof text === 'string' ? text : text());
+    const copied = typeof text === 'string' ? text : text();
+    await (isSecret ? window.callkey.copySecret(copied) : window.callkey.copyText(copied));
     setCopied(true);
     announce(`Copied the ${what}.`);
   }

@@ -31,7 +31,7 @@ export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
 /** The commands that are available at the moment. */
 const offeredCommands = computed((): Command[] => {
   const now = session.value;
-  if (!now || now.passwordChangeDue || dialogCount.value > 0) return [];
+  if (!now || now.passwordChangeDue || now.secondFactorDue || dialogCount.value > 0) return [];
   const isStaff = now.viewer.userType === 'staff';
   return [
     ...screensFor(now.viewer).map(({ name }) => showCommand(name)),

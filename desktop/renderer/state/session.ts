@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console.ts';
 import type { SignInResult } from '#contract/sign-in.ts';
-import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, StartupState } from '../../ipc.ts';
+import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
 import { forgetViews } from './loading/view.ts';
@@ -100,14 +100,21 @@ export async function loadStartupState(): Promise<void> {
   startupState.value = startup;
 }
 
-export async function signIn(input: SignIn): Promise<Result<SessionView>> {
+/** Signs in. If the value isn't a session, a code has to follow: see {@link enterCode}. */
+export async function signIn(input: SignIn): Promise<Result<SignInAnswer>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
-  if (result.ok) {
-    connectionError.value = null;
-    const read = readTypedAddress(input.server);
-    if (read.ok) server.value = read.address;
-    setSession(await inAddressTenancy(result.value));
-  }
+  if (!result.ok) return result;
+  connectionError.value = null;
+  const read = readTypedAddress(input.server);
+  if (read.ok) server.value = read.address;
+  if ('viewer' in result.value) setSession(await inAddressTenancy(result.value));
+  return result;
+}
+
+/** Finishes a sign-in with a code. */
+export async function enterCode(code: string): Promise<Result<SessionView>> {
+  const result = await handleSessionFailure(window.callkey.enterCode(code));
+  if (result.ok) setSession(await inAddressTenancy(result.value));
   return result;
 }
 
@@ -128,7 +135,7 @@ export async function signInWithProvider(input: ProviderSignIn): Promise<Result<
 /** Selects a tenancy for staff, unless the session has it already. */
 export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice | null): Promise<Result<SessionView>> {
   const isThere = tenancy?.kind == null || (tenancy.kind === view.tenancy?.kind && tenancy.id === view.tenancy.id);
-  if (isThere || view.viewer.userType !== 'staff' || view.passwordChangeDue) return { ok: true, value: view };
+  if (isThere || view.viewer.userType !== 'staff' || view.passwordChangeDue || view.secondFactorDue) return { ok: true, value: view };
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
@@ -155,11 +162,20 @@ export function addServer(): void {
 }
 
 /** Signs the same user in again after the session has ended, and selects the same tenancy. */
-export async function signInAgain(password: string): Promise<Result<SessionView>> {
+export function signInAgain(password: string): Promise<Result<SignInAnswer>> {
+  const input = { server: server.peek(), email: session.peek()?.viewer.email ?? '', password, keepSignedIn: null };
+  return continueSession(window.callkey.signIn(input));
+}
+
+/** Finishes signing in again. */
+export function enterCodeAgain(code: string): Promise<Result<SignInAnswer>> {
+  return continueSession(window.callkey.enterCode(code));
+}
+
+async function continueSession(signingIn: Promise<Result<SignInAnswer>>): Promise<Result<SignInAnswer>> {
   const before = session.peek();
-  const input = { server: server.peek(), email: before?.viewer.email ?? '', password, keepSignedIn: null };
-  const result = await handleSessionFailure(window.callkey.signIn(input));
-  if (!result.ok) return result;
+  const result = await handleSessionFailure(signingIn);
+  if (!result.ok || !('viewer' in result.value)) return result;
   if (!before?.tenancy) setSession(result.value);
   else {
     const { kind, id } = before.tenancy;
@@ -219,6 +235,12 @@ function leaveServer(): void {
   session.value = null;
   sessionHasEnded.value = false;
   connectionError.value = null;
+}
+
+/** Called when the user has turned their second factor on or off. If the operator requires one, the session changes in more ways. */
+export async function secondFactorChanged(): Promise<void> {
+  const result = await handleSessionFailure(window.callkey.request('showSession', {}));
+  if (result.ok) session.value = result.value;
 }
 
 /** Called when the user has replaced the one-time password. */

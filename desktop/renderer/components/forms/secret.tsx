@@ -27,6 +27,8 @@ type SecretDialogProps = {
   /** The name of the secret: "Key value". */
   label: string;
   secret: OneTimeSecret;
+  /** The number of lines to show. */
+  rows?: number;
   /** Another format to copy it in, such as a line of a `.env` file. */
   asLine?: (secret: string) => string;
   children?: ComponentChildren;
@@ -39,7 +41,7 @@ type SecretDialogProps = {
 const clipboardStays = 'After you store it, copy something else: a web page can’t clear your clipboard.';
 
 /** Shows a secret once. Asks before Escape, the backdrop or the window's close button discards it. */
-export function SecretDialog({ title, lead, label, secret, asLine, children, lost, onClose }: SecretDialogProps) {
+export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
   const [copied, setCopied] = useState<'value' | 'line' | 'refused' | null>(null);
   const { guardsSecrets } = window.callkey.capabilities;
@@ -89,7 +91,7 @@ export function SecretDialog({ title, lead, label, secret, asLine, children, los
       <div class="field">
         <label for="secret">{label}</label>
         <div class="secret">
-          <textarea ref={value} id="secret" readOnly rows={2} spellcheck={false} />
+          <textarea ref={value} id="secret" readOnly rows={rows} spellcheck={false} />
           <div class="actions">
             <button ref={copyButton} type="button" onClick={() => void copy('value')} data-autofocus>
               <Icon name="copy" /> {copied === 'value' ? 'Copied' : 'Copy'}

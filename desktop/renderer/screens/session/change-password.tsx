@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { limits } from '#contract/limits.ts';
 import { codePoints } from '#contract/text/text.ts';
+import { CodeField } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
@@ -9,7 +10,7 @@ import { useAutofocus } from '../../components/forms/use-autofocus.ts';
 import { Mark } from '../../components/mark.tsx';
 import { announce } from '../../state/announcement.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
-import { passwordChanged, signOut } from '../../state/session.ts';
+import { passwordChanged, session, signOut } from '../../state/session.ts';
 
 type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
 
@@ -41,13 +42,15 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const [isShown, setShown] = useState(false);
+  const [code, setCode] = useState('');
+  const asksCode = !isDue && session.value?.secondFactor === true;
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
 
   function submit(event: Event): void {
     event.preventDefault();
     void run(
-      () => window.callkey.request('changePassword', { newPassword, ...(isDue ? {} : { currentPassword }) }),
+      () => window.callkey.request('changePassword', { newPassword, ...(isDue ? {} : { currentPassword }), ...(asksCode ? { code } : {}) }),
       () => {
         onDone();
         passwordChanged();
@@ -89,7 +92,8 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         onInput={setNew}
         autofocus={isDue === true}
       />
-      <FormError text={generalError(failure, isDue ? ['newPassword'] : ['currentPassword', 'newPassword'])} />
+      {asksCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} />}
+      <FormError text={generalError(failure, isDue ? ['newPassword'] : ['currentPassword', 'newPassword', 'code'])} />
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
           {cancel}

@@ -1,26 +1,33 @@
 import { useState } from 'preact/hooks';
+import type { SignInAnswer } from '../../../ipc.ts';
+import { CodeField } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { announce } from '../../state/announcement.ts';
 import { describeFailure, fieldError } from '../../state/format/failure-text.ts';
-import { resetSession, server, session, signInAgain } from '../../state/session.ts';
+import { enterCodeAgain, resetSession, server, session, signInAgain } from '../../state/session.ts';
 import { ProviderButton, useSignInOptions } from './provider-sign-in.tsx';
 
 /** Asks the user to sign in again, in a dialog over the current screen, so that typed text isn't lost. */
 export function SessionEnded() {
   const [password, setPassword] = useState('');
+  const [needsCode, setNeedsCode] = useState(false);
+  const [code, setCode] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const email = session.value?.viewer.email ?? '';
   const options = useSignInOptions(server.value);
 
   function submit(event: Event): void {
     event.preventDefault();
-    if (password === '') return;
+    if (password === '' || (needsCode && code.trim() === '')) return;
     const again = () => announce('Signed in again. Your work is as you left it.');
     // Signing in has closed this dialog, so the unmounted callback is the one that runs.
-    void run(() => signInAgain(password), again, again);
+    const next = (answer: SignInAnswer) => {
+      if (!('viewer' in answer)) setNeedsCode(true);
+    };
+    void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, again);
   }
 
   const wrong = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
@@ -36,7 +43,8 @@ export function SessionEnded() {
       onDismiss={() => undefined}
     >
       <form ref={form} onSubmit={submit} noValidate>
-        {options.password && (
+        {needsCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} autofocus />}
+        {options.password && !needsCode && (
           <TextField
             label="Password"
             error={wrong}
@@ -47,8 +55,10 @@ export function SessionEnded() {
             autofocus
           />
         )}
-        {options.oidc && <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />}
-        <FormError text={failure && wrong === null ? describeFailure(failure) : null} />
+        {options.oidc && !needsCode && (
+          <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />
+        )}
+        <FormError text={failure && wrong === null && fieldError(failure, 'code') === null ? describeFailure(failure) : null} />
         <div class="actions">
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
             Discard and sign out

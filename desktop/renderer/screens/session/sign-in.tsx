@@ -7,6 +7,7 @@ import { useAutofocus } from '../../components/forms/use-autofocus.ts';
 import { Mark } from '../../components/mark.tsx';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { email, server, signIn, signOutFailed, startupState } from '../../state/session.ts';
+import { EnterCode } from './enter-code.tsx';
 import { ProviderButton, ProviderNotices, useSignInOptions } from './provider-sign-in.tsx';
 import { Servers } from './servers.tsx';
 
@@ -16,6 +17,7 @@ export function SignIn() {
   const [remembered] = useState({ server: server.peek(), email: email.peek() });
   const canKeep = persistence?.possible === true;
   const [password, setPassword] = useState('');
+  const [needsCode, setNeedsCode] = useState(false);
   const [keepSignedIn, setKeep] = useState(false);
   const [hasServers, setHasServers] = useState(false);
   const [isChoosingServer, setChoosingServer] = useState(false);
@@ -26,14 +28,25 @@ export function SignIn() {
   useAutofocus(form);
   useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
 
+  function startOver(): void {
+    setPassword('');
+    setNeedsCode(false);
+  }
+
   function submit(event: Event): void {
     event.preventDefault();
     if (!options.password) return;
     const missing = missingFields({ server: server.value, email: email.value, password });
     const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
     if (missing) setError(missing);
-    else void run(() => signIn(input));
+    else
+      void run(
+        () => signIn(input),
+        (answer) => setNeedsCode(!('viewer' in answer)),
+      );
   }
+
+  if (needsCode) return <EnterCode onBack={startOver} />;
 
   return (
     <main class="entrance">

@@ -9,6 +9,7 @@ import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../../state/navigation.ts';
 import { refreshKey, server, signOut, tenancyKey } from '../../state/session.ts';
 import { windowTitle } from '../../state/workspace.ts';
+import { YourAccount } from '../account/your-account.tsx';
 import { Activity } from '../activity/activity.tsx';
 import { ApiKeys } from '../api-keys/api-keys.tsx';
 import { Calls } from '../calls/calls.tsx';
@@ -55,6 +56,7 @@ export function Shell({ session }: { session: SessionView }) {
       )}
       {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
+      {openDialog.value === 'your-account' && <YourAccount session={session} onClose={closeDialog} />}
     </div>
   );
 }

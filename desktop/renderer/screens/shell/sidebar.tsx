@@ -92,8 +92,8 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
           Switch server
         </button>
       )}
-      <button type="button" class="quiet" onClick={opens('change-password')}>
-        Change password
+      <button type="button" class="quiet" onClick={opens('your-account')}>
+        Your account
       </button>
       <button type="button" class="quiet" onClick={() => void signOut()}>
         Sign out

@@ -1,18 +1,13 @@
 import type { UserView } from '#contract/console.ts';
-import { DangerActions } from '../../components/forms/confirm-danger.tsx';
-import { Dialog } from '../../components/forms/dialog.tsx';
-import { FormError } from '../../components/forms/field.tsx';
-import { useAction } from '../../components/forms/use-action.ts';
-import { describeFailure } from '../../state/format/failure-text.ts';
+import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
+import { announce } from '../../state/announcement.ts';
 
-type ResetPasswordProps = { user: UserView; onReset: (password: string) => void; onClose: () => void };
+type ResetProps = { user: UserView; onClose: () => void };
 
 /** Asks before replacing a user's password with a one-time password. */
-export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
-  const { isBusy, failure, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
+export function ResetPassword({ user, onReset, onClose }: ResetProps & { onReset: (password: string) => void }) {
   return (
-    <Dialog
+    <ConfirmWithCode
       title="Reset password?"
       lead={
         <>
@@ -20,23 +15,58 @@ export function ResetPassword({ user, onReset, onClose }: ResetPasswordProps) {
           keep working.
         </>
       }
-      isAlert
-      onDismiss={close}
-    >
-      <FormError text={failure && describeFailure(failure)} />
-      <DangerActions
-        verb="Reset password"
-        verbing="Resetting…"
-        isBusy={isBusy}
-        onCancel={close}
-        onAct={() =>
-          void run(
-            () => window.callkey.request('resetPassword', { id: user.id }),
-            ({ password }) => onReset(password),
-            () => void window.callkey.dismissSecret(),
-          )
-        }
-      />
-    </Dialog>
+      verb="Reset password"
+      verbing="Resetting…"
+      act={(code) => window.callkey.request('resetPassword', { id: user.id, ...code })}
+      onDone={({ password }) => onReset(password)}
+      onDoneUnmounted={() => void window.callkey.dismissSecret()}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Asks before removing the second factor of a user who has lost it. */
+export function ResetSecondFactor({ user, onDone, onClose }: ResetProps & { onDone: () => void }) {
+  return (
+    <ConfirmWithCode
+      title="Reset second factor?"
+      lead={
+        <>
+          Make sure that it’s really <strong>{user.name}</strong> who asks. They will be signed out everywhere, and their password alone
+          will be enough to sign in, until they set up a second factor again.
+        </>
+      }
+      verb="Reset second factor"
+      verbing="Resetting…"
+      act={(code) => window.callkey.request('resetSecondFactor', { id: user.id, ...code })}
+      onDone={() => {
+        announce(`The second factor of ${user.name} was reset.`);
+        onDone();
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Asks before unlinking a user from the person at the provider. */
+export function UnlinkUser({ user, onDone, onClose }: ResetProps & { onDone: () => void }) {
+  return (
+    <ConfirmWithCode
+      title="Unlink from the provider?"
+      lead={
+        <>
+          The person at the provider who signs in as <strong>{user.name}</strong> will be signed out. The next person who signs in there
+          with this user’s email address will be linked instead.
+        </>
+      }
+      verb="Unlink"
+      verbing="Unlinking…"
+      act={(code) => window.callkey.request('unlinkUser', { id: user.id, ...code })}
+      onDone={() => {
+        announce(`${user.name} was unlinked.`);
+        onDone();
+      }}
+      onClose={onClose}
+    />
   );
 }

@@ -16,12 +16,25 @@ type UserDetailsProps = {
   onEdit: () => void;
   onDisable: () => void;
   onReset: () => void;
+  onResetFactor: () => void;
+  onUnlink: () => void;
   onDelete: () => void;
   onClose: () => void;
 };
 
 /** Shows everything about a user, and the actions for them. */
-export function UserDetails({ user, isYou, canSeeKeys, onEdit, onDisable, onReset, onDelete, onClose }: UserDetailsProps) {
+export function UserDetails({
+  user,
+  isYou,
+  canSeeKeys,
+  onEdit,
+  onDisable,
+  onReset,
+  onResetFactor,
+  onUnlink,
+  onDelete,
+  onClose,
+}: UserDetailsProps) {
   const place = formatMembership(user);
   return (
     <Details
@@ -39,6 +52,8 @@ export function UserDetails({ user, isYou, canSeeKeys, onEdit, onDisable, onRese
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
+          ...(user.secondFactor === undefined ? [] : ([['Second factor', user.secondFactor ? 'On' : 'Off']] as const)),
+          ...(user.link === null ? [] : ([['Linked with', <bdi key="link">{user.link.issuer}</bdi>]] as const)),
           ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
           ['Created', <Moment key="created" at={user.createdAt} />],
         ]}
@@ -60,6 +75,16 @@ export function UserDetails({ user, isYou, canSeeKeys, onEdit, onDisable, onRese
             <button type="button" onClick={onReset}>
               Reset password…
             </button>
+            {user.secondFactor && (
+              <button type="button" onClick={onResetFactor}>
+                Reset second factor…
+              </button>
+            )}
+            {user.link && (
+              <button type="button" onClick={onUnlink}>
+                Unlink…
+              </button>
+            )}
             <button type="button" class={user.disabledAt === null ? 'warns' : undefined} onClick={onDisable}>
               {user.disabledAt === null ? 'Disable…' : 'Enable…'}
             </button>

@@ -69,12 +69,17 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
     name: 'name',
     label: 'Name',
     width: 'name',
-    cell: ({ id, name, email, disabledAt }) => (
+    cell: ({ id, name, email, disabledAt, secondFactor }) => (
       <>
         <span class="line">
           <Clip>{name}</Clip>
           {id === viewerId && <span class="tag you">You</span>}
           {disabledAt !== null && <span class="badge warn">Disabled</span>}
+          {secondFactor && (
+            <span class="badge" data-tip="Has a second factor">
+              2FA
+            </span>
+          )}
         </span>
         <span class="second-line under-wide">
           <Clip>{email}</Clip>

@@ -17,7 +17,7 @@ import type { ScreenProps } from '../../state/navigation.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
-import { ResetPassword } from './reset-password.tsx';
+import { ResetPassword, ResetSecondFactor, UnlinkUser } from './reset-password.tsx';
 import { OpenUser, UserDetails } from './user-details.tsx';
 import { UserList, UserSearch } from './user-list.tsx';
 import { userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
@@ -39,6 +39,8 @@ export function Users({ session, title }: ScreenProps) {
   const [isCreating, setCreating] = useState(false);
   const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
   const [resetting, setResetting] = useState<UserView | null>(null);
+  const [resettingFactor, setResettingFactor] = useState<UserView | null>(null);
+  const [unlinking, setUnlinking] = useState<UserView | null>(null);
   const [editing, setEditing] = useState<UserView | null>(null);
   const [disabling, setDisabling] = useState<UserView | null>(null);
   const [deleting, setDeleting] = useState<UserView | null>(null);
@@ -82,6 +84,8 @@ export function Users({ session, title }: ScreenProps) {
                   onEdit={() => setEditing(user)}
                   onDisable={() => setDisabling(user)}
                   onReset={() => setResetting(user)}
+                  onResetFactor={() => setResettingFactor(user)}
+                  onUnlink={() => setUnlinking(user)}
                   onDelete={() => setDeleting(user)}
                   onClose={closeDetails}
                 />
@@ -122,6 +126,26 @@ export function Users({ session, title }: ScreenProps) {
           }
         </Loadable>
       </Page>
+      {resettingFactor && (
+        <ResetSecondFactor
+          user={resettingFactor}
+          onDone={() => {
+            setResettingFactor(null);
+            void resource.refresh();
+          }}
+          onClose={() => setResettingFactor(null)}
+        />
+      )}
+      {unlinking && (
+        <UnlinkUser
+          user={unlinking}
+          onDone={() => {
+            setUnlinking(null);
+            void resource.refresh();
+          }}
+          onClose={() => setUnlinking(null)}
+        />
+      )}
       {isCreating && (
         <CreateUser
           session={session}

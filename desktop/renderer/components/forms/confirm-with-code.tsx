@@ -1,0 +1,69 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Result } from '../../../ipc.ts';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { session } from '../../state/session.ts';
+import { DangerActions } from './confirm-danger.tsx';
+import { Dialog } from './dialog.tsx';
+import { FormError } from './field.tsx';
+import { TextField } from './text-field.tsx';
+import { useAction } from './use-action.ts';
+
+type CodeFieldProps = { error: string | null; value: string; onInput: (code: string) => void; autofocus?: boolean };
+
+/** Asks for a code from the user's authenticator app, or a recovery code. */
+export function CodeField({ error, value, onInput, autofocus = false }: CodeFieldProps) {
+  return (
+    <TextField
+      label="Code"
+      hint="From your authenticator app. If you’ve lost it, enter one of your recovery codes."
+      error={error}
+      type="text"
+      autocomplete="one-time-code"
+      spellcheck={false}
+      value={value}
+      onInput={onInput}
+      autofocus={autofocus}
+    />
+  );
+}
+
+type ConfirmWithCodeProps<Value> = {
+  title: string;
+  lead: ComponentChildren;
+  /** The button's text, and its text while the action runs. */
+  verb: string;
+  verbing: string;
+  /** @param code present if the user has a second factor */
+  act: (code: { code?: string }) => Promise<Result<Value>>;
+  onDone: (value: Value) => void;
+  /** Receives the value if the dialog is gone by then. */
+  onDoneUnmounted?: (value: Value) => void;
+  onClose: () => void;
+};
+
+/** Asks before a sensitive action, and for a code if the user has a second factor. */
+export function ConfirmWithCode<Value>({ title, lead, verb, verbing, act, onDone, onDoneUnmounted, onClose }: ConfirmWithCodeProps<Value>) {
+  const asksCode = session.value?.secondFactor === true;
+  const [code, setCode] = useState('');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const isReady = !asksCode || code.trim() !== '';
+  const submit = () => void run(() => act(asksCode ? { code } : {}), onDone, onDoneUnmounted);
+  return (
+    <Dialog title={title} lead={lead} isAlert onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady) submit();
+        }}
+      >
+        {asksCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} />}
+        <FormError text={generalError(failure, ['code'])} />
+        <DangerActions {...{ verb, verbing, isBusy, isReady }} onCancel={close} onAct={submit} />
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+import type { SessionView } from '#contract/console.ts';
+import { Facts } from '../../components/details.tsx';
+import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
+import { Dialog } from '../../components/forms/dialog.tsx';
+import type { OneTimeSecret } from '../../components/forms/secret.tsx';
+import { announce } from '../../state/announcement.ts';
+import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
+import { secondFactorChanged } from '../../state/session.ts';
+import { ChangePassword } from '../session/change-password.tsx';
+import { EnrollSecondFactor, RecoveryCodes } from './enroll-second-factor.tsx';
+
+type Page = 'facts' | 'password' | 'enroll' | 'remove';
+
+/** Shows who is signed in, and how, and lets them change it. */
+export function YourAccount({ session, onClose }: { session: SessionView; onClose: () => void }) {
+  const [page, setPage] = useState<Page>('facts');
+  const [codes, setCodes] = useState<OneTimeSecret | null>(null);
+  const goBack = () => setPage('facts');
+
+  function finish(text: string): void {
+    announce(text);
+    onClose();
+    void secondFactorChanged();
+  }
+
+  if (codes) return <RecoveryCodes codes={codes} onClose={() => finish('The second factor is on.')} />;
+  if (page === 'password') return <ChangePassword onClose={onClose} />;
+  if (page === 'enroll') {
+    const cancel = () => {
+      void window.callkey.dismissSecret();
+      goBack();
+    };
+    return (
+      <Dialog title="Set up a second factor" onDismiss={cancel}>
+        <EnrollSecondFactor cancel="Cancel" onCancel={cancel} onDone={setCodes} />
+      </Dialog>
+    );
+  }
+  if (page === 'remove') {
+    return (
+      <ConfirmWithCode
+        title="Turn off the second factor?"
+        lead="Your password alone will be enough to sign in. Your recovery codes will stop working."
+        verb="Turn off"
+        verbing="Turning off…"
+        act={({ code = '' }) => window.callkey.request('removeSecondFactor', { code })}
+        onDone={() => finish('The second factor is off.')}
+        onClose={goBack}
+      />
+    );
+  }
+  return <AccountFacts session={session} onShow={setPage} onClose={onClose} />;
+}
+
+type AccountFactsProps = { session: SessionView; onShow: (page: Page) => void; onClose: () => void };
+
+function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow, onClose }: AccountFactsProps) {
+  const place = formatMembership(viewer);
+  return (
+    <Dialog title="Your account" onDismiss={onClose}>
+      <Facts
+        facts={[
+          ['Name', <bdi key="name">{viewer.name}</bdi>],
+          ['Email', <bdi key="email">{viewer.email}</bdi>],
+          ['Type', userTypeLabels[viewer.userType]],
+          ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
+          ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
+          ...(secondFactor === undefined ? [] : ([['Second factor', secondFactor ? 'On' : 'Off']] as const)),
+        ]}
+      />
+      {secondFactor === false && !signedInWith && (
+        <p class="hint">With a second factor, someone who learns your password still can’t sign in without your phone.</p>
+      )}
+      <div class="actions">
+        {!signedInWith && (
+          <button type="button" onClick={() => onShow('password')}>
+            Change password…
+          </button>
+        )}
+        {secondFactor === true && (
+          <button type="button" class="warns" onClick={() => onShow('remove')}>
+            Turn off second factor…
+          </button>
+        )}
+        {secondFactor === false && !signedInWith && (
+          <button type="button" onClick={() => onShow('enroll')}>
+            Set up second factor…
+          </button>
+        )}
+        <button type="button" class="primary" data-autofocus onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
