@@ -15,12 +15,16 @@ describeDesktop('the bridge to the page', () => {
   it('exposes only the listed functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
       'cancelExport',
+      'cancelProviderSignIn',
       'capabilities',
       'closeWindow',
+      'confirmApp',
       'copySecret',
       'copyText',
       'dismissSecret',
+      'enterCode',
       'forgetServer',
+      'getSignInOptions',
       'getStartupState',
       'identifyApiKey',
       'listServers',
@@ -33,7 +37,9 @@ describeDesktop('the bridge to the page', () => {
       'saveFile',
       'selectServer',
       'signIn',
+      'signInWithProvider',
       'signOut',
+      'signOutOfProvider',
     ]);
   });
 
