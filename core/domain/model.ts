@@ -317,11 +317,10 @@ export type CallDetails = {
 /** Selects a page of a list: a search text, and the item after which the page starts. */
 export type ListFilter = { search: string; cursor: string | null };
 
-/**
- * A time range: includes `from`, excludes `before`; null means open. IDs sort by time, so `ids` limits the query to one index range; the
- * times then decide.
- */
-export type InstantRange = { from: Millis | null; before: Millis | null; ids: { from: string | null; before: string | null } };
+/** An end of a time range, with the IDs around it: see `Randomness`. */
+export type RangeEnd = { at: Millis; lowestId: string; highestId: string };
+/** A time range of a day or more: includes `from`, excludes `before`; null means open. */
+export type InstantRange = { from: RangeEnd | null; before: RangeEnd | null };
 
 /** @property states empty for all states */
 export type CallFilter = { placed: InstantRange; states: readonly CallState[]; apiKey: string | null; search: string };

@@ -37,7 +37,6 @@ import type {
   ImportChange,
   ImportedEntity,
   ImportKind,
-  InstantRange,
   KeyLimits,
   KeyUsage,
   KnownCaller,
@@ -78,8 +77,11 @@ export type Randomness = {
   bytes(size: number): Uint8Array;
   /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
   id(): string;
-  /** Returns a text that sorts before all IDs generated from this time on, and after all earlier ones; null if that's not known. */
-  firstIdAt(at: Millis): string | null;
+  /**
+   * Returns how IDs sort around a time. An ID that's lower than `lowestId` was certainly generated earlier, and one that isn't lower than
+   * `highestId` certainly wasn't.
+   */
+  idsAround(at: Millis): { lowestId: string; highestId: string };
 };
 
 export type Passwords = {
@@ -288,8 +290,8 @@ export type CallListStore = {
    * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** Counts the calls in a range, up to `most`. Only for filters that match all of them. */
-  countPlaced(scope: CallScope, placed: InstantRange, most: number): Promise<number>;
+  /** Counts matching calls, up to `most`. Only for filters without a key and a search, and for all states or uncommon ones. */
+  countUpTo(scope: CallScope, filter: CallFilter, most: number): Promise<number>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
   /** Whether the viewer can see the key, active or revoked. */

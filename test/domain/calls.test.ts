@@ -219,7 +219,7 @@ describe("a campaign's calls", () => {
           end: end ? { contactId: end, placedAt } : null,
         };
       },
-      countPlaced: async () => 10_001,
+      countUpTo: async () => 10_001,
       count: async () => ({ counts: [{ campaignId: 'g', quarterAt: instant(0), state: 'busy' as const, calls: 70 }], end: null }),
       find: async (...given: unknown[]) => {
         asked.push(given);
@@ -237,7 +237,7 @@ describe("a campaign's calls", () => {
     const listCampaigns = async () => ['g', 'h'].map((id) => ({ id, name: id, account: { id: 'a1', name: 'A' } }));
     return { ports: fakePorts({ stores: { callList, tenancies: { listCampaigns } } }), asked };
   };
-  const always = { from: null, before: null, ids: { from: null, before: null } };
+  const always = { from: null, before: null };
   const filter = { placed: always, states: [], apiKey: null, search: '' };
   const query = { campaignId: 'g', cursor: null, filter };
   const scope = { kind: 'campaigns', ids: ['g'] };

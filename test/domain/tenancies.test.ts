@@ -91,7 +91,7 @@ describe('partners, accounts and campaigns', () => {
     expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
   });
 
-  const always = { from: null, before: null, ids: { from: null, before: null } };
+  const always = { from: null, before: null };
   const everything = { at: always, actor: null, action: null, subject: null };
 
   it("are listed in the viewer's scope", async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { callStates } from '#contract/calls/states.ts';
 import { activityFacetsSchema, activitySchema, allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
@@ -134,7 +135,7 @@ describe('filtered calls and activity in the console', () => {
         const answer = await get(`/console/calls?${query}`);
         expect([answer.status, answer.json['detail']]).to.deep.equal([
           400,
-          'Invalid query at state: Must be one of queued, dialing, completed, no_answer, busy, failed, unknown, cancelled, lapsed.',
+          `Invalid query at state: Must be one of ${callStates.join(', ')}.`,
         ]);
       }
     });

@@ -16,8 +16,11 @@ const now = at('2026-11-21T09:00:00.000Z');
 const later = plus(now, 60_000);
 const digest = (): Digest => Buffer.from(testRandomness.bytes(32)).toString('hex');
 const filter = { search: '', cursor: null };
-const anyInstant = { from: null, before: null, ids: { from: null, before: null } };
-const oneDay = { from: instant(0), before: later, ids: { from: '0', before: 'z' } };
+const anyInstant = { from: null, before: null };
+const oneDay = {
+  from: { at: instant(0), lowestId: '0', highestId: '1' },
+  before: { at: later, lowestId: 'y', highestId: 'z' },
+};
 const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, search: '' };
 const secrets = { hash: 'a hash', expiresAt: null };
 const nothing = { kind: 'nothing' } as const;
@@ -243,10 +246,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         const narrow: CallFilter = { placed: oneDay, states: ['queued', 'dialing'], apiKey: testRandomness.id(), search: '+49 30' };
         await list(oneCampaign, narrow, call.contactId, own, 100);
         await list({ kind: 'account', accountId: account.id }, { ...allCalls, search: 'Ada' }, null, own, 100);
+        await list({ kind: 'account', accountId: account.id }, { ...allCalls, states: ['failed', 'busy'] }, null, own, 100);
       },
-      async countPlaced(countPlaced) {
-        await countPlaced(oneCampaign, anyInstant, 1_000);
-        await countPlaced(oneCampaign, oneDay, 1_000);
+      async countUpTo(countUpTo) {
+        await countUpTo(oneCampaign, allCalls, 1_000);
+        await countUpTo({ kind: 'account', accountId: account.id }, { ...allCalls, placed: oneDay, states: ['failed'] }, 1_000);
       },
       count: (count) => count(oneCampaign, allCalls, null),
       seesKey: (seesKey) => seesKey(own, testRandomness.id()),

@@ -26,5 +26,8 @@ export function at(text: string): Millis {
   return instant(Date.parse(text));
 }
 
+/** For IDs that don't follow the test's clock. */
+export const unknownIds = { lowestId: '', highestId: '~' };
+
 /** Its identifiers contain the machine's time, whatever a test's own clock says. */
-export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7(), firstIdAt: () => null };
+export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7(), idsAround: () => unknownIds };

@@ -1,7 +1,7 @@
 import type { Viewer } from '../../core/domain/model.ts';
 import type { Passwords, Ports, Stores, TenancyStore, ThrottleStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { fakeClock } from './clock.ts';
+import { fakeClock, unknownIds } from './clock.ts';
 
 /** Stores with only the methods that the rule under test calls; any other one fails. */
 type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
@@ -22,7 +22,11 @@ export function fakePorts({
   let ids = 0;
   return {
     clock: fakeClock(),
-    randomness: { bytes: (size) => Uint8Array.from({ length: size }, (_, index) => index), id: () => `id${++ids}`, firstIdAt: () => null },
+    randomness: {
+      bytes: (size) => Uint8Array.from({ length: size }, (_, index) => index),
+      id: () => `id${++ids}`,
+      idsAround: () => unknownIds,
+    },
     passwords: {
       hash: async (password) => `hash of ${password}`,
       verify: async (find) => {

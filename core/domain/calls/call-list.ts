@@ -2,12 +2,13 @@ import type { CallState } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import { scopeOf } from '../directory/scope.ts';
 import { listCampaigns } from '../directory/tenancies.ts';
-import { type Millis, plus } from '../instant.ts';
+import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { type Page, pageOfSize } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { byDay, chartDays, type Day, type DayRange, daysOf, idSkew, startOf } from './days.ts';
+import { areUncommon } from './call-states.ts';
+import { byDay, chartDays, type Day, type DayRange, daysOf, rangeEnd, startOf } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
 export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
@@ -54,7 +55,7 @@ type Total = { total: number; totalIsMore: boolean };
 
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
   const most = limits.countedMatches;
-  if (!isNarrow(filter)) return capped(await ports.stores.callList.countPlaced(scope, filter.placed, most + 1));
+  if (isQuicklyCounted(filter)) return capped(await ports.stores.callList.countUpTo(scope, filter, most + 1));
   let total = 0;
   for (let cursor: string | null = null; ; ) {
     const { counts, end }: { counts: CallCount[]; end: StretchEnd } = await ports.stores.callList.count(scope, filter, cursor);
@@ -69,9 +70,9 @@ export function capped(found: number): Total {
   return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
 }
 
-/** Whether the filter may exclude calls in the range. */
-function isNarrow({ states, apiKey, search }: CallFilter): boolean {
-  return states.length > 0 || apiKey !== null || search !== '';
+/** Whether all calls in one range of an index match. */
+function isQuicklyCounted({ states, apiKey, search }: CallFilter): boolean {
+  return apiKey === null && search === '' && (states.length === 0 || areUncommon(states));
 }
 
 /** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */
@@ -141,7 +142,7 @@ async function chartOf(ports: Ports, viewer: Viewer, campaignIds: readonly strin
       : await countThrough(ports, campaignIds, { ...filter, placed: chartStart(ports, filter, days) }, turn);
   const { states, placed } = filter;
   const matching = counts.filter(
-    ({ state, quarterAt }) => (states.length === 0 || states.includes(state)) && (placed.before === null || quarterAt < placed.before),
+    ({ state, quarterAt }) => (states.length === 0 || states.includes(state)) && (placed.before === null || quarterAt < placed.before.at),
   );
   return { days: byDay(days, matching), countedBackTo };
 }
@@ -159,8 +160,7 @@ async function keptCounts({ stores }: Ports, campaignIds: readonly string[], day
 /** Returns the start of a chart. Without a range, or with a long one, a chart shows only the newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = startOf(days);
-  if (placed.from !== null && placed.from >= from) return placed;
-  return { ...placed, from, ids: { ...placed.ids, from: randomness.firstIdAt(plus(from, -idSkew)) } };
+  return placed.from !== null && placed.from.at >= from ? placed : { ...placed, from: rangeEnd(randomness, from) };
 }
 
 /** Counts calls by reading them, newest first, until its time is up: there are no stored counts for a key or a search. */

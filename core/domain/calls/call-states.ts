@@ -36,6 +36,19 @@ import type { Millis } from '../instant.ts';
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
 export type Handoff = (typeof handoffs)[number];
+/** In these states, a campaign has many calls, or a call doesn't stay for long. */
+export const commonStates = ['queued', 'dialing', 'completed'] as const satisfies readonly CallState[];
+
+/** Whether storage has an index of the calls in these states, because there are few of them. */
+export function areUncommon(states: readonly CallState[]): boolean {
+  return states.length > 0 && !states.some((state) => commonStates.some((common) => common === state));
+}
+
+/** Whether calls in these states haven't ended. */
+export function areOpen(states: readonly CallState[]): boolean {
+  return states.length > 0 && states.every((state) => state === 'queued' || state === 'dialing');
+}
+
 export type EndState = Exclude<CallState, 'queued' | 'dialing'>;
 export type Stage = 'queued' | Handoff | EndState;
 

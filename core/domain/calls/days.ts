@@ -1,7 +1,7 @@
 import { daysBetween, localDay, plusDays, startOfDay } from '#contract/calendar.ts';
 import { limits } from '#contract/limits.ts';
-import { instant, type Millis, plus } from '../instant.ts';
-import type { InstantRange } from '../model.ts';
+import { instant, type Millis } from '../instant.ts';
+import type { InstantRange, RangeEnd } from '../model.ts';
 import type { Randomness } from '../ports.ts';
 
 /** A calendar day, as YYYY-MM-DD, and its first instant. */
@@ -39,20 +39,15 @@ function firstInstant(day: string, timeZone: string): Millis {
   return instant(startOfDay(day, timeZone));
 }
 
-/** In ms: more than the clocks of two machines differ. An ID is generated within milliseconds of the time that's stored with it. */
-export const idSkew = 600_000;
-
-export function instantRange({ firstIdAt }: Pick<Randomness, 'firstIdAt'>, { from, to, timeZone }: DayRange): InstantRange {
-  const start = from === undefined ? null : firstInstant(from, timeZone);
-  const end = to === undefined ? null : firstInstant(plusDays(to, 1), timeZone);
+export function instantRange(randomness: Pick<Randomness, 'idsAround'>, { from, to, timeZone }: DayRange): InstantRange {
   return {
-    from: start,
-    before: end,
-    ids: {
-      from: start === null ? null : firstIdAt(plus(start, -idSkew)),
-      before: end === null ? null : firstIdAt(plus(end, idSkew)),
-    },
+    from: from === undefined ? null : rangeEnd(randomness, firstInstant(from, timeZone)),
+    before: to === undefined ? null : rangeEnd(randomness, firstInstant(plusDays(to, 1), timeZone)),
   };
+}
+
+export function rangeEnd({ idsAround }: Pick<Randomness, 'idsAround'>, at: Millis): RangeEnd {
+  return { at, ...idsAround(at) };
 }
 
 /** Returns the first instant of a chart. */

@@ -2,9 +2,12 @@ import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter, AuditEvent, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports.ts';
+import { both, either, equal } from '../calls/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
+import { inRange, partsOfRange } from '../instant-range.ts';
+import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
 /** Records an event in the transaction of the change, so that neither can exist without the other. */
 export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
@@ -32,59 +35,53 @@ function toRow(event: AuditEvent): AuditEventRow {
   };
 }
 
-export function activityStore({ read, write }: Database): ActivityStore {
+export function activityStore(database: Database): ActivityStore {
+  const { write } = database;
+  const list: ActivityStore['list'] = async (visibility, filter, cursor, limit) => {
+    const { table, where, order } = await eventsIn(database, visibility, filter);
+    const { sql, values } = both(where, inRange(timeColumns, filter.at, { from: null, before: cursor }));
+    const rows = await database.query<AuditEventRow>(`SELECT * FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ${limit}`, values);
+    return rows.map(eventOf);
+  };
   return {
     async record(event) {
       await write.transaction((trx) => recordAudit(trx, event));
     },
 
-    async list(visibility, filter, cursor, limit) {
-      const events = matching(narrowToActivity(read('audit_events'), visibility), filter)
-        .orderBy('id', 'desc')
-        .limit(limit);
-      if (cursor !== null) events.where('id', '<', cursor);
-      const rows: AuditEventRow[] = await events;
-      return rows.map(eventOf);
-    },
+    list,
 
     async count(visibility, filter, most) {
-      const some = matching(narrowToActivity(read('audit_events'), visibility), filter)
-        .select('id')
-        .limit(most);
-      const [row]: { events: number | string }[] = await read.from(some.as('matching')).count({ events: '*' });
-      return Number(row?.events ?? 0);
+      const { table, where } = await eventsIn(database, visibility, filter);
+      return countUpTo(
+        database,
+        table,
+        partsOfRange(timeColumns, filter.at).map((part) => both(where, part)),
+        most,
+      );
     },
 
     async facets(visibility) {
-      const actorIds = await distinct(read, visibility, 'actor_id');
-      const actors = await Promise.all(
-        actorIds.map(async (id) => {
-          if (id === null) return null;
-          const [latest]: { actor_name: string | null }[] = await narrowToActivity(read('audit_events'), visibility)
-            .where('actor_id', id)
-            .orderBy('id', 'desc')
-            .limit(1)
-            .select('actor_name');
-          return { id, name: required(latest?.actor_name ?? null, 'actor_name') };
-        }),
-      );
-      return { actors, actions: (await distinct(read, visibility, 'action')).flatMap((action) => action ?? []) };
+      const operator = await list(visibility, { ...everything, actor: { id: null } }, null, 1);
+      const actors = await distinct(database, visibility, 'actor_id', 'actor_name');
+      const actions = await distinct(database, visibility, 'action', 'action');
+      return {
+        actors: [...operator.map(() => null), ...actors.map(({ value, latest }) => ({ id: value, name: latest }))],
+        actions: actions.map(({ value }) => value),
+      };
     },
 
     async listOfApiKey(visibility, id, limit) {
-      // The kind is written as text, because the condition of a partial index doesn't match parameters.
-      const events = read('audit_events').where({ subject_id: id }).whereRaw(`subject_kind = 'api-key'`);
       // Refused requests have no actor. Whoever can see the key sees them.
-      const seen =
-        visibility.kind === 'own' ? events.where((either) => isOwn(either, visibility.userId)) : narrowToActivity(events, visibility);
-      const rows: AuditEventRow[] = await seen.orderBy('id', 'desc').limit(limit);
+      const isSeen =
+        visibility.kind === 'own'
+          ? either(equal('actor_id', visibility.userId), equal('action', 'api-key.refused'))
+          : isVisible(visibility);
+      // The kind is written as text, because the condition of a partial index doesn't match parameters.
+      const { sql, values } = both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isSeen);
+      const rows = await database.query<AuditEventRow>(`SELECT * FROM audit_events WHERE ${sql} ORDER BY id DESC LIMIT ${limit}`, values);
       return rows.map(eventOf);
     },
   };
-}
-
-function isOwn(events: Knex.QueryBuilder, userId: string): void {
-  events.where('actor_id', userId).orWhere('action', 'api-key.refused');
 }
 
 function eventOf(row: AuditEventRow): ListedEvent {
@@ -99,44 +96,24 @@ function eventOf(row: AuditEventRow): ListedEvent {
   };
 }
 
-function matching(events: Knex.QueryBuilder, { at, actor, action, subject }: ActivityFilter): Knex.QueryBuilder {
-  if (at.from !== null) events.where('at', '>=', at.from);
-  if (at.before !== null) events.where('at', '<', at.before);
-  if (at.ids.from !== null) events.where('id', '>=', at.ids.from);
-  if (at.ids.before !== null) events.where('id', '<', at.ids.before);
-  if (actor) events.where('actor_id', actor.id);
-  if (action !== null) events.where({ action });
-  if (subject !== null) events.where('subject_id', subject);
-  return events;
-}
+const timeColumns = { id: 'id', at: 'at' };
+const everything: ActivityFilter = { at: { from: null, before: null }, actor: null, action: null, subject: null };
 
 /**
- * Returns the distinct values of a column among the visible events. Each step in an index leads from one value to the next, because a scope
- * may have ten million events, but only a few users and actions.
+ * Returns the distinct values of a column among the visible events, and another column of the newest event with each. Each step in an index
+ * leads from one value to the next, because a scope may have ten million events, but only a few users and actions.
  */
-async function distinct(read: Knex, visibility: ActivityVisibility, column: 'actor_id' | 'action'): Promise<(string | null)[]> {
-  const visible = () => narrowToActivity(read('audit_events'), visibility);
-  const [without]: unknown[] = await visible().whereNull(column).select('id').limit(1);
-  const found: (string | null)[] = without === undefined ? [] : [null];
-  for (let after = ''; ; ) {
-    const [row]: Record<string, string>[] = await visible().where(column, '>', after).orderBy(column).limit(1).select(column);
-    if (!row) return found;
-    after = row[column] ?? '';
-    found.push(after);
-  }
-}
-
-function narrowToActivity(events: Knex.QueryBuilder, visibility: ActivityVisibility): Knex.QueryBuilder {
-  switch (visibility.kind) {
-    case 'own':
-      return events.where('actor_id', visibility.userId);
-    case 'account':
-      return events.where('account_id', visibility.accountId);
-    case 'partner':
-      return events.where('partner_id', visibility.partnerId);
-    case 'service':
-      return events.whereNull('partner_id');
-    case 'nothing':
-      return events.whereRaw('1 = 0');
-  }
+function distinct(database: Database, visibility: ActivityVisibility, column: 'actor_id' | 'action', shown: 'actor_name' | 'action') {
+  const { sql, values } = isVisible(visibility);
+  const first = scopeColumn(visibility)?.column ?? column;
+  const next = (after: string) =>
+    `SELECT ${column} FROM audit_events WHERE ${sql} AND ${column} > ${after} ORDER BY ${first}, ${column} LIMIT 1`;
+  return database.query<{ value: string; latest: string }>(
+    `WITH RECURSIVE found (value) AS (
+       SELECT (${next(`''`)}) UNION ALL SELECT (${next('found.value')}) FROM found WHERE found.value IS NOT NULL
+     ) SELECT found.value, (
+       SELECT ${shown} FROM audit_events WHERE ${sql} AND ${column} = found.value ORDER BY ${first} DESC, ${column} DESC, id DESC LIMIT 1
+     ) AS latest FROM found WHERE found.value IS NOT NULL`,
+    [...values, ...values, ...values],
+  );
 }

@@ -1,17 +1,17 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console.ts';
-import { phoneDigits } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CallDetails, CallFilter, InstantRange, ListedCall, StretchEnd } from '../../domain/model.ts';
-import type { CallListStore, CallScope } from '../../domain/ports.ts';
+import type { CallDetails, ListedCall } from '../../domain/model.ts';
+import type { CallListStore } from '../../domain/ports.ts';
 import { campaignsOf } from '../directory/tenancies.ts';
-import { required } from '../engine/columns.ts';
-import type { Database, Dialect, Value } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
-import { both, type Condition, either, matching } from './text-search.ts';
+import { type Counted, countedUpTo, partsOf, stretchOf } from './call-search.ts';
+import { compaction, summaryOf, summaryOfAll } from './call-summary.ts';
+import type { Condition } from './text-search.ts';
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
@@ -36,21 +36,16 @@ export function callListStore(database: Database): CallListStore {
     },
 
     async list(scope, filter, cursor, visibility, limit) {
-      const stretch = await stretchOf(database, scope, filter, cursor, limit);
-      const { sql, values } = stretch.calls;
-      const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
-      const rows = await database.query<ListedRow>(
-        `SELECT ${columns} FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`,
-        values,
-      );
-      return { calls: await withNames(read, visibility, rows), end: stretch.end };
+      const { calls, end } = await stretchOf(database, scope, filter, cursor, limit);
+      const rows = await database.query<ListedRow>(pageOf(calls, limit), calls.values);
+      return { calls: await withNames(read, visibility, rows), end };
     },
 
-    async countPlaced(scope, placed, most) {
-      const { sql, values } = both(within(kind, scope), placedIn(placed));
-      const [row] = await database.query<{ calls: number | string }>(
-        `SELECT count(*) AS calls FROM (SELECT 1 FROM calls WHERE ${sql} LIMIT ${most}) AS matching`,
-        values,
+    async countUpTo(scope, filter, most) {
+      const parts = partsOf(kind, scope, filter);
+      const [row] = await database.query<Counted>(
+        countedUpTo(parts, most),
+        parts.flatMap(({ values }) => values),
       );
       return Number(row?.calls ?? 0);
     },
@@ -101,148 +96,18 @@ export function callListStore(database: Database): CallListStore {
   };
 }
 
+/** Builds the SQL for a page. Sorts the IDs first, because the rows are long, and several campaigns may have thousands of matches. */
+function pageOf({ sql }: Condition, limit: number): string {
+  const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
+  const page = `SELECT campaign_id, contact_id FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;
+  return `SELECT ${columns} FROM (${page}) AS page
+    CROSS JOIN calls WHERE calls.campaign_id = page.campaign_id AND calls.contact_id = page.contact_id ORDER BY calls.contact_id DESC`;
+}
+
 type CountRow = Pick<CallRow, 'state'> & { quarter_at: Millis; calls: number };
 
 function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & { campaign_id: string }) {
   return { campaignId: campaign_id, quarterAt: quarter_at, state, calls };
-}
-
-/**
- * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This
- * is one statement, because a call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million
- * calls in another index (measured without statistics for the table).
- */
-function summaryOf(tables: readonly string[]): string {
-  const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
-  const open = `SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
-    WHERE account_id = (SELECT account_id FROM campaigns WHERE id = ?) AND due_at IS NOT NULL AND (campaign_id || '') = ? AND placed_at >= ?
-    GROUP BY 1, 2`;
-  return [...ended, open].join(' UNION ALL ');
-}
-
-/**
- * Builds the SQL for a summary of several campaigns. The database adds up quarter-hours to days, because twenty campaigns have hundreds of
- * thousands of rows. The order of the joins makes each day of each campaign one range of the primary key.
- */
-function summaryOfAll(tables: readonly string[], campaigns: number, days: number): string {
-  const bounds = Array(days).fill('(CAST(? AS bigint), CAST(? AS bigint))').join(', ');
-  const ended = tables.map(
-    (table) => `SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
-      FROM days d CROSS JOIN scope s CROSS JOIN ${table} t
-      WHERE t.campaign_id = s.id AND t.quarter_at >= d.from_at AND t.quarter_at < d.until_at GROUP BY 1, 2, 3`,
-  );
-  const open = `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
-    WHERE account_id IN (SELECT account_id FROM scope) AND due_at IS NOT NULL AND (campaign_id || '') IN (SELECT id FROM scope) AND placed_at >= ?
-    GROUP BY 1, 2, 3`;
-  const scope = `SELECT id, account_id FROM campaigns WHERE id IN (${Array(campaigns).fill('?')})`;
-  return `WITH days (from_at, until_at) AS (VALUES ${bounds}), scope AS (${scope}) ${[...ended, open].join(' UNION ALL ')}`;
-}
-
-/** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
-const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING campaign_id, quarter_at, state, calls)
-  INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
-  SELECT campaign_id, quarter_at, state, sum(calls) FROM moved GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-  ON CONFLICT (campaign_id, quarter_at, state) DO UPDATE SET calls = call_counts.calls + excluded.calls`;
-
-const searchedColumns = ['phone', 'name', 'request_id'];
-
-function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): Condition[] {
-  const conditions: Condition[] = [];
-  if (states.length > 0) conditions.push({ sql: `state IN (${states.map(() => '?').join(', ')})`, values: [...states] });
-  if (apiKey !== null) conditions.push({ sql: 'api_key_id = ?', values: [apiKey] });
-  if (search === '') return conditions;
-  const found = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
-  const digits = phoneDigits(search);
-  if (digits !== null) found.push(matching(kind, 'phone', digits, 'anywhere'));
-  return [...conditions, either(...found)];
-}
-
-/** Builds the condition for a time range. IDs narrow the search to one range of the primary key; the time then decides. */
-function placedIn({ from, before, ids }: InstantRange): Condition {
-  const bounds: [string, Value][] = [
-    ['contact_id >= ?', ids.from],
-    ['contact_id < ?', ids.before],
-    ['placed_at >= ?', from],
-    ['placed_at < ?', before],
-  ];
-  return both(...bounds.flatMap(([sql, value]) => (value === null ? [] : [{ sql, values: [value] }])));
-}
-
-/**
- * Builds the condition for a scope. On PostgreSQL, it uses an array: with a subquery, the planner makes a join and reads the calls of all
- * campaigns in the range.
- */
-function within(kind: Dialect, scope: CallScope): Condition {
-  const { sql, values } = campaignsIn(scope);
-  const isOne = scope.kind === 'campaigns' && scope.ids.length === 1;
-  if (isOne) return { sql: 'campaign_id = ?', values: [...scope.ids] };
-  const ids = `SELECT s.id ${sql}`;
-  return { sql: kind === 'postgres' ? `campaign_id = ANY (ARRAY(${ids}))` : `campaign_id IN (${ids})`, values };
-}
-
-/** Builds the table of a scope's campaigns, named `s`. */
-function campaignsIn(scope: CallScope): Condition {
-  switch (scope.kind) {
-    case 'campaigns':
-      return { sql: `FROM campaigns s WHERE s.id IN (${scope.ids.map(() => '?').join(', ') || 'NULL'})`, values: [...scope.ids] };
-    case 'account':
-      return { sql: 'FROM campaigns s WHERE s.account_id = ?', values: [scope.accountId] };
-    case 'partner':
-      return { sql: 'FROM accounts o JOIN campaigns s ON s.account_id = o.id WHERE o.partner_id = ?', values: [scope.partnerId] };
-    case 'nothing':
-      return { sql: 'FROM campaigns s WHERE 1 = 0', values: [] };
-  }
-}
-
-/** The number of calls that one statement searches. SQLite and PostgreSQL need 10 to 30 ms for this. */
-const stretchOfAll = 5_000;
-/** The minimum for each campaign. */
-const stretchOfOne = 200;
-
-/**
- * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, no matter how
- * many calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its
- * calls are the newest of all campaigns.
- *
- * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
- */
-async function stretchOf(database: Database, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number) {
-  const conditions = matchingCalls(database.kind, filter);
-  const isDense = conditions.length === 0 && (filter.placed.from === null || filter.placed.ids.from !== null);
-  const length = isDense && limit > 0 ? limit : await sparseLength(database, scope);
-  const after: Condition = cursor === null ? { sql: '1 = 1', values: [] } : { sql: 'contact_id < ?', values: [cursor] };
-  const placed = placedIn(filter.placed);
-  const { ids } = filter.placed;
-  const ahead = both(after, placedIn({ from: null, before: null, ids }));
-  const end = await endOfStretch(database, scope, ahead, length);
-  const from: Condition = end === null ? { sql: '1 = 1', values: [] } : { sql: 'contact_id >= ?', values: [end.contactId] };
-  return { calls: both(within(database.kind, scope), after, from, placed, ...conditions), end };
-}
-
-async function sparseLength(database: Database, scope: CallScope): Promise<number> {
-  if (scope.kind === 'campaigns' && scope.ids.length === 1) return stretchOfAll;
-  const { sql, values } = campaignsIn(scope);
-  const [row] = await database.query<{ campaigns: number | string }>(`SELECT count(*) AS campaigns ${sql}`, values);
-  return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.campaigns ?? 1))));
-}
-
-/** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all campaigns. */
-async function endOfStretch(database: Database, scope: CallScope, ahead: Condition, length: number): Promise<StretchEnd> {
-  const campaigns = campaignsIn(scope);
-  const [row] = await database.query<{ contact_id: string | null }>(
-    `SELECT max(contact_id) AS contact_id FROM (SELECT (
-       SELECT contact_id FROM calls WHERE campaign_id = s.id AND ${ahead.sql} ORDER BY contact_id DESC LIMIT 1 OFFSET ${length - 1}
-     ) AS contact_id ${campaigns.sql}) AS ends`,
-    [...ahead.values, ...campaigns.values],
-  );
-  const contactId = row?.contact_id ?? null;
-  if (contactId === null) return null;
-  const { sql, values } = within(database.kind, scope);
-  const [oldest] = await database.query<{ placed_at: Millis }>(`SELECT placed_at FROM calls WHERE ${sql} AND contact_id = ?`, [
-    ...values,
-    contactId,
-  ]);
-  return { contactId, placedAt: required(oldest?.placed_at ?? null, 'placed_at') };
 }
 
 /** Adds the names of the calls' campaigns, and of their keys if the viewer can see them. */

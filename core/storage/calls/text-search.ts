@@ -62,7 +62,10 @@ export function equal(column: string, value: string): Condition {
   return { sql: `${column} = ?`, values: [value] };
 }
 
-/** Builds the condition that all of these are true. It's true if the list is empty. */
-export function both(...conditions: readonly Condition[]): Condition {
-  return { sql: conditions.map(({ sql }) => sql).join(' AND ') || '1 = 1', values: conditions.flatMap(({ values }) => values) };
+/** Builds the condition that all of these are true. Null and an empty list are always true. */
+export function both(...conditions: readonly (Condition | null)[]): Condition {
+  const given = conditions.flatMap((condition) => (condition === null || condition.sql === always ? [] : [condition]));
+  return { sql: given.map(({ sql }) => sql).join(' AND ') || always, values: given.flatMap(({ values }) => values) };
 }
+
+const always = '1 = 1';

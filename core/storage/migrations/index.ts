@@ -23,6 +23,7 @@ import * as providerSignIn from './017-provider-sign-in-additive.ts';
 import * as keyLimits from './018-key-limits.ts';
 import * as secondFactors from './019-second-factors.ts';
 import * as keyAddresses from './020-key-addresses-additive.ts';
+import * as listFilters from './021-list-filters-additive.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -49,6 +50,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '018-key-limits', up: keyLimits.up },
   { name: '019-second-factors', up: secondFactors.up },
   { name: '020-key-addresses-additive', up: keyAddresses.up },
+  { name: '021-list-filters-additive', up: listFilters.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

@@ -6,125 +6,234 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- activity.list
 
-select *
-from "audit_events"
-where "actor_id" = $1
-order by "id" desc
-limit $2;
+SELECT *
+FROM audit_events
+WHERE actor_id = $1
+ORDER BY actor_id DESC, id DESC
+LIMIT 100;
 
-select *
-from "audit_events"
-where "account_id" = $1
-order by "id" desc
-limit $2;
+SELECT *
+FROM audit_events
+WHERE account_id = $1
+ORDER BY account_id DESC, id DESC
+LIMIT 100;
 
-select *
-from "audit_events"
-where "partner_id" = $1
-order by "id" desc
-limit $2;
+SELECT *
+FROM audit_events
+WHERE partner_id = $1
+ORDER BY partner_id DESC, id DESC
+LIMIT 100;
 
-select *
-from "audit_events"
-where "partner_id" is null
-order by "id" desc
-limit $1;
+SELECT *
+FROM audit_events
+WHERE partner_id IS NULL
+ORDER BY partner_id DESC, id DESC
+LIMIT 100;
 
-select *
-from "audit_events"
-where 1 = 0
-order by "id" desc
-limit $1;
+SELECT *
+FROM audit_events
+WHERE 1 = 0
+ORDER BY id
+LIMIT 100;
 
-select *
-from "audit_events"
-where "partner_id" is null
-  and "at" >= $1
-  and "at" < $2
-  and "id" >= $3
-  and "id" < $4
-  and "actor_id" = $5
-  and "action" = $6
-  and "subject_id" = $7
-  and "id" < $8
-order by "id" desc
-limit $9;
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND subject_id = $1
+  LIMIT 10000
+) AS matching;
 
-select *
-from "audit_events"
-where "partner_id" is null
-  and "at" >= $1
-  and "at" < $2
-  and "id" >= $3
-  and "id" < $4
-  and "actor_id" is null
-  and "action" = $5
-  and "subject_id" = $6
-order by "id" desc
-limit $7;
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND actor_id = $1
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND action = $1
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE actor_id = $1
+    AND subject_id = $2
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE actor_id = $1
+    AND action = $2
+  LIMIT 10000
+) AS matching;
+
+SELECT *
+FROM audit_events
+WHERE actor_id = $1
+  AND (action || '') = $2
+  AND (subject_id || '') = $3
+  AND partner_id IS NULL
+  AND id >= $4
+  AND id < $5
+  AND at >= $6
+  AND at < $7
+ORDER BY partner_id DESC, actor_id DESC, id DESC
+LIMIT 100;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND actor_id IS NULL
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE actor_id IS NULL
+    AND subject_id = $1
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE actor_id IS NULL
+    AND action = $1
+  LIMIT 10000
+) AS matching;
+
+SELECT *
+FROM audit_events
+WHERE (actor_id || '') IS NULL
+  AND (action || '') = $1
+  AND subject_id = $2
+  AND partner_id IS NULL
+  AND id >= $3
+  AND id < $4
+  AND at >= $5
+  AND at < $6
+ORDER BY partner_id DESC, subject_id DESC, id DESC
+LIMIT 100;
 
 -- activity.count
 
-select count(*) as "events"
-from (
-  select "id"
-  from "audit_events"
-  where "partner_id" is null
-  limit $1
-) as "matching";
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+  LIMIT 1000
+) AS matching;
 
 -- activity.facets
 
-select "id"
-from "audit_events"
-where "partner_id" is null
-  and "actor_id" is null
-limit $1;
+SELECT *
+FROM audit_events
+WHERE actor_id IS NULL
+  AND partner_id IS NULL
+ORDER BY partner_id DESC, actor_id DESC, id DESC
+LIMIT 1;
 
-select "actor_id"
-from "audit_events"
-where "partner_id" is null
-  and "actor_id" > $1
-order by "actor_id" asc
-limit $2;
+WITH RECURSIVE found (value) AS (
+  SELECT (
+    SELECT actor_id
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND actor_id > ''
+    ORDER BY partner_id, actor_id
+    LIMIT 1
+  )
+  UNION ALL
+  SELECT (
+    SELECT actor_id
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND actor_id > found.value
+    ORDER BY partner_id, actor_id
+    LIMIT 1
+  )
+  FROM found
+  WHERE found.value IS NOT NULL
+)
+SELECT found.value, (
+  SELECT actor_name
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND actor_id = found.value
+  ORDER BY partner_id DESC, actor_id DESC, id DESC
+  LIMIT 1
+) AS latest
+FROM found
+WHERE found.value IS NOT NULL;
 
-select "actor_name"
-from "audit_events"
-where "partner_id" is null
-  and "actor_id" = $1
-order by "id" desc
-limit $2;
-
-select "id"
-from "audit_events"
-where "partner_id" is null
-  and "action" is null
-limit $1;
-
-select "action"
-from "audit_events"
-where "partner_id" is null
-  and "action" > $1
-order by "action" asc
-limit $2;
+WITH RECURSIVE found (value) AS (
+  SELECT (
+    SELECT action
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND action > ''
+    ORDER BY partner_id, action
+    LIMIT 1
+  )
+  UNION ALL
+  SELECT (
+    SELECT action
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND action > found.value
+    ORDER BY partner_id, action
+    LIMIT 1
+  )
+  FROM found
+  WHERE found.value IS NOT NULL
+)
+SELECT found.value, (
+  SELECT action
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND action = found.value
+  ORDER BY partner_id DESC, action DESC, id DESC
+  LIMIT 1
+) AS latest
+FROM found
+WHERE found.value IS NOT NULL;
 
 -- activity.listOfApiKey
 
-select *
-from "audit_events"
-where "subject_id" = $1
-  and subject_kind = 'api-key'
-  and "partner_id" is null
-order by "id" desc
-limit $2;
+SELECT *
+FROM audit_events
+WHERE subject_kind = 'api-key'
+  AND subject_id = $1
+  AND partner_id IS NULL
+ORDER BY id DESC
+LIMIT 100;
 
-select *
-from "audit_events"
-where "subject_id" = $1
-  and subject_kind = 'api-key'
-  and ("actor_id" = $2 or "action" = $3)
-order by "id" desc
-limit $4;
+SELECT *
+FROM audit_events
+WHERE subject_kind = 'api-key'
+  AND subject_id = $1
+  AND (actor_id = $2 OR action = $3)
+ORDER BY id DESC
+LIMIT 100;
 
 -- auditChain.extend
 

@@ -928,20 +928,18 @@ limit $3;
 
 -- callList.list
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN ($1)
-) AS ends;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN ($1)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT placed_at
 FROM calls
@@ -951,13 +949,18 @@ WHERE campaign_id = $1
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = $1
-  AND 1 = 1
-  AND contact_id >= $2
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = $1
+    AND contact_id >= $2
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
 with "some" as materialized (
   select *
@@ -982,155 +985,138 @@ select "id", "name"
 from "campaigns"
 where "id" in ($1);
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN ($1, $2)
-) AS ends;
-
-SELECT placed_at
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.id IN ($1, $2)
-))
-  AND contact_id = $3;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN ($1, $2)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.id IN ($1, $2)
-))
-  AND 1 = 1
-  AND contact_id >= $3
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.account_id = $1
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.id IN ($1, $2)
+  ))
+    AND contact_id >= $3
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT placed_at
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = $1
-))
-  AND contact_id = $2;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.account_id = $1
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = $1
-))
-  AND 1 = 1
-  AND contact_id >= $2
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = $1
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $1
+  ))
+    AND contact_id >= $2
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT placed_at
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = $1
-))
-  AND contact_id = $2;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM accounts o
+JOIN campaigns s ON s.account_id = o.id
+WHERE o.partner_id = $1
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = $1
-))
-  AND 1 = 1
-  AND contact_id >= $2
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE 1 = 0
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM accounts o
+    JOIN campaigns s ON s.account_id = o.id
+    WHERE o.partner_id = $1
+  ))
+    AND contact_id >= $2
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
+
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE 1 = 0
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE 1 = 0
-))
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE 1 = 0
+  ))
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
 with "some" as materialized (
   select *
@@ -1155,82 +1141,132 @@ select "id", "name"
 from "campaigns"
 where 1 = $1;
 
-SELECT max(contact_id) AS contact_id
+SELECT count(*) AS calls
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND contact_id < $1
-      AND contact_id >= $2
-      AND contact_id < $3
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN ($4)
-) AS ends;
+  SELECT 1
+  FROM calls
+  WHERE account_id = ANY (ARRAY(
+    SELECT s.account_id
+    FROM campaigns s
+    WHERE s.id IN ($1)
+  ))
+    AND due_at IS NOT NULL
+  LIMIT 5001
+) AS matching;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = $1
-  AND contact_id < $2
-  AND 1 = 1
-  AND contact_id >= $3
-  AND contact_id < $4
-  AND placed_at >= $5
-  AND placed_at < $6
-  AND state IN ($7, $8)
-  AND api_key_id = $9
-  AND (phone ~ $10 OR name ~ $11 OR request_id ~ $12 OR phone ~ $13)
-ORDER BY contact_id DESC
-LIMIT 100;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE account_id = ANY (ARRAY(
+    SELECT s.account_id
+    FROM campaigns s
+    WHERE s.id IN ($1)
+  ))
+    AND due_at IS NOT NULL
+    AND (campaign_id || '') = ANY (ARRAY(
+      SELECT s.id
+      FROM campaigns s
+      WHERE s.id IN ($2)
+    ))
+    AND state IN ($3, $4)
+    AND api_key_id = $5
+    AND (phone ~ $6 OR name ~ $7 OR request_id ~ $8 OR phone ~ $9)
+    AND contact_id >= $10
+    AND contact_id < $11
+    AND placed_at >= $12
+    AND placed_at < $13
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT count(*) AS campaigns
+SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.account_id = $1;
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.account_id = $1
-) AS ends;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 4999
+) AS contact_id
+FROM campaigns s
+WHERE s.account_id = $1
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ANY (ARRAY(
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = $1
-))
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
-  AND (phone ~ $2 OR name ~ $3 OR request_id ~ $4)
-ORDER BY contact_id DESC
-LIMIT 100;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $1
+  ))
+    AND (phone ~ $2 OR name ~ $3 OR request_id ~ $4)
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
--- callList.countPlaced
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND state = asked.column1
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 99
+) AS contact_id
+FROM (VALUES ($1), ($2)) AS asked
+CROSS JOIN campaigns s
+WHERE s.account_id = $3
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until, calls.time_zone
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $1
+  ))
+    AND state IN ($2, $3)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
+
+-- callList.countUpTo
 
 SELECT count(*) AS calls
 FROM (
   SELECT 1
   FROM calls
   WHERE campaign_id = $1
-    AND 1 = 1
   LIMIT 1000
 ) AS matching;
 
@@ -1238,37 +1274,68 @@ SELECT count(*) AS calls
 FROM (
   SELECT 1
   FROM calls
-  WHERE campaign_id = $1
-    AND contact_id >= $2
-    AND contact_id < $3
-    AND placed_at >= $4
-    AND placed_at < $5
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $1
+  ))
+    AND state IN ($2)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND contact_id >= $3
+    AND contact_id < $4
+  UNION ALL
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $5
+  ))
+    AND state IN ($6)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND contact_id >= $7
+    AND contact_id < $8
+    AND placed_at >= $9
+    AND placed_at < $10
+  UNION ALL
+  SELECT 1
+  FROM calls
+  WHERE campaign_id = ANY (ARRAY(
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = $11
+  ))
+    AND state IN ($12)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND contact_id >= $13
+    AND contact_id < $14
+    AND placed_at >= $15
+    AND placed_at < $16
   LIMIT 1000
 ) AS matching;
 
 -- callList.count
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN ($1)
-) AS ends;
+SELECT count(*) AS calls
+FROM campaigns s
+WHERE s.id IN ($1);
+
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 4999
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN ($1)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
 FROM calls
 WHERE campaign_id = $1
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
 GROUP BY 1, 2, 3;
 
 -- callList.seesKey

@@ -6,125 +6,234 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- activity.list
 
-select *
-from `audit_events`
-where `actor_id` = ?
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_actor
+WHERE actor_id = ?
+ORDER BY actor_id DESC, id DESC
+LIMIT 100;
 
-select *
-from `audit_events`
-where `account_id` = ?
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_account
+WHERE account_id = ?
+ORDER BY account_id DESC, id DESC
+LIMIT 100;
 
-select *
-from `audit_events`
-where `partner_id` = ?
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_partner
+WHERE partner_id = ?
+ORDER BY partner_id DESC, id DESC
+LIMIT 100;
 
-select *
-from `audit_events`
-where `partner_id` is null
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_partner
+WHERE partner_id IS NULL
+ORDER BY partner_id DESC, id DESC
+LIMIT 100;
 
-select *
-from `audit_events`
-where 1 = 0
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events
+WHERE 1 = 0
+ORDER BY id
+LIMIT 100;
 
-select *
-from `audit_events`
-where `partner_id` is null
-  and `at` >= ?
-  and `at` < ?
-  and `id` >= ?
-  and `id` < ?
-  and `actor_id` = ?
-  and `action` = ?
-  and `subject_id` = ?
-  and `id` < ?
-order by `id` desc
-limit ?;
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_partner_by_subject
+  WHERE partner_id IS NULL
+    AND subject_id = ?
+  LIMIT 10000
+) AS matching;
 
-select *
-from `audit_events`
-where `partner_id` is null
-  and `at` >= ?
-  and `at` < ?
-  and `id` >= ?
-  and `id` < ?
-  and `actor_id` is null
-  and `action` = ?
-  and `subject_id` = ?
-order by `id` desc
-limit ?;
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_partner_by_actor
+  WHERE partner_id IS NULL
+    AND actor_id = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_partner_by_action
+  WHERE partner_id IS NULL
+    AND action = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_subject
+  WHERE actor_id = ?
+    AND subject_id = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_action
+  WHERE actor_id = ?
+    AND action = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_partner_by_actor
+WHERE actor_id = ?
+  AND (action || '') = ?
+  AND (subject_id || '') = ?
+  AND partner_id IS NULL
+  AND id >= ?
+  AND id < ?
+  AND at >= ?
+  AND at < ?
+ORDER BY partner_id DESC, actor_id DESC, id DESC
+LIMIT 100;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_partner_by_actor
+  WHERE partner_id IS NULL
+    AND actor_id IS NULL
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_subject
+  WHERE actor_id IS NULL
+    AND subject_id = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_action
+  WHERE actor_id IS NULL
+    AND action = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_partner_by_subject
+WHERE (actor_id || '') IS NULL
+  AND (action || '') = ?
+  AND subject_id = ?
+  AND partner_id IS NULL
+  AND id >= ?
+  AND id < ?
+  AND at >= ?
+  AND at < ?
+ORDER BY partner_id DESC, subject_id DESC, id DESC
+LIMIT 100;
 
 -- activity.count
 
-select count(*) as `events`
-from (
-  select `id`
-  from `audit_events`
-  where `partner_id` is null
-  limit ?
-) as `matching`;
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_partner
+  WHERE partner_id IS NULL
+  LIMIT 1000
+) AS matching;
 
 -- activity.facets
 
-select `id`
-from `audit_events`
-where `partner_id` is null
-  and `actor_id` is null
-limit ?;
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_partner_by_actor
+WHERE actor_id IS NULL
+  AND partner_id IS NULL
+ORDER BY partner_id DESC, actor_id DESC, id DESC
+LIMIT 1;
 
-select `actor_id`
-from `audit_events`
-where `partner_id` is null
-  and `actor_id` > ?
-order by `actor_id` asc
-limit ?;
+WITH RECURSIVE found (value) AS (
+  SELECT (
+    SELECT actor_id
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND actor_id > ''
+    ORDER BY partner_id, actor_id
+    LIMIT 1
+  )
+  UNION ALL
+  SELECT (
+    SELECT actor_id
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND actor_id > found.value
+    ORDER BY partner_id, actor_id
+    LIMIT 1
+  )
+  FROM found
+  WHERE found.value IS NOT NULL
+)
+SELECT found.value, (
+  SELECT actor_name
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND actor_id = found.value
+  ORDER BY partner_id DESC, actor_id DESC, id DESC
+  LIMIT 1
+) AS latest
+FROM found
+WHERE found.value IS NOT NULL;
 
-select `actor_name`
-from `audit_events`
-where `partner_id` is null
-  and `actor_id` = ?
-order by `id` desc
-limit ?;
-
-select `id`
-from `audit_events`
-where `partner_id` is null
-  and `action` is null
-limit ?;
-
-select `action`
-from `audit_events`
-where `partner_id` is null
-  and `action` > ?
-order by `action` asc
-limit ?;
+WITH RECURSIVE found (value) AS (
+  SELECT (
+    SELECT action
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND action > ''
+    ORDER BY partner_id, action
+    LIMIT 1
+  )
+  UNION ALL
+  SELECT (
+    SELECT action
+    FROM audit_events
+    WHERE partner_id IS NULL
+      AND action > found.value
+    ORDER BY partner_id, action
+    LIMIT 1
+  )
+  FROM found
+  WHERE found.value IS NOT NULL
+)
+SELECT found.value, (
+  SELECT action
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND action = found.value
+  ORDER BY partner_id DESC, action DESC, id DESC
+  LIMIT 1
+) AS latest
+FROM found
+WHERE found.value IS NOT NULL;
 
 -- activity.listOfApiKey
 
-select *
-from `audit_events`
-where `subject_id` = ?
-  and subject_kind = 'api-key'
-  and `partner_id` is null
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events
+WHERE subject_kind = 'api-key'
+  AND subject_id = ?
+  AND partner_id IS NULL
+ORDER BY id DESC
+LIMIT 100;
 
-select *
-from `audit_events`
-where `subject_id` = ?
-  and subject_kind = 'api-key'
-  and (`actor_id` = ? or `action` = ?)
-order by `id` desc
-limit ?;
+SELECT *
+FROM audit_events
+WHERE subject_kind = 'api-key'
+  AND subject_id = ?
+  AND (actor_id = ? OR action = ?)
+ORDER BY id DESC
+LIMIT 100;
 
 -- auditChain.extend
 

@@ -847,20 +847,18 @@ limit ?;
 
 -- callList.list
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN (?)
-) AS ends;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN (?)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT placed_at
 FROM calls
@@ -870,13 +868,18 @@ WHERE campaign_id = ?
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ?
-  AND 1 = 1
-  AND contact_id >= ?
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id = ?
+    AND contact_id >= ?
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
 with `some` as materialized (
   select *
@@ -901,155 +904,138 @@ select `id`, `name`
 from `campaigns`
 where `id` in (?);
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN (?, ?)
-) AS ends;
-
-SELECT placed_at
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.id IN (?, ?)
-)
-  AND contact_id = ?;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN (?, ?)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.id IN (?, ?)
-)
-  AND 1 = 1
-  AND contact_id >= ?
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.account_id = ?
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.id IN (?, ?)
+  )
+    AND contact_id >= ?
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT placed_at
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = ?
-)
-  AND contact_id = ?;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE s.account_id = ?
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = ?
-)
-  AND 1 = 1
-  AND contact_id >= ?
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = ?
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND contact_id >= ?
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT placed_at
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = ?
-)
-  AND contact_id = ?;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM accounts o
+JOIN campaigns s ON s.account_id = o.id
+WHERE o.partner_id = ?
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM accounts o
-  JOIN campaigns s ON s.account_id = o.id
-  WHERE o.partner_id = ?
-)
-  AND 1 = 1
-  AND contact_id >= ?
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
-
-SELECT max(contact_id) AS contact_id
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 0
-  ) AS contact_id
-  FROM campaigns s
-  WHERE 1 = 0
-) AS ends;
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM accounts o
+    JOIN campaigns s ON s.account_id = o.id
+    WHERE o.partner_id = ?
+  )
+    AND contact_id >= ?
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
+
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 0
+) AS contact_id
+FROM campaigns s
+WHERE 1 = 0
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE 1 = 0
-)
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
-ORDER BY contact_id DESC
-LIMIT 1;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE 1 = 0
+  )
+  ORDER BY contact_id DESC
+  LIMIT 1
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
 with `some` as materialized (
   select *
@@ -1074,82 +1060,132 @@ select `id`, `name`
 from `campaigns`
 where 1 = ?;
 
-SELECT max(contact_id) AS contact_id
+SELECT count(*) AS calls
 FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND contact_id < ?
-      AND contact_id >= ?
-      AND contact_id < ?
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN (?)
-) AS ends;
+  SELECT 1
+  FROM calls
+  WHERE account_id IN (
+    SELECT s.account_id
+    FROM campaigns s
+    WHERE s.id IN (?)
+  )
+    AND due_at IS NOT NULL
+  LIMIT 5001
+) AS matching;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id = ?
-  AND contact_id < ?
-  AND 1 = 1
-  AND contact_id >= ?
-  AND contact_id < ?
-  AND placed_at >= ?
-  AND placed_at < ?
-  AND state IN (?, ?)
-  AND api_key_id = ?
-  AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ? OR phone GLOB ?)
-ORDER BY contact_id DESC
-LIMIT 100;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE account_id IN (
+    SELECT s.account_id
+    FROM campaigns s
+    WHERE s.id IN (?)
+  )
+    AND due_at IS NOT NULL
+    AND (campaign_id || '') IN (
+      SELECT s.id
+      FROM campaigns s
+      WHERE s.id IN (?)
+    )
+    AND state IN (?, ?)
+    AND api_key_id = ?
+    AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ? OR phone GLOB ?)
+    AND contact_id >= ?
+    AND contact_id < ?
+    AND placed_at >= ?
+    AND placed_at < ?
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
-SELECT count(*) AS campaigns
+SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.account_id = ?;
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.account_id = ?
-) AS ends;
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 4999
+) AS contact_id
+FROM campaigns s
+WHERE s.account_id = ?
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
   calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
   calls.held_until, calls.time_zone
-FROM calls
-WHERE campaign_id IN (
-  SELECT s.id
-  FROM campaigns s
-  WHERE s.account_id = ?
-)
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
-  AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ?)
-ORDER BY contact_id DESC
-LIMIT 100;
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND (phone GLOB ? OR name GLOB ? OR request_id GLOB ?)
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
 
--- callList.countPlaced
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND state = asked.column1
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 99
+) AS contact_id
+FROM (VALUES (?), (?)) AS asked
+CROSS JOIN campaigns s
+WHERE s.account_id = ?
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
+
+SELECT calls.campaign_id, calls.request_id, calls.contact_id, calls.api_key_id, calls.phone, calls.name,
+  calls.state, calls.detail, calls.placed_at, calls.dialed_at, calls.ended_at, calls.provider,
+  calls.held_until, calls.time_zone
+FROM (
+  SELECT campaign_id, contact_id
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND state IN (?, ?)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+  ORDER BY contact_id DESC
+  LIMIT 100
+) AS page
+CROSS JOIN calls
+WHERE calls.campaign_id = page.campaign_id
+  AND calls.contact_id = page.contact_id
+ORDER BY calls.contact_id DESC;
+
+-- callList.countUpTo
 
 SELECT count(*) AS calls
 FROM (
   SELECT 1
   FROM calls
   WHERE campaign_id = ?
-    AND 1 = 1
   LIMIT 1000
 ) AS matching;
 
@@ -1157,7 +1193,39 @@ SELECT count(*) AS calls
 FROM (
   SELECT 1
   FROM calls
-  WHERE campaign_id = ?
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND state IN (?)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND contact_id >= ?
+    AND contact_id < ?
+  UNION ALL
+  SELECT 1
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND state IN (?)
+    AND state NOT IN ('queued', 'dialing', 'completed')
+    AND contact_id >= ?
+    AND contact_id < ?
+    AND placed_at >= ?
+    AND placed_at < ?
+  UNION ALL
+  SELECT 1
+  FROM calls
+  WHERE campaign_id IN (
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.account_id = ?
+  )
+    AND state IN (?)
+    AND state NOT IN ('queued', 'dialing', 'completed')
     AND contact_id >= ?
     AND contact_id < ?
     AND placed_at >= ?
@@ -1167,27 +1235,26 @@ FROM (
 
 -- callList.count
 
-SELECT max(contact_id) AS contact_id
-FROM (
-  SELECT (
-    SELECT contact_id
-    FROM calls
-    WHERE campaign_id = s.id
-      AND 1 = 1
-      AND 1 = 1
-    ORDER BY contact_id DESC
-    LIMIT 1 OFFSET 4999
-  ) AS contact_id
-  FROM campaigns s
-  WHERE s.id IN (?)
-) AS ends;
+SELECT count(*) AS calls
+FROM campaigns s
+WHERE s.id IN (?);
+
+SELECT s.id AS campaign_id, (
+  SELECT contact_id
+  FROM calls
+  WHERE campaign_id = s.id
+    AND 1 = 1
+  ORDER BY contact_id DESC
+  LIMIT 1 OFFSET 4999
+) AS contact_id
+FROM campaigns s
+WHERE s.id IN (?)
+ORDER BY contact_id DESC NULLS LAST
+LIMIT 1;
 
 SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
 FROM calls
 WHERE campaign_id = ?
-  AND 1 = 1
-  AND 1 = 1
-  AND 1 = 1
 GROUP BY 1, 2, 3;
 
 -- callList.seesKey

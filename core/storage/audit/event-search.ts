@@ -1,0 +1,104 @@
+import type { ActivityVisibility } from '../../domain/directory/scope.ts';
+import type { ActivityFilter } from '../../domain/model.ts';
+import { both, type Condition, equal } from '../calls/text-search.ts';
+import type { Database, Dialect } from '../engine/database.ts';
+
+type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
+
+/** @param parts don't overlap */
+export async function countUpTo(database: Database, table: string, parts: readonly Condition[], most: number): Promise<number> {
+  const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
+  const [row] = await database.query<{ events: number | string }>(
+    `SELECT count(*) AS events FROM (${selects} LIMIT ${most}) AS matching`,
+    parts.flatMap(({ values }) => values),
+  );
+  return Number(row?.events ?? 0);
+}
+
+/** The table with the index to use, the condition for everything but the time range, and the order, newest first. */
+type Events = { table: string; where: Condition; order: string };
+
+/**
+ * Builds the parts of a query for events. There's an index for each filter, and for most pairs of filters: see
+ * migrations/021-list-filters-additive.ts. If several can be used, uses the one with the fewest events.
+ */
+export async function eventsIn(
+  database: Database,
+  visibility: ActivityVisibility,
+  { actor, action, subject }: ActivityFilter,
+): Promise<Events> {
+  const scope = scopeColumn(visibility);
+  const asked = new Map<Column, string | null>();
+  if (actor) asked.set('actor_id', actor.id);
+  if (action !== null) asked.set('action', action);
+  if (subject !== null) asked.set('subject_id', subject);
+  const other = scope && asked.get(scope.column);
+  if (!scope || (other !== undefined && other !== scope.value)) return { table: 'audit_events', where: nothing, order: 'id' };
+  const indexes = indexesFor(scope.column, asked);
+  asked.set(scope.column, scope.value);
+  let best = { index: indexes[0] ?? [scope.column], events: Number.POSITIVE_INFINITY };
+  for (const index of indexes.length > 1 ? indexes : []) {
+    const columns = both(...index.map((column) => isValue(column, asked.get(column) ?? null)));
+    const events = await countUpTo(database, indexed(database.kind, index), [columns], manyEvents);
+    if (events < best.events) best = { index, events };
+  }
+  return {
+    table: indexed(database.kind, best.index),
+    where: conditionOn(best.index, asked),
+    order: [...best.index, 'id'].map((column) => `${column} DESC`).join(', '),
+  };
+}
+
+const nothing: Condition = { sql: '1 = 0', values: [] };
+const manyEvents = 10_000;
+
+/** Returns the indexes to choose from, as their columns before the ID. */
+function indexesFor(scope: Column, asked: ReadonlyMap<Column, unknown>): Column[][] {
+  const firsts = asked.has('actor_id') && scope !== 'actor_id' ? [scope, 'actor_id' as const] : [scope];
+  const pairs = firsts.flatMap((first) =>
+    (['subject_id', 'actor_id', 'action'] as const)
+      .filter((second) => asked.has(second) && second !== first)
+      .map((second): Column[] => [first, second]),
+  );
+  return pairs.length > 0 ? pairs : [[scope]];
+}
+
+/** SQLite doesn't know how many events an index has, so it's told which one to use. */
+function indexed(kind: Dialect, index: readonly Column[]): string {
+  const [first, second] = index.map((column) => column.replace('_id', ''));
+  return kind === 'sqlite' ? `audit_events INDEXED BY audit_events_of_${first}${second ? `_by_${second}` : ''}` : 'audit_events';
+}
+
+/**
+ * Builds the condition for these columns, and hides those that aren't in the index from PostgreSQL's planner. The order also has to name the
+ * index's columns, because PostgreSQL doesn't know that a column that's null has only one value.
+ */
+function conditionOn(index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Condition {
+  return both(...[...asked].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
+}
+
+function isValue(column: string, value: string | null): Condition {
+  return value === null ? { sql: `${column} IS NULL`, values: [] } : equal(column, value);
+}
+
+/** Returns the column that decides who can see an event, and its value; null if the viewer can't see any. */
+export function scopeColumn(visibility: ActivityVisibility): { column: Column; value: string | null } | null {
+  switch (visibility.kind) {
+    case 'own':
+      return { column: 'actor_id', value: visibility.userId };
+    case 'account':
+      return { column: 'account_id', value: visibility.accountId };
+    case 'partner':
+      return { column: 'partner_id', value: visibility.partnerId };
+    case 'service':
+      return { column: 'partner_id', value: null };
+    case 'nothing':
+      return null;
+  }
+}
+
+/** Builds the condition that a viewer can see an event. */
+export function isVisible(visibility: ActivityVisibility): Condition {
+  const scope = scopeColumn(visibility);
+  return scope ? isValue(scope.column, scope.value) : nothing;
+}

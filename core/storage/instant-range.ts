@@ -1,0 +1,56 @@
+import type { InstantRange } from '../domain/model.ts';
+import { both, type Condition } from './calls/text-search.ts';
+
+type Columns = { id: string; at: string };
+/** IDs from the first to before the last; null means open. */
+type IdRange = { from: string | null; before: string | null };
+
+/**
+ * Builds the condition for a time range. IDs narrow the search to one range of an index; the time then decides.
+ *
+ * @param page limits the IDs further. Only the closer limits become part of the SQL, because SQLite uses one limit at each end, and not
+ *   always the closer one
+ */
+export function inRange(columns: Columns, range: InstantRange, page: IdRange = { from: null, before: null }): Condition {
+  return both(idsIn(columns.id, range, page), timesIn(columns.at, range));
+}
+
+/** Builds the condition for the IDs alone, which matches a few more rows at both ends. */
+export function idsIn(column: string, { from, before }: InstantRange, page: IdRange): Condition {
+  const lowest = [from?.lowestId, page.from].filter((id) => id != null).sort();
+  const highest = [before?.highestId, page.before].filter((id) => id != null).sort();
+  return between(column, lowest.at(-1) ?? null, highest[0] ?? null);
+}
+
+function timesIn(column: string, { from, before }: InstantRange): Condition {
+  return between(column, from?.at ?? null, before?.at ?? null);
+}
+
+/**
+ * Splits the condition for a time range into parts that don't overlap. For the first part, which has almost all rows, the IDs are enough, so
+ * they can be counted in an index without reading the rows.
+ */
+export function partsOfRange({ id, at }: Columns, range: InstantRange): Condition[] {
+  const { from, before } = range;
+  const certain = between(id, from?.highestId ?? null, before?.lowestId ?? null);
+  const first = from && both(between(id, from.lowestId, from.highestId), timesIn(at, range));
+  const last = before && both(idsIn(id, { from: null, before }, { from: startOfLast(range), before: null }), timesIn(at, range));
+  return [certain, first, last].filter((part) => part !== null);
+}
+
+/** In tests, whose IDs don't follow the clock, the ends overlap. */
+function startOfLast({ from, before }: InstantRange): string | null {
+  return (
+    [from?.highestId, before?.lowestId]
+      .filter((id) => id != null)
+      .sort()
+      .at(-1) ?? null
+  );
+}
+
+function between(column: string, from: string | number | null, before: string | number | null): Condition {
+  return both(
+    from === null ? null : { sql: `${column} >= ?`, values: [from] },
+    before === null ? null : { sql: `${column} < ?`, values: [before] },
+  );
+}
