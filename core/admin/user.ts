@@ -122,7 +122,7 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {
-  const users = await ports.stores.users.list({ kind: 'all' }, '', null, unlimited);
+  const users = await ports.stores.users.list({ kind: 'all' }, { search: '', awaySince: null }, null, unlimited);
   output.answer({ users: users.map(listedJson) }, table(['EMAIL', 'NAME', 'TYPE', 'BELONGS TO', 'KEYS', 'LAST SIGN-IN'], users.map(toRow)));
 }
 

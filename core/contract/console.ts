@@ -159,6 +159,8 @@ export const apiKeySchema = z.object({
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
   /** Present, and true, while the owner is disabled and the key is refused. */
   ownerDisabled: z.literal(true).optional(),
+  /** Present, and true, if the owner hasn't signed in for 90 days. */
+  ownerAway: z.literal(true).optional(),
   /** The addresses and networks (CIDR) from which the key is accepted; null for any address. Earlier cores don't send it. */
   addresses: z.array(z.string()).nullable().default(null),
   /** How many calls the key can place on one day; null for no limit. Earlier cores don't send it. */
@@ -205,11 +207,14 @@ export const revocationSchema = z.object({
 });
 export type RevocationView = z.infer<typeof revocationSchema>;
 
+/** A query parameter that is off unless it says `true`. */
+const flagSchema = z
+  .enum(['true', 'false'], { error: 'Must be true or false.' })
+  .default('false')
+  .transform((text) => text === 'true');
+
 export const revokeQuerySchema = z.strictObject({
-  cancelQueuedCalls: z
-    .enum(['true', 'false'], { error: 'Must be true or false.' })
-    .default('false')
-    .transform((text) => text === 'true'),
+  cancelQueuedCalls: flagSchema,
 });
 
 /** Why keys are revoked, and how the activity says it. */
@@ -468,6 +473,8 @@ export const userSchema = viewerSchema.extend({
 });
 export type UserView = z.infer<typeof userSchema>;
 
+/** `away` lists only users who haven't signed in for 90 days. A user who never has counts from their creation. */
+export const usersQuerySchema = directoryQuerySchema.extend({ away: flagSchema });
 export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });
 export type UsersView = z.infer<typeof usersSchema>;
 

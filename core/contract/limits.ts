@@ -21,6 +21,8 @@ export const limits = {
   chartDays: 30,
   /** A key that expires within this many days is marked in the console and in responses. */
   endsSoon: 30,
+  /** A user who hasn't signed in for this many days may have left, although their keys still work. */
+  awayDays: 90,
   /** Days in a chart of a custom range. For a longer range, the chart shows the newest days. */
   chosenChartDays: 366,
   /** Matches in a list are counted up to this number. */

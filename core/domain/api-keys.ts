@@ -40,7 +40,7 @@ export async function createApiKey(
   const apiKey: ApiKey = {
     id: ports.randomness.id(),
     name,
-    creator: { id: viewer.id, name: viewer.name, email: viewer.email, isDisabled: false },
+    creator: { id: viewer.id, name: viewer.name, email: viewer.email, isDisabled: false, lastSignInAt: ports.clock.now() },
     owningScope,
     createdAt: now,
     lastUsedAt: null,

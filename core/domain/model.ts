@@ -104,7 +104,7 @@ export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; d
 export type OwningScope = { accountId: string | null; partnerId: string };
 
 /** The user who created a key. While they're disabled, the key is refused. */
-export type KeyOwner = Named & { email: string; isDisabled: boolean };
+export type KeyOwner = Named & { email: string; isDisabled: boolean; lastSignInAt: Millis | null };
 
 export type ApiKey = {
   id: string;

@@ -485,10 +485,16 @@ export type LinkStore = {
   sweepCodes(before: Millis): Promise<void>;
 };
 
+export type UserFilter = { search: string; awaySince: Millis | null };
+
 export type UserStore = {
   count(): Promise<number>;
-  /** Lists visible users whose name or email address contains the text, oldest first. */
-  list(visibility: UserVisibility | { kind: 'all' }, search: string, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  /**
+   * Lists visible users whose name or email address contains the text, oldest first.
+   *
+   * @param filter.awaySince lists only users who haven't signed in since then; null for all
+   */
+  list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
   find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
   /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;

@@ -16,6 +16,7 @@ import { timestamp } from '#contract/text/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
 import type { DeletionPreview } from '../domain/directory/managed-users.ts';
+import { awaySince } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
@@ -50,6 +51,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView
   };
   if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
   if (key.creator.isDisabled) view.ownerDisabled = true;
+  if ((key.creator.lastSignInAt ?? key.createdAt) < awaySince(now)) view.ownerAway = true;
   return view;
 }
 

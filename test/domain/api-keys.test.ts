@@ -21,7 +21,12 @@ const { account, partner, staff } = viewers;
 const actor = { who: account, address: '192.0.2.1' };
 const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to it.";
 const keyOf = (id: string): ApiKey => ({
-  ...{ id, name: `Key ${id}`, creator: { ...account, isDisabled: false }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
+  ...{
+    id,
+    name: `Key ${id}`,
+    creator: { ...account, isDisabled: false, lastSignInAt: null },
+    owningScope: { accountId: 'a1', partnerId: 'p1' },
+  },
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null },
 });
 
@@ -90,7 +95,12 @@ describe('a new API key', () => {
     const { apiKey, keyValue } = await create(account, { kind: 'none' }, keys);
     const owningScope = { accountId: 'a1', partnerId: 'p1' };
     expect(apiKey).to.deep.equal({
-      ...{ id: 'id1', name: 'CRM', creator: { id: 'ada', name: 'Ada Account', email: 'ada@example.com', isDisabled: false }, owningScope },
+      ...{
+        id: 'id1',
+        name: 'CRM',
+        creator: { id: 'ada', name: 'Ada Account', email: 'ada@example.com', isDisabled: false, lastSignInAt: fakePorts().clock.now() },
+        owningScope,
+      },
       ...{
         createdAt: keys.ports.clock.now(),
         lastUsedAt: null,

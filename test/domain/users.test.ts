@@ -223,7 +223,7 @@ describe('a new password', () => {
 });
 
 describe('managing other users', () => {
-  const all = { search: '', cursor: null };
+  const all = { search: '', cursor: null, away: false };
   const create = (viewer: Viewer, more: object, users = usersOf()) =>
     createManagedUser(
       users.ports,

@@ -69,7 +69,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   const keyOf = (creator: typeof user): ApiKey => ({
     id: testRandomness.id(),
     name: 'A key',
-    creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false },
+    creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false, lastSignInAt: null },
     owningScope: { accountId: account.id, partnerId: partner.id },
     createdAt: now,
     lastUsedAt: null,
@@ -349,8 +349,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
           { kind: 'all' },
           nothing,
         ] as const;
-        await each(visibilities, (visibility) => list(visibility, '', null, 100));
-        await list({ kind: 'all' }, 'Ada', { at: now, id: user.id }, 100);
+        await each(visibilities, (visibility) => list(visibility, { search: '', awaySince: null }, null, 100));
+        await list({ kind: 'all' }, { search: 'Ada', awaySince: now }, { at: now, id: user.id }, 100);
       },
       find: (find) => find({ kind: 'all' }, user.id),
       async deletionImpact(deletionImpact) {

@@ -66,7 +66,9 @@ describe('a user with thousands of API keys', () => {
       expect(await Promise.all([authorize(1), authorize(many)])).to.deep.equal(['unauthorized', 'unauthorized']);
       const { ports } = direct;
       expect(await ports.stores.users.findByEmail('ada@example.com')).to.equal(null);
-      expect((await ports.stores.users.list({ kind: 'all' }, '', null, 100)).map(({ id }) => id)).not.to.contain(tenants.users.account.id);
+      expect(
+        (await ports.stores.users.list({ kind: 'all' }, { search: '', awaySince: null }, null, 100)).map(({ id }) => id),
+      ).not.to.contain(tenants.users.account.id);
       expect(await identifyApiKey(ports, { ...tenants.users.partner, tenancy: null }, digestOf(1))).to.equal(null);
       const { apiKeys, total } = await keysOf('partner');
       expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0'], 1]);

@@ -93,7 +93,7 @@ describe('storage', () => {
       const key = {
         id: 'k1',
         name: 'K',
-        creator: { ...account, isDisabled: false },
+        creator: { ...account, isDisabled: false, lastSignInAt: null },
         owningScope,
         createdAt: clock.now(),
         lastUsedAt: null,

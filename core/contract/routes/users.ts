@@ -6,9 +6,9 @@ import {
   createUserSchema,
   deletionQuerySchema,
   deletionSchema,
-  directoryQuerySchema,
   resetPasswordSchema,
   revokeQuerySchema,
+  usersQuerySchema,
   usersSchema,
 } from '../console.ts';
 import { route } from './route.ts';
@@ -17,7 +17,7 @@ export const userRoutes = {
   listUsers: route('GET', '/console/users', {
     by: 'session',
     summary: 'List users (partner users and staff only)',
-    query: directoryQuerySchema,
+    query: usersQuerySchema,
     answer: usersSchema,
     problems: ['forbidden'],
   }),

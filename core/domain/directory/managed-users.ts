@@ -1,4 +1,6 @@
 import type { ChangeUser, CreateUser } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { type Millis, oneDay, plus } from '../instant.ts';
 import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, Viewer } from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
 import type { Ports } from '../ports.ts';
@@ -8,9 +10,17 @@ import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeOf, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword, unlinkUser } from './users.ts';
 
-export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor }: ListFilter): Promise<Page<ListedUser>> {
+/** Users who haven't signed in since then may have left. Removing them at the provider doesn't end their keys. */
+export function awaySince(now: Millis): Millis {
+  return plus(now, -limits.awayDays * oneDay);
+}
+
+type UserFilter = ListFilter & { away: boolean };
+
+export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
-  return directoryPage(await ports.stores.users.list(visibilityOf(viewer), search, after, rowsForDirectoryPage), timeCursor);
+  const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
+  return directoryPage(await ports.stores.users.list(visibilityOf(viewer), filter, after, rowsForDirectoryPage), timeCursor);
 }
 
 /** Creates a user within the viewer's own scope. */

@@ -105,9 +105,10 @@ export function userStore(database: Database): UserStore {
       return Number(counted.users);
     },
 
-    async list(visibility, search, after, limit) {
+    async list(visibility, { search, awaySince }, after, limit) {
       const users = narrowToVisibleUsers(selectListed(read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
       if (after) users.whereRaw('(u.created_at, u.id) > (?, ?)', [after.at, after.id]);
+      if (awaySince !== null) users.whereRaw('COALESCE(u.last_sign_in_at, u.created_at) < ?', [awaySince]);
       if (search !== '') {
         const { sql, values } = either(matching(kind, 'u.name', search, 'anywhere'), matching(kind, 'u.email', search, 'anywhere'));
         users.whereRaw(sql, values);

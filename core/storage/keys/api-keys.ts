@@ -105,8 +105,18 @@ async function sumOf(query: Knex.QueryBuilder): Promise<number> {
 }
 
 /** The creator's columns, from users named `u`. */
-const creatorColumns = { creator_name: 'u.name', creator_email: 'u.email', creator_disabled_at: 'u.disabled_at' };
-type ListedRow = ApiKeyRow & { creator_name: string; creator_email: string; creator_disabled_at: Millis | null };
+const creatorColumns = {
+  creator_name: 'u.name',
+  creator_email: 'u.email',
+  creator_disabled_at: 'u.disabled_at',
+  creator_seen_at: 'u.last_sign_in_at',
+};
+type ListedRow = ApiKeyRow & {
+  creator_name: string;
+  creator_email: string;
+  creator_disabled_at: Millis | null;
+  creator_seen_at: Millis | null;
+};
 type DetailsRow = ListedRow & {
   created_account_name: string | null;
   created_partner_name: string;
@@ -278,7 +288,13 @@ function apiKeyOf(row: ListedRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
-    creator: { id: row.creator_id, name: row.creator_name, email: row.creator_email, isDisabled: row.creator_disabled_at !== null },
+    creator: {
+      id: row.creator_id,
+      name: row.creator_name,
+      email: row.creator_email,
+      isDisabled: row.creator_disabled_at !== null,
+      lastSignInAt: row.creator_seen_at,
+    },
     owningScope: { accountId: row.account_id, partnerId: row.partner_id },
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,

@@ -114,7 +114,8 @@ select "id"
 from "users"
 where "deleted_at" is not null;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -137,7 +138,8 @@ where "scope" = $1
   and "id" = $2
 limit $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -169,7 +171,8 @@ from "users"
 where "moving_keys" is not null
   and not "partner_id" = $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -191,7 +194,8 @@ where "k"."id" in (
 )
 order by "k"."created_at" desc, "k"."id" desc;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -208,7 +212,8 @@ where "k"."id" in (
 )
 order by "k"."created_at" desc, "k"."id" desc;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -228,7 +233,8 @@ select count(*) as "total"
 from "api_keys" as "k"
 limit $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -250,7 +256,8 @@ from "api_keys" as "k"
 where 1 = 0
 limit $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -276,41 +283,47 @@ limit $3;
 
 -- apiKeys.find
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where ("k"."account_id" = $1 or "k"."creator_id" = $2)
   and "u"."deleted_at" is null
   and "k"."id" = $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where coalesce(u.partner_id, k.partner_id) = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."account_id" = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "u"."deleted_at" is null
   and "k"."id" = $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where 1 = 0
@@ -319,7 +332,8 @@ where 1 = 0
 
 -- apiKeys.page
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -331,7 +345,8 @@ where "k"."creator_id" = $1
 order by "k"."id" desc
 limit $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -351,7 +366,8 @@ with "some" as materialized (
   from "api_keys"
   where "id" in ($1)
 )
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "some" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $2
@@ -359,7 +375,8 @@ where "k"."creator_id" = $2
 
 -- apiKeys.findByDigest
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
+  "u"."last_sign_in_at" as "creator_seen_at"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -369,8 +386,9 @@ where "k"."creator_id" = $1
 -- apiKeys.details
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "ca"."name" as "created_account_name", "cp"."name" as "created_partner_name", "ra"."id" as "reached_account_id",
-  "ra"."name" as "reached_account_name", "rp"."id" as "reached_partner_id", "rp"."name" as "reached_partner_name"
+  "u"."last_sign_in_at" as "creator_seen_at", "ca"."name" as "created_account_name", "cp"."name" as "created_partner_name",
+  "ra"."id" as "reached_account_id", "ra"."name" as "reached_account_name", "rp"."id" as "reached_partner_id",
+  "rp"."name" as "reached_partner_name"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 left join "accounts" as "ca" on "ca"."id" = "k"."account_id"

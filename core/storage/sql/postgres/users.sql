@@ -111,9 +111,10 @@ left join "oidc_links" as "l" on "l"."user_id" = "u"."id"
 left join "second_factors" as "sf" on "sf"."user_id" = "u"."id"
 where "u"."deleted_at" is null
   and (u.created_at, u.id) > ($2, $3)
-  and (u.name ~ $4 OR u.email ~ $5)
+  and COALESCE(u.last_sign_in_at, u.created_at) < $4
+  and (u.name ~ $5 OR u.email ~ $6)
 order by "u"."created_at" asc, "u"."id" asc
-limit $6;
+limit $7;
 
 -- users.find
 

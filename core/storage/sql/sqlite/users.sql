@@ -111,6 +111,7 @@ left join `oidc_links` as `l` on `l`.`user_id` = `u`.`id`
 left join `second_factors` as `sf` on `sf`.`user_id` = `u`.`id`
 where `u`.`deleted_at` is null
   and (u.created_at, u.id) > (?, ?)
+  and COALESCE(u.last_sign_in_at, u.created_at) < ?
   and (u.name GLOB ? OR u.email GLOB ?)
 order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;

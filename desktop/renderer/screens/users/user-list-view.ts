@@ -1,15 +1,17 @@
 import type { UserView } from '#contract/console.ts';
 import { folded } from '#contract/text/text.ts';
-import { sortBy, text, viewFields } from '../../state/address/fields.ts';
+import { oneOf, sortBy, text, viewFields } from '../../state/address/fields.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { type Sort, type SortValue, sorted } from '../../state/format/sorting.ts';
 
 export type UserColumn = 'name' | 'email' | 'type' | 'place' | 'keys' | 'seen';
-export type UserListView = { search: string; sort: Sort<UserColumn>; open: string };
+/** @property show which users to list; `away` for those who haven't signed in for 90 days */
+export type UserListView = { search: string; show: 'all' | 'away'; sort: Sort<UserColumn>; open: string };
 
 export const userListView = viewFields<UserListView>('users', ['open'], {
   open: text(),
   search: text(),
+  show: oneOf(['all', 'away'], 'all'),
   sort: sortBy(['name', 'email', 'type', 'place', 'keys', 'seen'], { column: 'name', isDescending: false }),
 });
 

@@ -20,9 +20,11 @@ type UserListProps = {
   onDelete: (user: UserView) => void;
 };
 
-type UserSearchProps = { search: string; onChange: (changes: { search: string }) => void };
+type UserSearchProps = { settings: UserListView; onChange: (changes: Partial<UserListView>) => void };
 
-export function UserSearch({ search, onChange }: UserSearchProps) {
+const shownLabels = { all: 'All', away: 'Not signed in for 90 days' } as const;
+
+export function UserSearch({ settings: { search, show }, onChange }: UserSearchProps) {
   return (
     <search class="toolbar">
       <label class="grow">
@@ -34,6 +36,14 @@ export function UserSearch({ search, onChange }: UserSearchProps) {
           onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
         />
       </label>
+      {/* biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons. */}
+      <div class="chips" role="group" aria-label="Show">
+        {(['all', 'away'] as const).map((name) => (
+          <button key={name} type="button" aria-pressed={name === show} onClick={() => onChange({ show: name })}>
+            {shownLabels[name]}
+          </button>
+        ))}
+      </div>
     </search>
   );
 }

@@ -20,14 +20,14 @@ import { DeleteUser } from './delete-user.tsx';
 import { ResetPassword, ResetSecondFactor, UnlinkUser } from './reset-password.tsx';
 import { OpenUser, UserDetails } from './user-details.tsx';
 import { UserList, UserSearch } from './user-list.tsx';
-import { userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
+import { type UserListView, userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
 
 /** @property isNew whether the user was just created; otherwise, only the password is new */
 type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
-function userPages(search: string): Pages<UsersView> {
+function userPages(search: string, show: UserListView['show']): Pages<UsersView> {
   return {
-    load: (cursor) => window.callkey.request('listUsers', { search, cursor }),
+    load: (cursor) => window.callkey.request('listUsers', { search, cursor, ...(show === 'away' ? { away: 'true' } : {}) }),
     join: (view, next) => ({ users: [...view.users, ...next.users], nextCursor: next.nextCursor }),
     count: ({ users }) => users.length,
     empty: { users: [], nextCursor: null },
@@ -46,11 +46,15 @@ export function Users({ session, title }: ScreenProps) {
   const [deleting, setDeleting] = useState<UserView | null>(null);
 
   const [settings, change] = useView(userListView.name, userListView.initial);
-  const { resource, pages, isWhole } = usePages('users', userPages, settings.search.trim());
+  const { resource, pages, isWhole } = usePages(
+    settings.show === 'away' ? 'users-away' : 'users',
+    (search) => userPages(search, settings.show),
+    settings.search.trim(),
+  );
   const users = resource.state.value.value?.users ?? [];
   // If the core has more users than are loaded, it has already searched them.
   const matches = usersInView(users, isWhole ? settings : { ...settings, search: '' });
-  const isEmpty = users.length === 0 && settings.search === '';
+  const isEmpty = users.length === 0 && settings.search === '' && settings.show === 'all';
   const openId = settings.open;
   const setOpenId = (id: string) => change({ open: id });
   const openUser = users.find(({ id }) => id === openId);
@@ -71,7 +75,7 @@ export function Users({ session, title }: ScreenProps) {
             </button>
           </>
         }
-        head={resource.state.value.value && !isEmpty && <UserSearch search={settings.search} onChange={change} />}
+        head={resource.state.value.value && !isEmpty && <UserSearch settings={settings} onChange={change} />}
         details={
           resource.state.value.value &&
           openId !== '' && (

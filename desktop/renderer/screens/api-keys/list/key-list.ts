@@ -4,7 +4,7 @@ import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
 import type { SortValue } from '../../../state/format/sorting.ts';
 
-export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused'] as const;
+export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused', 'owner-away'] as const;
 export type KeyFilter = (typeof keyFilters)[number];
 
 export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
@@ -14,6 +14,7 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'no-expiration': 'Never expires',
   'never-used': 'Never used',
   unused: 'Unused for 90 days',
+  'owner-away': 'Owner not signed in for 90 days',
 };
 
 /** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */
@@ -61,6 +62,7 @@ const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) =
     // A key that was never used counts from its creation.
     return (key) => Date.parse(key.lastUsedAt ?? key.createdAt) <= since;
   },
+  'owner-away': () => (key) => key.ownerAway === true,
 };
 
 /** Whether the key expires within 30 days. */
