@@ -191,6 +191,79 @@ describe('the dialer', () => {
         });
       });
 
+      describe('that reports an opt-out', () => {
+        const entries = (phone: string) => direct.storage.database.read('do_not_call').where({ phone });
+        const optOut = (handoffId: string | undefined, more: object = {}) =>
+          outcome({ handoffId, state: 'completed', optOut: true, ...more });
+        /** Places a call, and waits until the provider has it. */
+        const dialed = async (phone: string) => {
+          const contactId = textAt(await place({ contact: { phone } }), 'contactId');
+          await until(async () => (await call(contactId))['handoff'] === 'taken');
+          return contactId;
+        };
+
+        it("puts the number on the account's list with the outcome, and stops the other calls queued for it", async () => {
+          await start({});
+          const phone = somePhone();
+          const first = await dialed(phone);
+          const later = { contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' };
+          const queued = [await place(later), await place(later), await place(later)].map((placed) => textAt(placed, 'contactId'));
+          const other = textAt(await place({ ...later, contact: { phone: somePhone() } }), 'contactId');
+          expect((await optOut(first, { detail: 'Never again.' })).status).to.equal(204);
+          for (const contactId of queued) await untilState(contactId, 'blocked');
+          expect([(await call(first))['state'], (await call(other))['state']]).to.deep.equal(['completed', 'queued']);
+          expect((await place({ contact: { phone } })).status).to.equal(403);
+          const [entry] = await entries(phone);
+          expect(entry).to.include({
+            account_id: tenants.account.id,
+            contact_id: first,
+            source: 'outcome',
+            reason: 'asked',
+            ends_at: null,
+          });
+          const events = await direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
+          expect(events.map(({ actor_name, account_id }) => [actor_name, account_id])).to.deep.equal([
+            ['The provider', tenants.account.id],
+          ]);
+        });
+
+        it('keeps one entry if it is reported twice, or only after the outcome', async () => {
+          await start({});
+          const phone = somePhone();
+          const handoffId = await dialed(phone);
+          expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
+          expect((await optOut(handoffId)).status).to.equal(204);
+          expect((await optOut(handoffId)).status).to.equal(204);
+          expect(await entries(phone)).to.have.length(1);
+          expect((await call(handoffId))['state']).to.equal('busy');
+        });
+
+        it('lists nothing for an unknown hand-off, a wrong signature, or a number that was erased', async () => {
+          await start({});
+          const handoffId = await dialed(somePhone());
+          expect((await optOut('unknown')).status).to.equal(404);
+          const forged = await outcome({ handoffId, state: 'completed', optOut: true }, { with: `whsec_${'else'.repeat(10)}` });
+          expect(forged.status).to.equal(401);
+          expect((await call(handoffId))['state']).to.equal('dialing');
+          await direct.storage.database.write('calls').where({ contact_id: handoffId }).update({ phone: null });
+          const erased = await optOut(handoffId);
+          expect([erased.status, erased.text]).to.deep.include(404);
+          expect(await direct.storage.database.read('do_not_call')).to.deep.equal([]);
+        });
+
+        it('stores both or neither if the core fails between the outcome and the entry', async () => {
+          await start({});
+          const handoffId = await dialed(somePhone());
+          await direct.storage.database.write.schema.renameTable('do_not_call', 'do_not_call_away');
+          expect((await optOut(handoffId)).status).to.equal(500);
+          expect((await call(handoffId))['state']).to.equal('dialing');
+          await direct.storage.database.write.schema.renameTable('do_not_call_away', 'do_not_call');
+          expect((await optOut(handoffId)).status).to.equal(204);
+          expect((await call(handoffId))['state']).to.equal('completed');
+          expect(await direct.storage.database.read('do_not_call')).to.have.length(1);
+        });
+      });
+
       it("doesn't let a provider decide when contact data is erased", async () => {
         await start({});
         const contactId = textAt(await place(), 'contactId');

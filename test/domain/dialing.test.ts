@@ -72,6 +72,24 @@ describe('settling a claimed call', () => {
       { event: 'not-taken', to: 'doubt', dueAt: now },
     ],
     [
+      'fails a call without notAfter that was refused and then not tried again for an hour',
+      claimed({ firstAttemptAt: instant(now - hour - 1) }),
+      provider(),
+      failed('too-late', tooLate),
+    ],
+    [
+      'ends a call in doubt without notAfter that was not tried again for an hour',
+      claimed({ handoff: 'doubt', firstAttemptAt: instant(now - hour - 1) }),
+      deduplicating,
+      unknown('too-late', tooLate),
+    ],
+    [
+      "doesn't hand off a call in doubt again if a list or calling hours forbid it",
+      claimed({ handoff: 'doubt', stopped: 'Calling hours have ended.' }),
+      deduplicating,
+      unknown('must-not-repeat', 'The provider may have received this call. Calling hours have ended.'),
+    ],
+    [
       "uses the outcome from the call's own provider",
       claimed({ handoff: 'taken', provider: 'simulated' }),
       concluding,

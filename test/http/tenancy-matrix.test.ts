@@ -22,7 +22,7 @@ import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, type DirectAccess, password, placeCall, signIn, signInFirst, type Tenants } from '../support/tenants.ts';
+import { createKey, type DirectAccess, password, placeCall, signIn, signInFirst, somePhone, type Tenants } from '../support/tenants.ts';
 
 type Who = 'account' | 'teammate' | 'sibling' | 'partner' | 'tied' | 'other' | 'otherPartner' | 'staff in account' | 'staff in partner';
 
@@ -300,6 +300,58 @@ describe('the rules for who can see, revoke and use what', () => {
           }
         }
         if (!isStaff) expect(await statusOf('POST', 'partners', { name: 'Theirs' })).to.equal(403);
+      });
+    }
+
+    /** Who administers the protection of each account's contacts. Account users only read it, and add numbers. */
+    const isAdministrator = (viewer: string) => !['account', 'teammate', 'sibling', 'other', 'staff'].includes(viewer);
+    for (const viewer of [...everyone, 'staff'] as const) {
+      for (const place of places) {
+        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        const does = !inScope ? 'neither sees nor changes' : isAdministrator(viewer) ? 'changes' : 'only sees';
+        it(`${viewer} ${does} the do-not-call list, calling hours and numbers of the ${place}`, async () => {
+          const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
+            place
+          ];
+          const owner = { accountId: account.id, partnerId: account.partnerId };
+          const id = direct.ports.randomness.id();
+          const phone = somePhone();
+          const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+          const createdAt = direct.ports.clock.now();
+          await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+          const statusOf = async (method: string, path: string, body?: object) =>
+            (await ask(method, `${core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
+          const listed = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
+          const exported = await ask('GET', `${core.url}/console/do-not-call.csv?search=${encodeURIComponent(phone)}`, as(viewer));
+          expect([listed.text.includes(phone), exported.text.includes(phone)]).to.deep.equal([inScope, inScope]);
+
+          const [read, added, changed] = inScope
+            ? [200, 201, isAdministrator(viewer) ? 200 : 403]
+            : Array(3).fill(viewer === 'staff' ? 403 : 404);
+          const refused = isAdministrator(viewer) || viewer === 'staff' ? changed : 403;
+          const numbers = { countries: null, kinds: null };
+          for (const scope of [`scope=account&id=${account.id}`, `scope=campaign&id=${tenants[place].id}`]) {
+            expect(await statusOf('GET', `calling-hours?${scope}`)).to.equal(read);
+            expect(await statusOf('PUT', `calling-hours?${scope}`, { rules: [] })).to.equal(refused);
+          }
+          expect(await statusOf('GET', `numbers?scope=account&id=${account.id}`)).to.equal(read);
+          expect(await statusOf('PUT', `numbers?scope=account&id=${account.id}`, numbers)).to.equal(refused);
+          expect(await statusOf('POST', 'numbers/check', { phone, campaignId: tenants[place].id })).to.equal(read);
+          expect(await statusOf('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', accountId: account.id })).to.equal(added);
+          expect(await statusOf('DELETE', `do-not-call/${id}`, { reason: 'Test' })).to.equal(refused === 200 ? 204 : refused);
+        });
+      }
+
+      const ownsPartner = ['partner', 'staff in partner'].includes(viewer);
+      it(`${viewer} ${ownsPartner ? 'sees and changes' : 'neither sees nor changes'} the calling hours, numbers and list of the whole partner`, async () => {
+        const scope = `scope=partner&id=${tenants.partner.id}`;
+        const statuses: number[] = [];
+        for (const path of [`calling-hours?${scope}`, `numbers?${scope}`])
+          statuses.push((await ask('GET', `${core.url}/console/${path}`, as(viewer))).status);
+        const body = { phones: [somePhone()], reason: 'asked', partnerId: tenants.partner.id };
+        statuses.push((await ask('POST', `${core.url}/console/do-not-call`, { ...as(viewer), body })).status);
+        const refused = viewer === 'staff' ? 403 : 404;
+        expect(statuses).to.deep.equal(ownsPartner ? [200, 200, 201] : [refused, refused, refused]);
       });
     }
 

@@ -6,7 +6,7 @@ import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/reten
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import { endOverdueBatch, lapseBatch } from '../../core/storage/calls/overdue-calls.ts';
+import { endOverdueBatch, lapseBatch, markAllDue } from '../../core/storage/calls/overdue-calls.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
@@ -266,6 +266,9 @@ describe('queued calls', () => {
       const ahead = now + 400 * day;
       await addCalls('ahead', 2, { placed_at: instant(ahead), due_at: instant(ahead) });
       await addCalls('ahead-until', 1, { placed_at: instant(ahead), due_at: instant(ahead), not_before: instant(now + day) });
+      await addCalls('held', 1, { due_at: instant(now + day), held_until: instant(now + day) });
+      const refused = { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: instant(ahead) } as const;
+      await addCalls('refused', 1, { ...refused, not_before: instant(now + day) });
       await addCalls('claimed', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + day) });
       await addCalls('taken', 1, { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(ahead) });
       await addCalls('as-asked', 1, { due_at: instant(now + day), not_before: instant(now + day) });
@@ -278,9 +281,20 @@ describe('queued calls', () => {
       const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
       expect(wait).to.deep.equal({
+        // Calling hours are computed again when a dialer claims the call.
+        ...{ held: 0, refused: day },
         ...{ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 },
         ...{ leased, 'leased-longer': 0 },
       });
+    });
+
+    it('that a fast clock had postponed are found in pages, even if all of them were placed and are due at the same time', async () => {
+      const now = clock.now();
+      const ahead = { placed_at: instant(now + day), due_at: instant(now + day) };
+      await addCalls('one', 12, ahead);
+      await addCalls('other', 3, { ...ahead, due_at: instant(now - 1) });
+      expect(await markAllDue(direct.storage.database, now, 5)).to.equal(12);
+      expect(await markAllDue(direct.storage.database, now, 5)).to.equal(0);
     });
 
     it('without a notAfter lapse thirty days after they were due, and not before', async () => {
