@@ -71,6 +71,7 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
       return usage;
     },
     countQueuedCalls: async () => 7,
+    addresses: async () => [{ address: '192.0.2.1', usedAt: at('2026-11-21T08:00:00Z') }],
     revoke: async (ids, { cancelQueuedCalls }, revocations) => {
       asked.push(cancelQueuedCalls);
       events.push(...revocations);
@@ -220,9 +221,17 @@ describe('API keys', () => {
     expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
   });
 
+  it('are shown with what revoking them affects: queued calls, and what they placed in the last 24 hours, and from where', async () => {
+    const usage = [{ quarterAt: at('2026-11-21T08:00:00Z'), placed: 100, cancelled: 0, refused: 0 }];
+    const { ports } = keysOf({ usage });
+    expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({
+      ...{ apiKey: keyOf('k1'), queuedCalls: 7, placed: 100 },
+      addresses: [{ address: '192.0.2.1', usedAt: at('2026-11-21T08:00:00Z') }],
+    });
+  });
+
   it('are revoked with one event each, and on request their queued calls are cancelled', async () => {
     const { ports, events, asked } = keysOf();
-    expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({ apiKey: keyOf('k1'), queuedCalls: 7 });
     await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
     expect(asked).to.deep.equal([true]);
     const { owningScope } = keyOf('k1');
