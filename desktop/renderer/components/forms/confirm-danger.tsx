@@ -27,6 +27,10 @@ type ConfirmDangerProps<Preview> = {
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
+  /** Whether the fields in `describe` are complete. */
+  isReady?: boolean;
+  /** Whether cancelling the calls is probably right. The user still chooses. */
+  suggestsCancelling?: boolean;
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;
   /** Called if someone else has already deleted or revoked it. */
@@ -37,6 +41,7 @@ type ConfirmDangerProps<Preview> = {
 /** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const { title, lead, isWide = false, preview, describe, queuedCallsOf, proofOf, verb, verbing, act, onDone, onGone, onClose } = props;
+  const { isReady: isFilledIn = true, suggestsCancelling = false } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
   const { isBusy, failure, run, unlessBusy } = useAction();
@@ -48,7 +53,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
   // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
   const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
-  const isReady = (loaded.value !== null || loaded.failure !== null) && isConfirmed(proof, typed);
+  const isReady = (loaded.value !== null || loaded.failure !== null) && isConfirmed(proof, typed) && isFilledIn;
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
       <Loadable resource={preview} what="details">
@@ -58,6 +63,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
         <CancelCalls
           what={queuedCalls === null ? 'their calls' : pluralize(queuedCalls, 'call')}
           isChosen={cancelQueuedCalls}
+          isSuggested={suggestsCancelling}
           onChoose={setCancel}
         />
       )}
@@ -102,14 +108,18 @@ export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel,
   );
 }
 
-type CancelCallsProps = { what: string; isChosen: boolean; onChoose: (isChosen: boolean) => void };
+type CancelCallsProps = { what: string; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
 
-export function CancelCalls({ what, isChosen, onChoose }: CancelCallsProps) {
+export function CancelCalls({ what, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
   return (
     <div class="check">
       <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
       <label for="cancel-calls">Also cancel {what} not yet dialed</label>
-      <p class="hint">Otherwise, they’ll still be dialed.</p>
+      <p class={isSuggested ? 'warning' : 'hint'}>
+        {isSuggested
+          ? 'Whoever has the key may have placed them. Otherwise, they’ll still be dialed.'
+          : 'Otherwise, they’ll still be dialed.'}
+      </p>
     </div>
   );
 }

@@ -8,7 +8,8 @@ export const activityView = viewFields<ActivitySettings>('activity', [], { actor
 export type ActivityEvent = ActivityView['events'][number];
 
 /** Returns the actor's name as shown to the viewer. */
-export function actorName({ actor }: ActivityEvent, viewerId: string): string {
+export function actorName({ actor, action }: ActivityEvent, viewerId: string): string {
+  if (action === 'api-key.refused') return 'Someone';
   if (!actor) return 'The operator';
   return actor.id === viewerId ? 'You' : actor.name;
 }

@@ -24,7 +24,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     name: 'what',
     label: 'What',
     width: 'name',
-    cell: ({ action, subject }) => (
+    cell: ({ action, subject, detail }) => (
       <Clip>
         <span class="verb">{capitalized(actionLabel(action))}</span>
         {!isAboutItself(action) && (
@@ -33,6 +33,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
             <bdi>{subject.name}</bdi>
           </>
         )}
+        {detail !== undefined && <span class="faint"> ({detail})</span>}
       </Clip>
     ),
   },

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console.ts';
 import { stack } from '../../components/charts/charts.ts';
 import { DayChart } from '../../components/charts/day-chart.tsx';
@@ -11,6 +12,7 @@ import { describeFailure, isNotFound } from '../../state/format/failure-text.ts'
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
+import { LimitApiKey } from './dialogs/limit-api-key.tsx';
 import { AccessScope } from './key-access.tsx';
 import { ExpiryBadge, OwnerTag, RefusedBadge } from './list/api-key-table.tsx';
 
@@ -42,15 +44,19 @@ type ApiKeyDetailsProps = {
   /** Other keys with the same name: its replacement, or the key that it replaces. */
   namesakes: readonly ApiKeyView[];
   onReplace: () => void;
+  /** Called with the changed key. */
+  onLimited: (apiKey: ApiKeyView) => void;
   onRevoke: () => void;
   onClose: () => void;
 };
 
 /** Shows everything about a key, and the actions for it. */
-export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose }: ApiKeyDetailsProps) {
+export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
   const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.request('showApiKey', { id, timeZone: zone }));
+  const view = resource.state.value.value;
+  const [isLimiting, setLimiting] = useState(false);
   return (
     <Details
       title={name}
@@ -62,11 +68,16 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
       }
       onClose={onClose}
     >
-      <Facts facts={buildFacts(apiKey, resource.state.value.value)} />
+      <Facts facts={buildFacts(apiKey, view)} />
       <div class="actions at-start">
         <button type="button" onClick={onReplace}>
           Replace…
         </button>
+        {view && (
+          <button type="button" onClick={() => setLimiting(true)}>
+            Limit…
+          </button>
+        )}
         <button type="button" class="warns" onClick={onRevoke}>
           Revoke…
         </button>
@@ -80,6 +91,20 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onRevoke, onClose 
           </>
         )}
       </Loadable>
+      {isLimiting && view && (
+        <LimitApiKey
+          view={view}
+          onChanged={(changed) => {
+            setLimiting(false);
+            void resource.refresh();
+            onLimited(changed);
+          }}
+          onClose={() => {
+            setLimiting(false);
+            void resource.refresh();
+          }}
+        />
+      )}
     </Details>
   );
 }
@@ -107,13 +132,41 @@ function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readon
       </span>,
     ],
     ['Expiry', <Expiry key="expiry" apiKey={apiKey} />],
-    ['Last used', lastUsedAt === null ? 'Never' : <Moment key="used" at={lastUsedAt} />],
+    [
+      'Last used',
+      <span key="used">
+        {lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />}
+        {view?.lastUsedAddress && <span class="caption">from {view.lastUsedAddress}</span>}
+      </span>,
+    ],
+    ...(view ? limitFacts(view) : []),
     [
       'ID',
       <span key="id" class="copyable">
         <code>{id}</code>
         <CopyButton text={id} what="ID" />
       </span>,
+    ],
+  ];
+}
+
+function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetailsView): (readonly [string, ComponentChildren])[] {
+  return [
+    ['Accepted from', addresses === null ? 'Any address' : <code key="addresses">{addresses.join(', ')}</code>],
+    [
+      'Calls per day',
+      callsPerDay === null ? (
+        'No limit'
+      ) : (
+        <span key="calls">
+          {formatNumber(callsPerDay)}
+          {today && (
+            <span class="caption">
+              {formatNumber(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} />
+            </span>
+          )}
+        </span>
+      ),
     ],
   ];
 }
@@ -163,8 +216,18 @@ function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
 function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const chart = stack(usage.map(({ day, placed }) => ({ day, counts: [placed] })));
   const cancelled = usage.reduce((total, day) => total + day.cancelled, 0);
+  const refused = usage.reduce((sum, day) => sum + (day.refused ?? 0), 0);
   const { total, highest } = chart;
-  if (!highest) return <p class="faint">No calls placed in the last 30 days.</p>;
+  const refusals = refused > 0 && (
+    <p class="hint">{pluralize(refused, 'request was', 'requests were')} refused because of the address in the last 30 days.</p>
+  );
+  if (!highest)
+    return (
+      <>
+        <p class="faint">No calls placed in the last 30 days.</p>
+        {refusals}
+      </>
+    );
   const text = `${pluralize(total, 'call')} placed in the last 30 days; busiest day: ${formatIsoDay(highest.day)} (${formatNumber(highest.total)})`;
   return (
     <section>
@@ -174,6 +237,7 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
       </div>
       <DayChart chart={chart} classes={['day']} what="placed" height={72} text={text} />
       {cancelled > 0 && <p class="hint">{pluralize(cancelled, 'call')} cancelled with this key.</p>}
+      {refusals}
     </section>
   );
 }
@@ -184,11 +248,18 @@ function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
     <section>
       <h3>Activity</h3>
       <ul class="events">
-        {activity.map(({ id, at, actor, action }) => (
+        {activity.map(({ id, at, actor, action, address, detail }) => (
           <li key={id}>
             <Moment at={at} />
             <span>
-              {capitalized(actionLabel(action).replace(/ the API key$/, ''))} by <bdi>{actor?.name ?? 'the operator'}</bdi>
+              {action === 'api-key.refused' ? (
+                <>Refused a request from {address}</>
+              ) : (
+                <>
+                  {capitalized(actionLabel(action).replace(/ the API key$/, ''))} by <bdi>{actor?.name ?? 'the operator'}</bdi>
+                  {detail !== undefined && <span class="caption">{capitalized(detail)}</span>}
+                </>
+              )}
             </span>
           </li>
         ))}

@@ -17,6 +17,7 @@ import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
 import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
 import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
+import { summarizeLimits } from './key-limits.ts';
 import { ApiKeyHead, ApiKeyList } from './list/api-key-list.tsx';
 import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './list/key-list.ts';
 import { type KeyListView, keyListView, keysInView } from './list/key-list-view.ts';
@@ -119,6 +120,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
                     setReplaced(apiKey);
                     open('create-key');
                   }}
+                  onLimited={({ name, ...limits }) => {
+                    const summary = summarizeLimits(limits);
+                    announce(summary === '' ? `${name} has no limits anymore.` : `${name} is now limited: ${summary}.`);
+                    void resource.refresh();
+                  }}
                   onRevoke={() => setRevoking(apiKey)}
                   onClose={closeDetails}
                 />
@@ -193,6 +199,12 @@ export function ApiKeys({ session, title }: ScreenProps) {
       {revoking && (
         <RevokeApiKey
           apiKey={revoking}
+          successor={newestOf(keysWithSameName(listed?.apiKeys ?? [], revoking), revoking)}
+          onReplace={() => {
+            setRevoking(null);
+            setReplaced(revoking);
+            open('create-key');
+          }}
           onRevoked={() => revoked(revoking)}
           onClose={() => setRevoking(null)}
           onGone={() => {
@@ -203,6 +215,12 @@ export function ApiKeys({ session, title }: ScreenProps) {
       )}
     </>
   );
+}
+
+/** Returns the newest key that was created after another one. */
+function newestOf(keys: readonly ApiKeyView[], than: ApiKeyView): ApiKeyView | null {
+  const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(than.createdAt));
+  return newer.toSorted((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0] ?? null;
 }
 
 function open(what: 'create-key' | 'which-key'): void {

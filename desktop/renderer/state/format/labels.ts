@@ -46,6 +46,8 @@ const actionLabels: Readonly<Record<string, string>> = {
   'second-factor.refused': 'failed to enter the code of',
   'recovery-code.used': 'used a recovery code of',
   'api-key.created': 'created the API key',
+  'api-key.limited': 'limited the API key',
+  'api-key.refused': 'was refused because of the address, with the API key',
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',
   'user.changed': 'changed the user',

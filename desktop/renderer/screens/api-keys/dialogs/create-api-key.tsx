@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints, lineProblem, normalLine } from '#contract/text/text.ts';
+import type { Result } from '../../../../ipc.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
@@ -13,6 +14,7 @@ import { formatNumber } from '../../../state/format/format.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { type ExpirationDraft, resolve, toExpirationChoice } from '../expiration.ts';
 import { KeyAccess } from '../key-access.tsx';
+import { summarizeLimits } from '../key-limits.ts';
 import { isNameTaken } from '../list/key-list.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
 
@@ -35,6 +37,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
     date: '',
     timeZone: readOwnZone(),
   }));
+  const [carries, setCarries] = useState(true);
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
@@ -60,7 +63,8 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       return;
     }
     const { expiration } = resolved;
-    void run(() => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone }), onCreated, onCreatedAfterClose);
+    const create = () => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
+    void run(carries && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
   }
   const close = unlessBusy(onClose);
 
@@ -111,6 +115,17 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
             clearError();
           }}
         />
+        {replaced && summarizeLimits(replaced) !== '' && (
+          <div class="check">
+            <input
+              id="carry-limits"
+              type="checkbox"
+              checked={carries}
+              onChange={({ currentTarget }) => setCarries(currentTarget.checked)}
+            />
+            <label for="carry-limits">Limit the new key like the old one: {summarizeLimits(replaced)}</label>
+          </div>
+        )}
         <Guidance session={session} />
         <FormError
           text={
@@ -130,6 +145,17 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
       </form>
     </Dialog>
   );
+}
+
+/** Creates a key with the limits of another. If it can't be limited, the user is told, because its value is shown only once. */
+async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, like: ApiKeyView): Promise<Result<CreatedApiKeyView>> {
+  const created = await create();
+  if (!created.ok) return created;
+  const { addresses, callsPerDay } = like;
+  const { apiKey } = created.value;
+  const limited = await window.callkey.request('changeApiKey', { id: apiKey.id, addresses, callsPerDay });
+  if (!limited.ok) announce(`${apiKey.name} was created, but couldn’t be limited. Limit it in its details.`);
+  return limited.ok ? { ok: true, value: { ...created.value, apiKey: limited.value.apiKey } } : created;
 }
 
 /** Handles a key that was created after the form was closed, when its value can't be shown any more. */

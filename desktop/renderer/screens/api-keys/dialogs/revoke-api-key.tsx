@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { ApiKeyView } from '#contract/console.ts';
 import { Facts } from '../../../components/details.tsx';
 import { ConfirmDanger } from '../../../components/forms/confirm-danger.tsx';
@@ -7,15 +8,20 @@ import { now } from '../../../state/clock.ts';
 import { KeyAccess } from '../key-access.tsx';
 import { Expiry } from '../list/api-key-table.tsx';
 import { hasExpired } from '../list/key-list.ts';
+import { isComplete, LastDay, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
+  /** A newer key with the same name, if any. */
+  successor: ApiKeyView | null;
+  onReplace: () => void;
   onRevoked: () => void;
   onGone: () => void;
   onClose: () => void;
 };
 
-export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKeyProps) {
+export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onGone, onClose }: RevokeApiKeyProps) {
+  const [why, setWhy] = useState<WhyDraft>({ reason: successor ? 'replaced' : '', note: '' });
   const preview = useResource(() => window.callkey.request('previewRevocation', { id: apiKey.id }));
   const { owner } = apiKey;
   return (
@@ -47,13 +53,17 @@ export function RevokeApiKey({ apiKey, onRevoked, onGone, onClose }: RevokeApiKe
             ]}
           />
           <KeyAccess id={apiKey.id} />
+          <ReasonFields why={why} onChange={setWhy} />
+          {why.reason === 'leaked' && <LastDay view={view} successor={successor} onReplace={onReplace} />}
         </>
       )}
       queuedCallsOf={(view) => view.queuedCalls}
       verb="Revoke"
       verbing="Revoking…"
+      isReady={isComplete(why)}
+      suggestsCancelling={why.reason === 'leaked'}
       act={(cancelQueuedCalls) =>
-        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
+        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null, ...toReason(why) })
       }
       onDone={onRevoked}
       onGone={onGone}

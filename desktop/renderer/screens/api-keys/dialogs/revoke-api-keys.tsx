@@ -15,6 +15,7 @@ import { Clip } from '../../../components/table/clip.tsx';
 import { Day, EndDay } from '../../../components/time.tsx';
 import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
+import { isComplete, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
 
 /** Beyond this many keys, the user must type their number. */
 const confirmAbove = 10;
@@ -25,13 +26,14 @@ type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: Re
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
+  const [why, setWhy] = useState<WhyDraft>({ reason: '', note: '' });
   const { isBusy, failure, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   const count = formatNumber(apiKeys.length);
   const proof: Confirmation | null =
     apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
   const isTooMany = apiKeys.length > limits.revokedApiKeys;
-  const isReady = isConfirmed(proof, typed) && !isTooMany;
+  const isReady = isConfirmed(proof, typed) && !isTooMany && isComplete(why);
 
   return (
     <Dialog
@@ -42,6 +44,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       onDismiss={close}
     >
       <KeyTable apiKeys={apiKeys} />
+      <ReasonFields why={why} onChange={setWhy} />
       <CancelCalls what="their calls" isChosen={cancelQueuedCalls} onChoose={setCancel} />
       {proof && !isTooMany && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
@@ -52,7 +55,10 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
         isReady={isReady}
         onCancel={close}
         onAct={() =>
-          void run(() => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls }), onRevoked)
+          void run(
+            () => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls, ...toReason(why) }),
+            onRevoked,
+          )
         }
       />
     </Dialog>

@@ -6,7 +6,9 @@ import { Day, EndDay, toExpiry } from '../../../components/time.tsx';
 import { addressOfOpen } from '../../../state/address/addresses.ts';
 import { now } from '../../../state/clock.ts';
 import { formatRelative } from '../../../state/format/format-time.ts';
+import { capitalized } from '../../../state/format/labels.ts';
 import type { Sort } from '../../../state/format/sorting.ts';
+import { summarizeLimits } from '../key-limits.ts';
 import { endsSoon, hasExpired, type KeyColumn, ownerIdOf } from './key-list.ts';
 
 type ApiKeyTableProps = {
@@ -36,6 +38,7 @@ const nameColumn = (owners: Owners): KeyTableColumn => ({
       <span class="line">
         <Clip>{key.name}</Clip>
         <RefusedBadge apiKey={key} isInTable />
+        <LimitedBadge apiKey={key} />
       </span>
       {key.owner && (
         <span class="second-line">
@@ -52,6 +55,17 @@ export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView
   return (
     <span class="badge warn" data-tip={isInTable ? 'The owner is disabled' : undefined}>
       Refused{!isInTable && ': owner disabled'}
+    </span>
+  );
+}
+
+/** Says that a key is limited to addresses or to a number of calls per day. */
+function LimitedBadge({ apiKey }: { apiKey: ApiKeyView }) {
+  const limits = summarizeLimits(apiKey);
+  if (limits === '') return null;
+  return (
+    <span class="badge" data-tip={capitalized(limits)}>
+      Limited
     </span>
   );
 }

@@ -1,0 +1,98 @@
+import { useState } from 'preact/hooks';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console.ts';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { Field, FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { FormActions } from '../../directory/directory-dialogs.tsx';
+import { addressesProblem, callsPerDayProblem, changesIn, lockOutWarning, toDraft } from '../key-limits.ts';
+
+type LimitApiKeyProps = {
+  view: ApiKeyDetailsView;
+  onChanged: (apiKey: ApiKeyView) => void;
+  onClose: () => void;
+};
+
+/** Changes from where a key is accepted, and how many calls it can place on one day. */
+export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
+  // The key as it was when the dialog opened, because the change is based on that.
+  const [apiKey] = useState(view.apiKey);
+  const [draft, setDraft] = useState(() => toDraft(apiKey));
+  const [hasTried, setTried] = useState(false);
+  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const problems = { addresses: addressesProblem(draft.addresses), callsPerDay: callsPerDayProblem(draft.callsPerDay) };
+  const input = (changes: Partial<typeof draft>) => {
+    setDraft({ ...draft, ...changes });
+    clearError();
+  };
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (problems.addresses !== null || problems.callsPerDay !== null) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const change = changesIn(apiKey, draft);
+    if (change === null) {
+      close();
+      return;
+    }
+    void run(
+      () => window.callkey.request('changeApiKey', { id: apiKey.id, ...change }),
+      (changed) => onChanged(changed.apiKey),
+    );
+  }
+
+  return (
+    <Dialog
+      title="Limit API key"
+      lead={<>A leaked key can do less if it’s limited. Changes to {<strong>{apiKey.name}</strong>} count from its next request.</>}
+      onDismiss={close}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
+        <Field
+          label="Addresses"
+          error={(hasTried ? problems.addresses : null) ?? fieldError(failure, 'addresses')}
+          hint={
+            <>
+              The key will be accepted only from these IP addresses and networks, one per line, such as 192.0.2.7 or 10.0.0.0/8. Leave it
+              empty for any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
+            </>
+          }
+          warning={lockOutWarning(draft.addresses, view)}
+        >
+          {(binding) => (
+            <textarea
+              {...binding}
+              rows={4}
+              spellcheck={false}
+              autocomplete="off"
+              data-autofocus
+              value={draft.addresses}
+              onInput={({ currentTarget }) => input({ addresses: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <TextField
+          label="Calls per day"
+          error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
+          hint={
+            view.today
+              ? `Days are those in ${view.today.timeZone}. The key has placed ${view.today.placed} today.`
+              : 'Leave it empty for no limit. Beyond it, calls are refused until the next midnight in the key’s time zone.'
+          }
+          type="text"
+          inputMode="numeric"
+          autocomplete="off"
+          value={draft.callsPerDay}
+          onInput={(callsPerDay) => input({ callsPerDay })}
+        />
+        <FormError text={generalError(failure, ['addresses', 'callsPerDay'])} />
+        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}

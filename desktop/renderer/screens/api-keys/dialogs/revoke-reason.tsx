@@ -1,0 +1,112 @@
+import type { ApiKeyView, RevocationView, RevokeReason } from '#contract/console.ts';
+import { limits } from '#contract/limits.ts';
+import { lineProblem, normalLine } from '#contract/text/text.ts';
+import { Field } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { Moment } from '../../../components/time.tsx';
+import { addressOf } from '../../../state/address/addresses.ts';
+import { pluralize } from '../../../state/format/format.ts';
+
+/** The form's input. An empty reason means that none was chosen. */
+export type WhyDraft = { reason: RevokeReason | ''; note: string };
+
+const labels: Readonly<Record<RevokeReason, string>> = {
+  leaked: 'It leaked',
+  replaced: 'It was replaced',
+  unused: 'It’s no longer needed',
+  left: 'Someone left',
+  other: 'Another reason',
+};
+const reasons = Object.entries(labels) as [RevokeReason, string][];
+
+/** Whether the key can be revoked. A reason is asked for, but revoking may be too urgent to require one. */
+export function isComplete({ reason, note }: WhyDraft): boolean {
+  return reason !== 'other' || noteProblem(note) === null;
+}
+
+export function toReason({ reason, note }: WhyDraft): { reason?: RevokeReason; note?: string } {
+  if (reason === '') return {};
+  return reason === 'other' ? { reason, note: normalLine(note, limits.revokeNote) } : { reason };
+}
+
+function noteProblem(note: string): string | null {
+  const line = normalLine(note, limits.revokeNote);
+  return line === '' ? 'Enter the reason.' : lineProblem(line, limits.revokeNote);
+}
+
+/** Asks why keys are revoked. The answer is shown in the activity. */
+export function ReasonFields({ why, onChange }: { why: WhyDraft; onChange: (why: WhyDraft) => void }) {
+  return (
+    <>
+      <Field label="Reason" hint="Shown in the activity.">
+        {(binding) => (
+          <select
+            {...binding}
+            value={why.reason}
+            onChange={({ currentTarget }) =>
+              onChange({ ...why, reason: reasons.find(([reason]) => reason === currentTarget.value)?.[0] ?? '' })
+            }
+          >
+            <option value="">Not specified</option>
+            {reasons.map(([reason, label]) => (
+              <option key={reason} value={reason}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {why.reason === 'other' && (
+        <TextField
+          label="Why?"
+          error={why.note === '' ? null : noteProblem(why.note)}
+          type="text"
+          autocomplete="off"
+          value={why.note}
+          onInput={(note) => onChange({ ...why, note })}
+        />
+      )}
+    </>
+  );
+}
+
+type LastDayProps = { view: RevocationView; successor: ApiKeyView | null; onReplace: () => void };
+
+/** Shows what a leaked key has done in the last 24 hours, and what replaces it. */
+export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: LastDayProps) {
+  return (
+    <section>
+      <h3>The last 24 hours</h3>
+      {lastDay && (
+        <>
+          <p>
+            {pluralize(lastDay.placed, 'call')} placed. <a href={addressOf('calls', { apiKey: apiKey.id })}>Show the key’s calls</a>
+          </p>
+          {lastDay.addresses.length > 0 && (
+            <ul class="events">
+              {lastDay.addresses.map(({ address, lastUsedAt }) => (
+                <li key={address}>
+                  <Moment at={lastUsedAt} />
+                  <code>{address}</code>
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+      {successor ? (
+        <p>
+          Its successor keeps working: <a href={addressOf('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
+          <Moment at={successor.createdAt} />.
+        </p>
+      ) : (
+        <p>
+          It has no successor yet.{' '}
+          <button type="button" onClick={onReplace}>
+            Replace…
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import type { ApiKeyView } from '#contract/console.ts';
+import {
+  addressesProblem,
+  callsPerDayProblem,
+  changesIn,
+  lockOutWarning,
+  summarizeLimits,
+  toDraft,
+} from '../../../desktop/renderer/screens/api-keys/key-limits.ts';
+
+const key: ApiKeyView = {
+  id: 'k',
+  name: 'Key',
+  createdAt: '2026-11-01T00:00:00.000Z',
+  lastUsedAt: null,
+  expiresAt: null,
+  expiryTimeZone: null,
+  expired: false,
+  addresses: ['10.0.0.0/8', '192.0.2.7/32'],
+  callsPerDay: 100,
+  limitsVersion: 'v1',
+};
+
+describe("the form for a key's limits", () => {
+  it('sends only what was changed, with the version that it was based on', () => {
+    const draft = toDraft(key);
+    expect(draft).to.deep.equal({ addresses: '10.0.0.0/8\n192.0.2.7/32', callsPerDay: '100' });
+    expect(changesIn(key, draft)).to.equal(null);
+    expect(changesIn(key, { ...draft, addresses: ' ::ffff:10.0.0.0/104, 192.0.2.7 ' })).to.equal(null);
+    expect(changesIn(key, { ...draft, callsPerDay: '' })).to.deep.equal({ callsPerDay: null, limitsVersion: 'v1' });
+    expect(changesIn(key, { ...draft, addresses: '' })).to.deep.equal({ addresses: null, limitsVersion: 'v1' });
+    expect(changesIn(key, { addresses: '2001:DB8::1', callsPerDay: '5' })).to.deep.equal({
+      addresses: ['2001:db8::1/128'],
+      callsPerDay: 5,
+      limitsVersion: 'v1',
+    });
+  });
+
+  it('names the address that is wrong', () => {
+    expect(addressesProblem('10.0.0.0/8\n10.0.0.0/33')).to.equal('10.0.0.0/33: The prefix must be at most 32.');
+    expect(addressesProblem(Array.from({ length: 51 }, (_, n) => `192.0.2.${n}`).join(' '))).to.equal(
+      'Enter at most 50 addresses and networks.',
+    );
+    expect(addressesProblem('')).to.equal(null);
+  });
+
+  it('accepts a positive whole number of calls, or none', () => {
+    for (const valid of ['', ' ', '1', '10000000']) expect(callsPerDayProblem(valid), valid).to.equal(null);
+    for (const wrong of ['0', '-1', '1.5', '1e3', 'x', '10000001'])
+      expect(callsPerDayProblem(wrong), wrong).to.equal('Enter a whole number from 1 to 10,000,000, or nothing for no limit.');
+  });
+
+  it("warns if the list would refuse the client that used the key last, or if a proxy hides the clients' addresses", () => {
+    const used = { lastUsedAddress: '192.0.2.7', ignoredProxy: undefined };
+    expect(lockOutWarning('', used)).to.equal(null);
+    expect(lockOutWarning('192.0.2.0/24', used)).to.equal(null);
+    expect(lockOutWarning('10.0.0.0/8', used)).to.equal(
+      'The key was last used from 192.0.2.7, which isn’t in this list. That client will be refused immediately.',
+    );
+    expect(lockOutWarning('10.0.0.0/8', { ...used, lastUsedAddress: null })).to.equal(null);
+    expect(lockOutWarning('192.0.2.0/24', { ...used, ignoredProxy: '172.17.0.1' })).to.include('TRUSTED_PROXIES');
+  });
+
+  it('summarizes limits for the list', () => {
+    expect(summarizeLimits(key)).to.equal('only from 2 networks, 100 calls a day');
+    expect(summarizeLimits({ addresses: ['10.0.0.0/8'], callsPerDay: null })).to.equal('only from 10.0.0.0/8');
+    expect(summarizeLimits({ addresses: null, callsPerDay: null })).to.equal('');
+  });
+});
