@@ -1,6 +1,6 @@
 /**
  * - `usage`: the call, an identifier or the address is invalid, and repeating it won't help
- * - `keyRefused`: the key is unknown, revoked or expired
+ * - `keyRefused`: the key is unknown, revoked or expired, or not accepted from this address
  * - `campaignRefused`: the key doesn't have access to the campaign, or the campaign doesn't exist
  * - `notCallable`: the person must not be called, or not in the call's time window: `code` is one of {@link notCallableCodes}
  * - `conflict`: the request ID was already used for a different call, or it's too late to cancel

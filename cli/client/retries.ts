@@ -1,5 +1,7 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
+import { problemCode, problemSchema } from '#contract/problems.ts';
+import { parseJson } from '#contract/text/json.ts';
 import { type Answer, errorDetails, parseRetryAfter } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
@@ -31,6 +33,12 @@ const firstPause = 250;
 const maxDelay = 8_000;
 /** With a longer Retry-After, the command stops, because a user would think it hangs. */
 const longestRetryAfter = 60_000;
+
+/** Returns the core's explanation if the key has placed all its calls for today; null otherwise. */
+function describeLimit({ text }: Answer): string | null {
+  const problem = problemSchema.safeParse(parseJson(text)).data;
+  return problem && problemCode(problem.type) === 'too-many-calls' ? problem.detail : null;
+}
 
 /** These statuses say nothing about the request, only that the core can't respond now. */
 const temporaryStatuses = [429, 502, 503, 504];
@@ -64,6 +72,8 @@ export async function withRetries(
     const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
     if (requested > longestRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
+      const limit = isAnswer ? describeLimit(outcome) : null;
+      if (limit !== null) throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, code: 'too-many-calls' });
       throw new CallkeyError('unreachable', `${server} asked to wait ${seconds} s before the next request.`, details);
     }
     if (attempt < attempts && !until?.aborted) {

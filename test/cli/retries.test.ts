@@ -88,6 +88,16 @@ describe('retries', () => {
     expect([attempts, pauses]).to.deep.equal([1, []]);
   });
 
+  it('stop with an explanation if the key has placed all its calls for today', async () => {
+    const detail = 'This key has reached its limit, 5 calls a day. It can place calls again after the next midnight in its time zone.';
+    const problem = { type: 'urn:callkey:problems#too-many-calls', title: 'Too many calls today', status: 429, detail };
+    const { result, attempts } = await sendInto([{ ...answer(429, '3600'), text: JSON.stringify(problem) }]);
+    expect(result)
+      .to.be.instanceOf(CallkeyError)
+      .and.include({ kind: 'unreachable', code: 'too-many-calls', retryAfter: 3600, message: `${detail} That's in 3600 s.` });
+    expect(attempts).to.equal(1);
+  });
+
   it('stop after the last attempt without a delay, and say why', async () => {
     const { result, attempts, pauses } = await sendInto([503, systemError('ECONNREFUSED')], { attempts: 3 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
