@@ -1,7 +1,7 @@
 // Fills an empty database with realistic sample data: a partner, two accounts, campaigns, a user of each type and a few API keys. Refuses a
 // database that already has users.
 import { randomBytes } from 'node:crypto';
-import { createApiKey } from '../core/domain/api-keys.ts';
+import { changeApiKey, createApiKey } from '../core/domain/api-keys.ts';
 import { operator } from '../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../core/domain/directory/tenancies.ts';
 import { createUser } from '../core/domain/directory/users.ts';
@@ -37,19 +37,17 @@ async function fill(ports: Ports): Promise<string> {
 
   const key = async (user: User, name: string, expiration: Parameters<typeof createApiKey>[2]['expiration']) => {
     const actor = { who: { id: user.id, name: user.name }, address: 'local' };
-    const { keyValue } = await createApiKey(
-      ports,
-      { viewer: { ...user, tenancy: null }, actor },
-      { name, expiration, timeZone: 'Europe/Dublin' },
-    );
-    return keyValue;
+    const caller = { viewer: { ...user, tenancy: null }, actor };
+    return { caller, ...(await createApiKey(ports, caller, { name, expiration, timeZone: 'Europe/Dublin' })) };
   };
-  const keyValue = await key(ada, 'Practice software', { kind: 'years', years: 1 });
+  const { keyValue } = await key(ada, 'Practice software', { kind: 'years', years: 1 });
+  const limited = await key(ada, 'One call a day', { kind: 'none' });
+  await changeApiKey(ports, limited.caller, limited.apiKey.id, { callsPerDay: 1 });
   await key(grace, 'Front desk tablet', { kind: 'none' });
   await key(paul, 'Nightly sync', { kind: 'years', years: 5 });
 
   const port = process.env['PORT'] || '8080';
-  return `The database now has a partner with two accounts, three campaigns, five users and three API keys.
+  return `The database now has a partner with two accounts, three campaigns, five users and four API keys.
 
 Sign in with the password  ${password}  as
   ada@harbour.example      an account user
@@ -64,6 +62,7 @@ No phone rings: the simulated dialer invents the outcome (core/docs/rehearsing.m
 export CALLKEY_SERVER=http://127.0.0.1:${port}
 export CALLKEY_API_KEY=${keyValue}
 export CAMPAIGN=${reminders.id}
+export LIMITED_API_KEY=${limited.keyValue}
 printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
   curl -i $CALLKEY_SERVER/api/v1/campaigns/$CAMPAIGN/contacts/on-demand \\
   -H @- -H 'Content-Type: application/json' \\

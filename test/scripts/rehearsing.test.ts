@@ -63,6 +63,10 @@ describe('core/docs/rehearsing.md', () => {
       if (locking) await once(locking, 'close');
       expect(answer).to.match(new RegExp(`^HTTP/1.1 ${title.slice(0, 3)} `));
       if (title.includes('too late')) expect(answer).to.contain('already-dialed');
+      if (title.startsWith('429'))
+        expect(answer)
+          .to.match(/^retry-after: \d+/im)
+          .and.contain('too-many-calls');
       if (title.startsWith('503')) {
         expect(answer).to.match(/^retry-after: \d/im);
         expect(await run(script)).to.match(/^HTTP\/1.1 202 /);
