@@ -105,6 +105,13 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .action((shell: string) =>
       runAction(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)),
     );
+  // Completion scripts run it. The other words are the command line so far, whose --profile and --state count.
+  program
+    .command('complete', { hidden: true })
+    .argument('<kind>')
+    .argument('[words...]')
+    .allowUnknownOption()
+    .action((kind: string) => runAction(async (context) => (await import('./commands/complete.ts')).complete(context, kind)));
   program
     .command('man')
     .description('print the manual page')

@@ -49,6 +49,10 @@ export function requireServer({ server }: Settings): string {
   );
 }
 
+export async function listProfiles(folders: Folders): Promise<string[]> {
+  return [...(await readProfiles(folders)).keys()];
+}
+
 export async function storeProfile(folders: Folders, name: string, profile: Profile): Promise<void> {
   await writeProfiles(folders, (await readProfiles(folders)).set(name, profile));
 }

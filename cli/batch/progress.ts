@@ -23,8 +23,8 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
     const now = performance.now();
     if (now - paintedAt < betweenPaints && done < total) return;
     paintedAt = now;
-    const rate = Math.round((done - alreadyDone) / ((now - startedAt) / 1000));
-    const text = progressLine(done, total, reason === '' ? `${formatCount(rate)} per second` : `waiting: ${reason}`);
+    const rate = (done - alreadyDone) / ((now - startedAt) / 1000);
+    const text = progressLine(done, total, reason === '' ? formatPace(rate, total - done) : `waiting: ${reason}`);
     // Leaves one column free, because a full line would wrap and the next paint wouldn't cover it.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };
@@ -63,6 +63,16 @@ export function createCounter(stream: NodeJS.WriteStream, label: string): Counte
     },
     clear: () => stream.write('\r\x1b[K'),
   };
+}
+
+/** @param rate calls per second */
+export function formatPace(rate: number, remaining: number): string {
+  const pace = `${formatCount(Math.round(rate))} per second`;
+  const seconds = Math.ceil(remaining / rate);
+  if (remaining <= 0 || !Number.isFinite(seconds)) return pace;
+  if (seconds < 60) return `${pace}, ${seconds} s left`;
+  const minutes = Math.ceil(seconds / 60);
+  return `${pace}, ${minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`} left`;
 }
 
 export function progressLine(done: number, total: number, tail: string): string {

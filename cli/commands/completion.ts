@@ -1,16 +1,31 @@
 import type { Command } from 'commander';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
+import { type ValueKind, valueKinds } from './complete.ts';
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof shells)[number];
+
+type Taken = 'nothing' | 'file' | 'text' | ValueKind;
+
+/** Options and arguments whose values are known. */
+const values: Readonly<Record<string, Taken>> = {
+  '--from': 'file',
+  '--profile': 'profiles',
+  '--run': 'runs',
+  '--campaign': 'campaigns',
+  campaign: 'campaigns',
+  run: 'runs',
+};
 
 /** The words that can follow a command. */
 type Place = {
   /** The command's words, such as `call place`; empty for the program itself. */
   words: string;
   commands: { name: string; description: string }[];
-  options: { flag: string; description: string; takes: 'nothing' | 'file' | 'text' }[];
+  options: { flag: string; description: string; takes: Taken }[];
+  /** What its argument is. */
+  argument: ValueKind | undefined;
 };
 
 /** Prints a shell's completion script, which is generated from the commands so that it always matches them. */
@@ -31,8 +46,9 @@ function listPlaces(program: Command): Place[] {
       words: words.join(' '),
       commands: subcommands.map((sub) => ({ name: sub.name(), description: sub.description() })),
       options: options.flatMap(({ long, description, required }) =>
-        long ? [{ flag: long, description, takes: long === '--from' ? 'file' : required ? 'text' : 'nothing' }] : [],
+        long ? [{ flag: long, description, takes: required ? (values[long] ?? 'text') : 'nothing' }] : [],
       ),
+      argument: argumentOf(command, words),
     };
     if (here.words === 'completion') here.commands = shells.map((name) => ({ name, description: '' }));
     return [here, ...subcommands.flatMap((sub) => place(sub, [...words, sub.name()]))];
@@ -40,25 +56,37 @@ function listPlaces(program: Command): Place[] {
   return place(program, []);
 }
 
+/** @returns undefined if the value of the command's first argument isn't known */
+function argumentOf(command: Command, words: string[]): ValueKind | undefined {
+  const name = command.registeredArguments[0]?.name() ?? '';
+  const kind = words.join(' ') === 'campaign forget' ? 'campaigns' : values[name];
+  return valueKinds.find((known) => known === kind);
+}
+
 const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish, powershell };
 
 function bash(places: Place[]): string {
-  const values = (takes: string) => flags(places, takes).join('|');
+  const ofKind = (takes: Taken) => flags(places, takes).join('|');
+  const cases = kindsOfOptions(places).map((kind) => `    ${ofKind(kind)}) words='' kind=${kind} skip=1 ;;`);
   return `# bash completion for callkey. Load it with: source <(callkey completion bash)
 _callkey() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} place='' words='' word
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} place='' words='' word kind='' skip=0
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$place $word" in
       ${steps(places)}) place="$place $word" ;;
     esac
   done
   case "$previous" in
-    ${values('file')}) COMPREPLY=(); compopt -o filenames; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current"); return ;;
-    ${values('text')}) COMPREPLY=(); return ;;
+    ${ofKind('file')}) COMPREPLY=(); compopt -o filenames; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$current"); return ;;
+    ${ofKind('text')}) COMPREPLY=(); return ;;
   esac
   case "$place" in
-${places.map((place) => `    '${lead(place)}') words='${candidates(place).join(' ')}' ;;`).join('\n')}
+${places.map((place) => `    '${lead(place)}') words='${candidates(place).join(' ')}' kind='${place.argument ?? ''}' ;;`).join('\n')}
   esac
+  case "$previous" in
+${cases.join('\n')}
+  esac
+  [ -z "$kind" ] || words="$words $("\${COMP_WORDS[0]}" complete "$kind" "\${COMP_WORDS[@]:1:COMP_CWORD-1-skip}" 2>/dev/null)"
   COMPREPLY=()
   while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W "$words" -- "$current")
 }
@@ -73,8 +101,8 @@ function zsh(places: Place[]): string {
   return `#compdef callkey
 # zsh completion for callkey. Load it with: source <(callkey completion zsh)
 _callkey() {
-  local place='' word
-  local -a choices
+  local place='' word kind='' skip=0
+  local -a choices values
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$place $word" in
       ${steps(places).replaceAll('|', ' | ')}) place="$place $word" ;;
@@ -85,9 +113,16 @@ _callkey() {
     ${flags(places, 'text').join(' | ')}) return ;;
   esac
   case "$place" in
-${places.map((place) => `    '${lead(place)}') choices=(${described(place)}) ;;`).join('\n')}
+${places.map((place) => `    '${lead(place)}') choices=(${described(place)}) kind='${place.argument ?? ''}' ;;`).join('\n')}
   esac
-  _describe callkey choices
+  case "\${words[CURRENT-1]}" in
+${kindsOfOptions(places)
+  .map((kind) => `    ${flags(places, kind).join(' | ')}) choices=() kind=${kind} skip=1 ;;`)
+  .join('\n')}
+  esac
+  [ -z "$kind" ] || values=("\${(@f)$("\${words[1]}" complete $kind "\${(@)words[2,CURRENT-1-skip]}" 2>/dev/null)}")
+  [ -z "\${values[1]}" ] || compadd -a values
+  [ \${#choices} -eq 0 ] || _describe callkey choices
 }
 if [ "$funcstack[1]" = _callkey ]; then _callkey "$@"; else compdef _callkey callkey; fi`;
 }
@@ -99,10 +134,10 @@ function fish(places: Place[]): string {
       ({ name, description }) => `complete -c callkey ${when} -a ${quoted(name)} -d ${quoted(description)}`,
     );
     const options = place.options.map(
-      ({ flag, description, takes }) =>
-        `complete -c callkey ${when} -l ${flag.slice(2)} ${takes === 'nothing' ? '' : takes === 'file' ? '-r -F ' : '-x '}-d ${quoted(description)}`,
+      ({ flag, description, takes }) => `complete -c callkey ${when} -l ${flag.slice(2)} ${fishTakes(takes)}-d ${quoted(description)}`,
     );
-    return [...commands, ...options];
+    const argument = place.argument ? [`complete -c callkey ${when} ${fishValues(place.argument, -1)}`] : [];
+    return [...commands, ...options, ...argument];
   });
   return `# fish completion for callkey. Load it with: callkey completion fish | source
 function __callkey_at
@@ -118,6 +153,18 @@ function __callkey_at
 end
 complete -c callkey -f
 ${lines.join('\n')}`;
+}
+
+function fishTakes(takes: Taken): string {
+  if (takes === 'nothing') return '';
+  if (takes === 'file') return '-r -F ';
+  if (takes === 'text') return '-x ';
+  return `-x ${fishValues(takes, -2)}`;
+}
+
+/** @param last the position of the last word to pass on */
+function fishValues(kind: ValueKind, last: number): string {
+  return `-a '(set -l words (commandline -opc); $words[1] complete ${kind} $words[2..${last}] 2>/dev/null)' `;
 }
 
 /** PowerShell passes the words up to the cursor as a syntax tree; `$word` is the part of the last one typed so far. */
@@ -141,6 +188,14 @@ ${table.join('\n')}
   foreach ($next in $before | Select-Object -Skip 1) {
     $longer = "$place $next".Trim()
     if ($choices.ContainsKey($longer)) { $place = $longer }
+  }
+  $kinds = @{ ${places.flatMap(({ words, argument }) => (argument ? [`'${words}' = '${argument}'`] : [])).join('; ')} }
+  $options = @{ ${valueKinds.flatMap((kind) => flags(places, kind).map((flag) => `'${flag}' = '${kind}'`)).join('; ')} }
+  $kind = if ($before.Count -gt 0 -and $options[$before[-1]]) { $options[$before[-1]] } else { $kinds[$place] }
+  if ($kind) {
+    & $before[0] complete $kind @($before | Select-Object -Skip 1 | Select-Object -SkipLast ([int]($null -ne $options[$before[-1]]))) 2>$null | Where-Object { $_ -like "$word*" } | ForEach-Object {
+      [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+    }
   }
   $choices[$place] | Where-Object { $_[0] -like "$word*" } | ForEach-Object {
     [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
@@ -169,7 +224,12 @@ function candidates({ commands, options }: Place): string[] {
   return [...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)];
 }
 
-function flags(places: Place[], takes: string): string[] {
+/** Returns the kinds of values that options take. */
+function kindsOfOptions(places: Place[]): ValueKind[] {
+  return valueKinds.filter((kind) => flags(places, kind).length > 0);
+}
+
+function flags(places: Place[], takes: Taken): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 

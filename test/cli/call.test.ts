@@ -26,6 +26,38 @@ describe('callkey call', () => {
   };
 
   describe('place', () => {
+    it('reads a national number with --country, and local times with --zone', async () => {
+      const args = ['--phone', '030 23125000', '--country', 'de', '--not-before', '2099-07-01 09:00', '--not-after', '2099-07-01T18:00:30'];
+      const { stdout } = await its.home.run([
+        'call',
+        'place',
+        its.tenants.campaign.id,
+        ...args,
+        '--zone',
+        'Europe/Berlin',
+        '--dry-run',
+        '--json',
+      ]);
+      expect(JSON.parse(stdout)).to.deep.include({
+        ...{ contact: { phone: '+493023125000' }, notBefore: '2099-07-01T07:00:00.000Z', notAfter: '2099-07-01T16:00:30.000Z' },
+      });
+    });
+
+    for (const [time, zone, says] of [
+      ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
+      ['2027-10-31T02:30', 'Europe/Berlin', /happens twice in Europe\/Berlin/],
+      ['2027-02-30T10:00', 'Europe/Berlin', /doesn't exist/],
+      ['2027-02-28T10:00', 'Mars/Olympus', /must be an IANA time zone/],
+      ['2027-02-28T10:00', undefined, /add --zone/],
+    ] as const) {
+      it(`refuses --not-before ${time}${zone === undefined ? ' without --zone' : ` in ${zone}`}`, async () => {
+        const args = ['--phone', '+493023125000', '--not-before', time, ...(zone === undefined ? [] : ['--zone', zone])];
+        const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...args]);
+        expect([code, its.network.seen.length]).to.deep.equal([2, 0]);
+        expect(stderr).to.match(says);
+      });
+    }
+
     it('warns on standard error when the key expires soon', async () => {
       const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
       const cookie = await signIn(its.core.url, 'ada@example.com');

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CliHome } from '../support/cli.ts';
+import { CliHome, cliMain } from '../support/cli.ts';
+import { freshDirectory } from '../support/databases.ts';
 
 const shells = ['bash', 'zsh', 'fish', 'pwsh'] as const;
 type Shell = (typeof shells)[number];
@@ -34,6 +35,10 @@ const asking: Record<Shell, (script: string, line: string, last: string) => stri
 const isThere = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status === 0;
 
 describe('callkey completion', () => {
+  /** The scripts run the command to complete values. */
+  const tools = freshDirectory();
+  writeFileSync(join(tools, 'callkey'), `#!/bin/sh\nexec '${process.execPath}' '${cliMain}' "$@"\n`, { mode: 0o755 });
+
   for (const shell of shells) {
     describe(`in ${shell}`, () => {
       if (!isThere(shell)) {
@@ -47,16 +52,17 @@ describe('callkey completion', () => {
         expect(code).to.equal(0);
         writeFileSync(script, stdout);
       });
-      /** @param last the last suggestion, if the order is known */
+      /** @param last the end of the last suggestion, if the order is known */
       const offered = (line: string, last: string) => {
         const quiet = { zsh: ['-f'], bash: ['--norc'], fish: ['--no-config'], pwsh: ['-NoProfile', '-NonInteractive'] }[shell];
         const { stdout, stderr } = spawnSync(shell, [...quiet, '-c', asking[shell](script, line, last)], {
           encoding: 'utf8',
-          env: { PATH: process.env['PATH'], HOME: home.directory, TERM: 'dumb' },
-          timeout: 15_000,
+          env: { PATH: `${tools}:${process.env['PATH']}`, HOME: home.directory, TERM: 'dumb' },
+          timeout: 60_000,
         });
         expect(stderr).to.equal('');
-        return stdout;
+        // zsh beeps before it inserts the rest of a word.
+        return stdout.replaceAll('\x07', '');
       };
 
       it('completes commands', () => {
@@ -65,6 +71,23 @@ describe('callkey completion', () => {
 
       it('completes the options of a command after program options', () => {
         expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
+      });
+
+      it('completes aliases of the profile, profiles and runs', async function () {
+        // Each completion starts the shell and the command.
+        this.timeout(180_000);
+        const run = `${'0'.repeat(24)}5f3a9c01.jsonl`;
+        const header = { version: 1, server: 'http://127.0.0.1:1', profile: 'p', campaignId: 'c', path: null, content: '', repetition: '' };
+        const counts = { calls: 1, skipped: 0, ownRequestIds: false, startedAt: '2026-11-22T12:00:00.000Z' };
+        const folder = join(home.directory, '.config/callkey');
+        const state = join(home.directory, '.local/state/callkey/runs');
+        for (const path of [folder, state]) mkdirSync(path, { recursive: true });
+        writeFileSync(join(state, run), `${JSON.stringify({ ...header, ...counts })}\n`);
+        writeFileSync(join(folder, 'profiles.json'), JSON.stringify({ staging: { server: null, key: 'file' } }));
+        writeFileSync(join(folder, 'campaigns.json'), JSON.stringify({ default: { reminders: 'c' }, staging: { recalls: 'd' } }));
+        expect(offered('callkey --profile staging call cancel rec', 'lls')).to.contain('recalls').and.not.contain('reminders');
+        expect(offered('callkey key status --profile st', 'ing')).to.contain('staging');
+        expect(offered('callkey call cancel --run 5f', 'c01')).to.contain('5f3a9c01');
       });
 
       it('completes file names after --from', () => {

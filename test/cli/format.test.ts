@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { formatCount } from '#contract/text/count.ts';
-import { progressLine } from '../../cli/batch/progress.ts';
+import { formatPace, progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
 import { redact } from '../../cli/output.ts';
 import { shellCommand } from '../../cli/shell-command.ts';
@@ -18,6 +18,18 @@ describe('formatting', () => {
 
   it('groups the digits of a count in thousands', () => {
     expect([0, 999, 10_000, 1_234_567].map(formatCount)).to.deep.equal(['0', '999', '10,000', '1,234,567']);
+  });
+
+  it('tells the time left of a run', () => {
+    expect(formatPace(800.4, 8_000)).to.equal('800 per second, 10 s left');
+    expect(formatPace(20, 10_000)).to.equal('20 per second, 9 min left');
+    expect(formatPace(1, 7_230)).to.equal('1 per second, 2 h 1 min left');
+    for (const [rate, remaining] of [
+      [0, 5],
+      [Number.NaN, 5],
+      [5, 0],
+    ] as const)
+      expect(formatPace(rate, remaining)).to.match(/^\S+ per second$/);
   });
 
   it('shows progress as a bar, a percentage rounded down, and counts', () => {

@@ -1,8 +1,10 @@
 import { type PlaceCall, placeCallSchema } from '#contract/calls/calls.ts';
 import { validate } from '#contract/validate.ts';
+import { internationalNumber, parseCountry } from '../../batch/file/reading.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Call, PlacedCall } from '../../client/types.ts';
 import { type Context, connect, retryNotes } from '../../context.ts';
+import { toUtc } from '../../local-time.ts';
 import { shellCommand } from '../../shell-command.ts';
 import { diskReason } from '../../state/durable-file.ts';
 import { readLastCall, rememberLastCall } from '../../state/last-call.ts';
@@ -12,6 +14,8 @@ export type CallOptions = {
   phone?: string;
   name?: string;
   timeZone?: string;
+  country?: string;
+  zone?: string;
   var?: readonly string[];
   notBefore?: string;
   notAfter?: string;
@@ -81,11 +85,14 @@ async function record(context: Context, server: string, campaignId: string, call
   return { call: { ...call, requestId }, adopted: pending?.adopted ?? false, settle, undo, release: () => pending?.release() };
 }
 
-function toCall({ phone, name, timeZone, var: variables = [], requestId, notBefore, notAfter }: CallOptions): PlaceCall {
+function toCall({ phone, name, timeZone, country, zone, var: variables = [], requestId, ...times }: CallOptions): PlaceCall {
   if (phone === undefined)
     throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
+  const number = country === undefined ? phone : internationalNumber(phone, parseCountry(country));
+  const notBefore = toUtc('--not-before', times.notBefore, zone);
+  const notAfter = toUtc('--not-after', times.notAfter, zone);
   const parsed = variables.length === 0 ? undefined : parseVariables(variables);
-  const input = { requestId, contact: defined({ phone, name, timeZone }), variables: parsed, notBefore, notAfter };
+  const input = { requestId, contact: defined({ phone: number, name, timeZone }), variables: parsed, notBefore, notAfter };
   const validated = validate(placeCallSchema, defined(input));
   if (validated.ok) return validated.data;
   throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));

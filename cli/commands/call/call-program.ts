@@ -7,7 +7,7 @@ import type { CancelOptions } from './call-cancel.ts';
 import type { CallOptions } from './call-place.ts';
 
 type PaceOptions = { concurrency?: number; rate?: number };
-type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string; country?: string };
+type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string };
 type PlaceOptions = CallOptions & PaceOptions & FileOnlyOptions & { from?: string; dryRun?: boolean };
 
 export const campaignArgument = ['[campaign]', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)'] as const;
@@ -78,7 +78,7 @@ function addRuns(call: Command, runAction: RunAction): void {
     .action((names: string[]) => runAction(async (context) => (await import('./call-runs.ts')).callRunsDiscard(context, names)));
 }
 
-const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
+const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'zone', 'requestId'];
 
 function addPlace(call: Command, runAction: RunAction): void {
   const place = call
@@ -88,15 +88,16 @@ function addPlace(call: Command, runAction: RunAction): void {
     .option('--name <name>', "the contact's name")
     .option('--time-zone <zone>', "the contact's time zone, such as Europe/Berlin")
     .option('--var <name=value>', 'variable for the conversation (repeatable)', (pair: string, before: string[] = []) => [...before, pair])
-    .option('--not-before <instant>', 'earliest time to dial, such as 2026-11-21T09:00:00.000Z')
-    .option('--not-after <instant>', 'latest time to dial')
+    .option('--not-before <time>', 'earliest time to dial: 2026-11-21T09:00:00Z, or local with --zone')
+    .option('--not-after <time>', 'latest time to dial')
+    .option('--zone <zone>', 'time zone of local times, such as Europe/Berlin for 2026-11-21T10:00')
     .option('--request-id <id>', 'your own ID for this call (default: random)')
     .option('--dry-run', 'show what would be placed and what would be skipped, without sending anything')
     .addOption(
       new Option('--from <file>', 'place one call per line of a CSV or NDJSON file (- for standard input)').conflicts(oneCallOptions),
     )
     .option('--columns <pairs>', 'with --from: map CSV columns, such as phone=Mobile,name=Customer')
-    .option('--country <code>', 'with --from: country of phone numbers that have no country code, such as DE')
+    .option('--country <code>', 'country of phone numbers that have no country code, such as DE')
     .option('--skip-invalid', 'with --from: skip invalid lines instead of sending nothing')
     .option('--again', 'with --from: place every line again, even if it was already placed');
   addPaceOptions(place, 'with --from: ')
@@ -115,14 +116,14 @@ function addPlace(call: Command, runAction: RunAction): void {
 async function callPlaceAny(context: Context, campaign: string | undefined, { from, ...options }: PlaceOptions): Promise<void> {
   const { skipInvalid = false, again = false, columns, country, dryRun = false, ...call } = options;
   if (from === undefined) {
-    const forFiles = [columns, country, call.concurrency, call.rate, skipInvalid || undefined, again || undefined];
+    const forFiles = [columns, call.concurrency, call.rate, skipInvalid || undefined, again || undefined];
     if (forFiles.some((option) => option !== undefined))
       throw new CallkeyError(
         'usage',
-        '--columns, --country, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
+        '--columns, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
       );
     const { callPlace } = await import('./call-place.ts');
-    return callPlace(context, await findCampaignId(context, campaign), { ...call, dryRun });
+    return callPlace(context, await findCampaignId(context, campaign), { ...call, ...(country === undefined ? {} : { country }), dryRun });
   }
   const { parseColumns, parseCountry } = await import('../../batch/file/reading.ts');
   const reading = {

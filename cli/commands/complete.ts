@@ -1,0 +1,21 @@
+import { readRuns, runName } from '../batch/run-journal.ts';
+import type { Context } from '../context.ts';
+import { listProfiles } from '../settings.ts';
+import { readAliases } from './campaign/campaigns.ts';
+
+/** What a shell can complete besides commands, options and files. */
+export const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
+export type ValueKind = (typeof valueKinds)[number];
+
+const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
+  campaigns: async (context) => Object.keys(await readAliases(context)),
+  profiles: ({ folders }) => listProfiles(folders),
+  runs: async ({ folders }) => (await readRuns(folders)).map(runName),
+};
+
+/** Prints values for a completion script, one per line. Prints nothing if they can't be read, because a user is in the middle of typing. */
+export async function complete(context: Context, kind: string): Promise<void> {
+  const known = valueKinds.find((name) => name === kind);
+  const values = known ? await readers[known](context).catch(() => []) : [];
+  for (const value of values) context.streams.stdout.write(`${value}\n`);
+}
