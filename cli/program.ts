@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addCallCommands, campaignArgument } from './commands/call/call-program.ts';
 import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key/key-set.ts';
+import type { McpOptions } from './commands/mcp/mcp.ts';
 import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
 import { numberOption } from './number-option.ts';
 
@@ -41,6 +42,7 @@ export function createProgram(version: string, runAction: RunAction): Command {
     .action((campaign: string | undefined) =>
       runAction(async (context) => (await import('./commands/doctor/doctor.ts')).doctor(context, campaign)),
     );
+  addMcp(program, runAction);
   addPrinters(program, runAction);
   return program;
 }
@@ -87,6 +89,26 @@ function addCampaignCommands(campaign: Command, runAction: RunAction): void {
     .action((name: string) =>
       runAction(async (context) => (await import('./commands/campaign/campaign.ts')).campaignForget(context, name)),
     );
+}
+
+function addMcp(program: Command, runAction: RunAction): void {
+  program
+    .command('mcp')
+    .option('--campaign <campaign>', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)')
+    .option('--allow <prefix>', 'the beginning of allowed phone numbers, such as +49 (repeatable; default: all)', collect)
+    .option(
+      '--most <n>',
+      'the number of different calls that an agent can place until it leaves',
+      numberOption({ min: 1, max: 1_000, isWhole: true }),
+      10,
+    )
+    .description('let an agent place and cancel calls, over the Model Context Protocol')
+    .addHelpText('after', examples('callkey mcp --campaign reminders --allow +49 --most 10'))
+    .action((options: McpOptions) => runAction(async (context) => (await import('./commands/mcp/mcp.ts')).mcp(context, options)));
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 function addPrinters(program: Command, runAction: RunAction): void {

@@ -27,7 +27,7 @@ writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(program, version)}\n`);
 const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
 chmodSync(launcher, 0o755);
-copyFileSync(join(root, 'cli', 'README.md'), join(out, 'README.md'));
+for (const page of ['README.md', 'mcp.md']) copyFileSync(join(root, 'cli', page), join(out, page));
 copyFileSync(join(root, 'LICENSE'), join(out, 'LICENSE'));
 pack(out, 'cli', {
   name: '@callkey/cli',
@@ -41,7 +41,7 @@ pack(out, 'cli', {
   // It's needed only to store a key in the system's keychain.
   optionalDependencies: dependenciesOf(external),
   man: ['man/callkey.1'],
-  files: ['lib', 'types', 'man', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['lib', 'types', 'man', 'mcp.md', 'THIRD-PARTY-LICENSES.txt'],
 });
 
 /**

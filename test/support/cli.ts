@@ -14,8 +14,8 @@ export type CliProcess = {
   /** Waits until standard error or output contains a text. */
   said(what: RegExp): Promise<void>;
 };
-/** `stdout`: a file instead of a pipe. */
-export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string };
+/** `stdout`: a file instead of a pipe. `keepOpen`: the test writes to standard input itself, and ends it. */
+export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
 
 /** A user's machine: a separate home folder, and the command line running there as a process. */
 export class CliHome {
@@ -27,17 +27,17 @@ export class CliHome {
   }
 
   /** Starts a separate process, which a test can kill. */
-  start(args: string[], { environment, input, main = cliMain, stdout }: CliOptions = {}): CliProcess {
+  start(args: string[], { environment, input, main = cliMain, stdout, keepOpen }: CliOptions = {}): CliProcess {
     const env = { ...bareEnvironment, ...this.#env(environment) };
     const file = stdout === undefined ? undefined : openSync(stdout, 'w');
     const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', file ?? 'pipe', 'pipe'] });
     if (file !== undefined) closeSync(file);
     child.stdin?.on('error', () => undefined);
-    child.stdin?.end(input ?? '');
+    if (!keepOpen) child.stdin?.end(input ?? '');
     return followed(child);
   }
 
-  run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main' | 'stdout'> = {}): Promise<Ended> {
+  run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main' | 'stdout' | 'keepOpen'> = {}): Promise<Ended> {
     return runScript('cli/main.ts', args, { env: this.#env(environment), input, directory: this.directory });
   }
 

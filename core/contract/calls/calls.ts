@@ -20,7 +20,7 @@ export function isRequestId(text: string): boolean {
   return requestIdForm.test(text);
 }
 
-const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requestIdRule}.` });
+export const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requestIdRule}.` });
 
 const phoneSchema = z
   .string()

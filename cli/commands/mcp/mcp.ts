@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import type { McpServer } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { placeCallSchema, requestIdSchema } from '#contract/calls/calls.ts';
+import { counted } from '#contract/text/count.ts';
+import type { CallkeyClient } from '../../client/callkey-client.ts';
+import { CallkeyError } from '../../client/errors.ts';
+import { type Context, connect } from '../../context.ts';
+import { interruptOnSignals } from '../../interrupt.ts';
+import { resolveCampaign } from '../campaign/campaigns.ts';
+
+export type McpOptions = { campaign?: string; allow?: readonly string[]; most: number };
+
+type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string[]; most: number };
+type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
+
+/**
+ * Serves two tools to an agent over standard input and output (Model Context Protocol), until the agent leaves. An agent can place calls in
+ * one campaign and cancel them, but can't read outcomes, since keys can't.
+ */
+export async function mcp(context: Context, { campaign, allow = [], most }: McpOptions): Promise<void> {
+  const campaignId = await resolveCampaign(context, campaign);
+  const wrong = allow.find((prefix) => !/^\+[1-9]\d{0,14}$/.test(prefix));
+  if (wrong !== undefined) throw new CallkeyError('usage', `--allow ${wrong}: must be the beginning of a phone number, such as +49.`);
+  const { client } = await connect(context, { connections: 4 });
+  const stop = new AbortController();
+  const inFlight = new Set<Promise<unknown>>();
+  const track = <Result>(work: Promise<Result>): Promise<Result> => {
+    inFlight.add(work);
+    return work.finally(() => inFlight.delete(work));
+  };
+  const [{ McpServer }, { serveStdio }] = await Promise.all([
+    import('@modelcontextprotocol/server'),
+    import('@modelcontextprotocol/server/stdio'),
+  ]);
+  const tools = createTools({ client, campaignId, allow, most }, track);
+  const served = serveStdio(() => tools.addTo(new McpServer({ name: 'callkey', version: context.version })));
+  const interrupt = interruptOnSignals(stop, () => undefined);
+  try {
+    const left = once(context.streams.stdin, 'close').catch(() => undefined);
+    await Promise.race([left, once(stop.signal, 'abort')]);
+    // The agent won't see these results, but its calls are placed anyway. Repeating them with the same request IDs is harmless.
+    if (inFlight.size > 0) context.output.note(`The agent left. Finishing ${counted(inFlight.size, 'request')}.`);
+    await Promise.allSettled(inFlight);
+  } finally {
+    interrupt.release();
+    await served.close();
+    await client.close();
+  }
+}
+
+function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Promise<Result>) {
+  /** The request IDs sent in this session. Repeating one is free, because it can't place a second call. */
+  const sent = new Set<string>();
+  const place = async (call: z.output<typeof placeSchema>): Promise<ToolResult> => {
+    const refusal = sent.has(call.requestId) ? undefined : refusalOf(call.contact.phone, sent.size, tools);
+    if (refusal !== undefined) return failure(refusal);
+    sent.add(call.requestId);
+    return toResult(track(tools.client.place(tools.campaignId, call)));
+  };
+  const cancel = ({ requestId }: { requestId: string }) => toResult(track(tools.client.cancel(tools.campaignId, { requestId })));
+  return {
+    addTo(server: McpServer): McpServer {
+      server.registerTool('place_call', { ...placeTool, description: describePlacing(tools) }, place);
+      server.registerTool('cancel_call', cancelTool, cancel);
+      return server;
+    },
+  };
+}
+
+/** Strict, so that a misspelled notBefore is refused instead of calling someone immediately. */
+const placeSchema = placeCallSchema.safeExtend({ requestId: requestIdSchema });
+
+const placeTool = {
+  title: 'Place a phone call',
+  inputSchema: placeSchema,
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
+};
+
+const cancelTool = {
+  title: 'Cancel a phone call',
+  description: "Cancels a call that hasn't been dialed, by the request ID that placed it. Can be repeated.",
+  inputSchema: z.strictObject({ requestId: requestIdSchema }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+};
+
+function describePlacing({ allow, most }: Tools): string {
+  const numbers = allow.length === 0 ? '' : ` Only numbers that begin with ${allow.join(' or ')} are allowed.`;
+  return (
+    `Makes a voice agent call a person by phone, now or from notBefore on. At most ${most} different calls in this session.${numbers} ` +
+    'Derive requestId from the purpose of the call: repeating the same call with the same requestId never calls the person twice. ' +
+    "The result says that the call is queued. There's no way to read how it ended."
+  );
+}
+
+function refusalOf(phone: string, placed: number, { allow, most }: Tools): string | undefined {
+  if (allow.length > 0 && !allow.some((prefix) => phone.startsWith(prefix)))
+    return `${phone} isn't allowed here. Only numbers that begin with ${allow.join(' or ')} are. Nothing was sent.`;
+  return placed < most
+    ? undefined
+    : `This session has placed ${counted(most, 'call')}, its limit. Nothing was sent. Ask the user to start it again.`;
+}
+
+async function toResult(answer: Promise<object>): Promise<ToolResult> {
+  try {
+    return { content: [{ type: 'text', text: JSON.stringify(await answer) }] };
+  } catch (error) {
+    if (error instanceof CallkeyError) return failure(error.message);
+    throw error;
+  }
+}
+
+function failure(text: string): ToolResult {
+  return { content: [{ type: 'text', text }], isError: true };
+}

@@ -1,0 +1,112 @@
+import { createInterface } from 'node:readline';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+const answerSchema = z.object({ id: z.number(), result: z.looseObject({}) });
+
+describe('callkey mcp', () => {
+  const its = sharedIntegrator();
+
+  /** Starts the command as an agent does. */
+  async function startAgent(...more: string[]) {
+    const process = its.home.start(['mcp', '--campaign', its.tenants.campaign.id, ...more], { keepOpen: true });
+    const { stdin, stdout } = process.child;
+    if (!stdin || !stdout) throw new Error('It has no pipes.');
+    const answers = new Map<number, (result: Record<string, unknown>) => void>();
+    createInterface({ input: stdout }).on('line', (line) => {
+      const { id, result } = answerSchema.parse(JSON.parse(line));
+      answers.get(id)?.(result);
+    });
+    let id = 0;
+    const send = (message: object) => stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    const ask = (method: string, params: object): Promise<Record<string, unknown>> => {
+      const { promise, resolve } = Promise.withResolvers<Record<string, unknown>>();
+      answers.set(++id, resolve);
+      send({ id, method, params });
+      return promise;
+    };
+    await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } });
+    send({ method: 'notifications/initialized' });
+    const call = (name: string, args: object) => ask('tools/call', { name, arguments: args });
+    return { ...process, ask, call, leave: () => stdin.end() };
+  }
+  const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
+  const textOf = (result: Record<string, unknown>) => JSON.stringify(result['content']);
+
+  it('offers two tools, and warns that placing a call reaches into the world', async () => {
+    const agent = await startAgent();
+    const { tools } = z
+      .object({ tools: z.array(z.object({ name: z.string(), annotations: z.unknown(), inputSchema: z.looseObject({}) })) })
+      .parse(await agent.ask('tools/list', {}));
+    expect(tools.map(({ name }) => name)).to.deep.equal(['place_call', 'cancel_call']);
+    expect(tools[0]?.annotations).to.deep.include({ destructiveHint: true, idempotentHint: true, openWorldHint: true });
+    expect(tools[0]?.inputSchema['required']).to.have.members(['requestId', 'contact']);
+    agent.leave();
+    expect((await agent.ended).code).to.equal(0);
+  });
+
+  it('places a call once, cancels it, and never tells an outcome', async () => {
+    const agent = await startAgent();
+    const phone = somePhone();
+    const place = () => agent.call('place_call', { requestId: 'agent-1', contact: { phone } });
+    expect(textOf(await place())).to.contain('queued');
+    expect(textOf(await place())).to.contain('queued');
+    expect(await callsTo(phone)).to.have.length(1);
+    expect(textOf(await agent.call('cancel_call', { requestId: 'agent-1' }))).to.contain('cancelled');
+    expect(await agent.call('cancel_call', { requestId: 'agent-none' })).to.have.property('isError', true);
+    agent.leave();
+    await agent.ended;
+  });
+
+  it('refuses unknown arguments, a missing request ID, other numbers and more calls, and sends nothing', async () => {
+    const agent = await startAgent('--allow', '+49', '--most', '1');
+    const contact = { phone: '+493012345678' };
+    for (const args of [
+      { requestId: 'agent-2', contact, not_before: '2099-01-01T00:00:00.000Z' },
+      { requestId: 'agent-2', contact: { ...contact, time_zone: 'Europe/Berlin' } },
+      { contact },
+      { requestId: 'agent-2', contact: { phone: '+12025550143' } },
+      { requestId: 'agent-2', contact: { phone: '12' } },
+    ])
+      expect(await agent.call('place_call', args), JSON.stringify(args)).to.have.property('isError', true);
+    expect(its.network.seen).to.deep.equal([]);
+    expect(await agent.call('place_call', { requestId: 'agent-2', contact })).not.to.have.property('isError');
+    const [second, repeated] = await Promise.all([
+      agent.call('place_call', { requestId: 'agent-3', contact }),
+      agent.call('place_call', { requestId: 'agent-2', contact }),
+    ]);
+    expect([second['isError'], repeated['isError']]).to.deep.equal([true, undefined]);
+    expect(textOf(second)).to.contain('its limit');
+    agent.leave();
+    await agent.ended;
+  });
+
+  it('finishes a call in flight when the agent leaves', async () => {
+    const agent = await startAgent();
+    const phone = somePhone();
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    void agent.call('place_call', { requestId: 'agent-4', contact: { phone } });
+    await until(() => its.network.seen.length === 1);
+    agent.leave();
+    await agent.said(/The agent left\. Finishing 1 request/);
+    held.resolve();
+    expect((await agent.ended).code).to.equal(0);
+    expect(await callsTo(phone)).to.have.length(1);
+  });
+
+  it('checks its options before it starts', async () => {
+    for (const [more, says] of [
+      [['--allow', '49'], /--allow 49/],
+      [['--most', '0'], /whole number from 1/],
+    ] as const) {
+      const { code, stderr } = await its.home.run(['mcp', '--campaign', 'x', ...more]);
+      expect(code).to.equal(2);
+      expect(stderr).to.match(says);
+    }
+    expect((await its.home.run(['mcp'])).code).to.equal(2);
+  });
+});
