@@ -70,7 +70,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     await page.getByRole('button', { name: 'Create API key' }).first().click();
     await page.getByLabel('Name').fill('Half a key');
     await harness.direct.storage.database.write('sessions').delete();
-    await page.getByLabel('Expiration').selectOption({ index: 1 });
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
     const dialog = page.getByRole('alertdialog', { name: 'Your session has ended' });
     const [tab] = await Promise.all([

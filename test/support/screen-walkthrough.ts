@@ -242,15 +242,16 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
-    // The next fault isn't meant for this request, which takes the same way in a browser.
-    if (!namesServer) await until(() => network.seen.at(-1)?.method === 'DELETE');
+    // The next fault isn't meant for this request.
+    await until(() => network.seen.findLast(({ path }) => path === '/console/session')?.method === 'DELETE');
 
     for (const [name, status, generation] of [
       ['core-too-old', 201, '0'],
       ['core-too-new', 201, '2'],
       ['no-core', 404, '1'],
     ] as const) {
-      network.faults.push({ status, headers: { 'callkey-contract': generation }, body: '{}' });
+      const fault = { status, headers: { 'callkey-contract': generation }, body: '{}' };
+      network.faults.push({ path: '/console/session', fault });
       if (namesServer) await page.getByLabel('Server address').fill(network.url);
       await page.getByLabel('Email').fill('nora@example.com');
       await page.getByLabel('Password').fill(password);

@@ -262,15 +262,6 @@ set "seq" = $1, "hash" = $2;
 
 -- auditChain.state
 
-UPDATE api_keys
-SET last_used_at = r.at, last_used_address = r.address
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS at, (value->>2)::text AS address
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-WHERE api_keys.digest = r.digest
-  AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
-
 select "seq", "hash", "pruned_seq", "pruned_hash"
 from "audit_chain"
 limit $1;
@@ -282,18 +273,6 @@ limit $1;
 
 -- auditChain.read
 
-INSERT INTO api_key_addresses (api_key_id, address, used_at)
-SELECT k.id, r.address, r.at
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS address, (value->>2)::bigint AS at
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-CROSS JOIN api_keys k
-WHERE k.digest = r.digest
-ON CONFLICT (api_key_id, address)
-DO UPDATE SET used_at = excluded.used_at
-WHERE api_key_addresses.used_at < excluded.used_at;
-
 select *
 from "audit_events"
 where "seq" > $1
@@ -302,19 +281,6 @@ order by "seq" asc
 limit $3;
 
 -- auditChain.oldestAt
-
-INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
-SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS quarter_at, (value->>2)::bigint AS placed, (value->>3)::bigint AS cancelled,
-    (value->>4)::bigint AS refused
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-CROSS JOIN api_keys k
-WHERE k.digest = r.digest
-ON CONFLICT (api_key_id, quarter_at)
-DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
-  refused = api_key_usage.refused + excluded.refused;
 
 select "at"
 from "audit_events"
