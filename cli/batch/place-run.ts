@@ -84,8 +84,8 @@ async function placeLine(
   journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
   if (isCancelled(run)) throw cancelledError(run);
   try {
-    const { requestId, contactId, placedAt, replayed } = await client.place(run.header.campaignId, identified);
-    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt, call: callDigest(call) };
+    const { requestId, contactId, placedAt, heldUntil, replayed } = await client.place(run.header.campaignId, identified);
+    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt, heldUntil, call: callDigest(call) };
     run.placed.add(line);
     reportPlaced(output, placed, requestId, replayed);
     progress.step();
@@ -141,8 +141,8 @@ async function reportEarlier({ run, output, interrupt }: Batch): Promise<void> {
   }
 }
 
-function reportPlaced(output: Output, { line, contactId, placedAt }: PlacedLine, requestId: string, replayed: boolean): void {
-  if (output.forPrograms) output.result({ line, status: 'placed', requestId, contactId, placedAt, replayed });
+function reportPlaced(output: Output, { line, contactId, placedAt, heldUntil }: PlacedLine, requestId: string, replayed: boolean): void {
+  if (output.forPrograms) output.result({ line, status: 'placed', requestId, contactId, placedAt, heldUntil, replayed });
 }
 
 function formatProgress({ run, checked }: Batch): string {

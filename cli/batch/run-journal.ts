@@ -45,6 +45,7 @@ const placedSchema = z.object({
   requestId: z.string().optional(),
   contactId: z.string(),
   placedAt: z.string(),
+  heldUntil: z.string().optional(),
   /** Identifies the line in an edited file (callDigest). Journals from earlier versions don't have it. */
   call: z.string().optional(),
 });

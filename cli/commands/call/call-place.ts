@@ -129,8 +129,9 @@ function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recor
   );
 }
 
-function formatResult({ options }: Context, { requestId, contactId, campaignId, placedAt, replayed }: PlacedCall, phone: string): string {
+function formatResult({ options }: Context, { requestId, contactId, campaignId, placedAt, heldUntil, replayed }: PlacedCall, phone: string): string {
   const what = replayed ? `This call to ${phone} was already placed at ${placedAt}.` : `Placed a call to ${phone}.`;
   const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
-  return `${what}\nRequest ID: ${requestId}\nContact ID: ${contactId}\nCancel it with: ${cancel}`;
+  const held = heldUntil === undefined ? '' : `\nCalling hours: the call won't be dialed before ${heldUntil}.`;
+  return `${what}${held}\nRequest ID: ${requestId}\nContact ID: ${contactId}\nCancel it with: ${cancel}`;
 }
