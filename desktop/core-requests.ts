@@ -44,26 +44,34 @@ export const exportNames = Object.entries<Route>(consoleRoutes).flatMap(([name, 
 /** Returns the path and query of a file. */
 export function exportPath({ name, input }: ExportRequest): string {
   const route: Route = consoleRoutes[name];
-  return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }));
+  return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }).query);
 }
 
-/** Returns the fields of a route's query or body: the input without the path's parameters, and without empty fields of a query. */
-export function toFields({ path, query }: Route, input: Fields): Fields {
+/**
+ * Returns the fields of a route's query, without empty ones, and those of its body. The other fields of the input are parameters of the
+ * path.
+ */
+export function toFields({ path, query, body }: Route, input: Fields): { query: Fields; body: Fields } {
   const names = parameterNames(path);
-  const isField = ([name, value]: [string, unknown]) => !names.includes(name) && !(query && (value === null || value === ''));
-  return Object.fromEntries(Object.entries(input).filter(isField));
+  const fields = Object.entries(input).filter(([name]) => !names.includes(name));
+  // A route with both takes everything else in its body.
+  const isInQuery = (name: string) => query !== undefined && (body === undefined || name in query.shape);
+  return {
+    query: Object.fromEntries(fields.filter(([name, value]) => isInQuery(name) && value !== null && value !== '')),
+    body: Object.fromEntries(fields.filter(([name]) => !isInQuery(name))),
+  };
 }
 
 export function coreRequest<Name extends keyof ConsoleRoutes>(name: Name, input: RequestInput<Name>): CoreRequest<RequestAnswer<Name>>;
 export function coreRequest(name: keyof ConsoleRoutes, input: Fields): CoreRequest<unknown> {
   const route: Route = consoleRoutes[name];
-  const { method, query, body, answer } = route;
+  const { method, body, answer } = route;
   const fields = toFields(route, input);
   return {
     method,
-    path: pathTo(route, input) + (query ? toQuery(fields) : ''),
+    path: pathTo(route, input) + toQuery(fields.query),
     schema: answer === undefined || answer === 'csv' ? nothing : answer,
-    ...(body && { body: fields }),
+    ...(body && { body: fields.body }),
   };
 }
 

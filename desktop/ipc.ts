@@ -60,11 +60,8 @@ export type ExportName = {
 }[keyof ConsoleRoutes];
 /** Null and empty fields of a query aren't sent. */
 type QueryFields<Fields> = { [Name in keyof Fields]: Fields[Name] | (undefined extends Fields[Name] ? null | '' : never) };
-type FieldsOf<Given> = Given extends { query: infer Schema extends z.ZodType }
-  ? QueryFields<z.input<Schema>>
-  : Given extends { body: infer Schema extends z.ZodType }
-    ? z.input<Schema>
-    : unknown;
+type FieldsOf<Given> = (Given extends { query: infer Schema extends z.ZodType } ? QueryFields<z.input<Schema>> : unknown) &
+  (Given extends { body: infer Schema extends z.ZodType } ? z.input<Schema> : unknown);
 /** The parameters of a route's path, and the fields of its query or body. */
 export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<ConsoleRoutes[Name]> & FieldsOf<ConsoleRoutes[Name]>;
 /** A file to request. @property file its suggested name */

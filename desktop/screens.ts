@@ -55,6 +55,15 @@ export const screens = [
     needsTenancy: false,
   },
   {
+    name: 'protection',
+    label: 'Protection',
+    menuLabel: '&Protection',
+    icon: 'shield',
+    shortcut: 'CmdOrCtrl+6',
+    userTypes: everybody,
+    needsTenancy: true,
+  },
+  {
     name: 'directory',
     label: 'Directory',
     menuLabel: '&Directory',

@@ -16,9 +16,11 @@ const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format',
 
 /** Whether an input has exactly the parameters and fields of the route, with the right types. */
 function fits(route: Route, input: Readonly<Record<string, unknown>>): boolean {
-  const { error } = (route.query ?? route.body ?? z.strictObject({})).safeParse(toFields(route, input));
+  const { query, body } = toFields(route, input);
+  const parsed = [(route.query ?? z.strictObject({})).safeParse(query), (route.body ?? z.strictObject({})).safeParse(body)];
+  const issues = parsed.flatMap(({ error }) => error?.issues ?? []);
   const isWhole = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
-  return isWhole && (error?.issues ?? []).every(({ code }) => leftToCore.includes(code));
+  return isWhole && issues.every(({ code }) => leftToCore.includes(code));
 }
 
 const boundedField: z.ZodType = z.lazy(() =>

@@ -5,11 +5,14 @@ import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';
 import { addressOf } from '../../state/address/addresses.ts';
+import { ownZone } from '../../state/clock.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
+import { capitalized } from '../../state/format/labels.ts';
 import { OwnerTag } from '../api-keys/list/api-key-table.tsx';
 import { callDurationMs } from './call-duration.ts';
+import { describeHeld } from './held.ts';
 import { CallBadge } from './call-table.tsx';
 
 type CallDetailsProps = {
@@ -38,7 +41,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
   const { contact } = call;
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
-      <Facts facts={buildFacts(call)} />
+      <Facts facts={buildFacts(call, resource.state.value.value?.timeZone ?? ownZone.value)} />
       <Loadable resource={resource} what="details">
         {(view) => (
           <>
@@ -51,10 +54,12 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
   );
 }
 
-function buildFacts(call: CallView): Fact[] {
+function buildFacts(call: CallView, zone: string): Fact[] {
   const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, apiKey } = call;
   const duration = callDurationMs(call);
+  const held = describeHeld(call, zone);
   return [
+    ...(held === null ? [] : [['Calling hours', capitalized(held)] as const]),
     ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
     ['Phone', contact.phone ?? 'Erased'],
     ['Placed', <Moment key="placed" at={placedAt} />],

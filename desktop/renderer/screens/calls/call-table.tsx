@@ -4,9 +4,11 @@ import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Moment } from '../../components/time.tsx';
 import { addressOf } from '../../state/address/addresses.ts';
+import { ownZone } from '../../state/clock.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { callStateLabels, callStateTones } from '../../state/format/labels.ts';
 import { callDurationMs } from './call-duration.ts';
+import { describeHeld } from './held.ts';
 
 type CallColumn = Column<CallView, string>;
 
@@ -28,7 +30,7 @@ const allColumns: readonly CallColumn[] = [
     cell: (call) => (
       <span class="line">
         <CallBadge call={call} />
-        {call.detail !== null && <Clip class="faint">{call.detail}</Clip>}
+        <StateDetail call={call} />
       </span>
     ),
   },
@@ -49,6 +51,12 @@ const allColumns: readonly CallColumn[] = [
     },
   },
 ];
+
+/** Shows why a call waits or how it ended. */
+function StateDetail({ call }: { call: CallView }) {
+  const text = describeHeld(call, ownZone.value) ?? call.detail;
+  return text === null ? null : <Clip class="faint">{text}</Clip>;
+}
 
 /** A campaign's table doesn't repeat its name. The table of all campaigns has no room for request IDs. */
 const columnsOfCampaign = allColumns.filter(({ name }) => name !== 'campaign');

@@ -15,17 +15,23 @@ export type Campaign = CampaignsView['campaigns'][number];
 export const firstPage = { search: '', cursor: null };
 
 /** @property chosen null for all campaigns */
-type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; onChange: (id: string) => void };
+type CampaignSelectProps = {
+  campaigns: CampaignsView;
+  chosen: Campaign | null;
+  /** Whether all campaigns together aren't a choice. */
+  isRequired?: boolean;
+  onChange: (id: string) => void;
+};
 
 /** Offers the campaigns grouped by account, or a search if there are more than a list can show. */
 export function CampaignSelect(props: CampaignSelectProps) {
   return props.campaigns.nextCursor === null ? <CampaignList {...props} /> : <CampaignSearch {...props} />;
 }
 
-function CampaignList({ campaigns, chosen, onChange }: CampaignSelectProps) {
+function CampaignList({ campaigns, chosen, isRequired = false, onChange }: CampaignSelectProps) {
   return (
     <select id={selectId} aria-label="Campaign" value={chosen?.id ?? ''} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-      {campaigns.campaigns.length > 1 && <option value="">All campaigns</option>}
+      {campaigns.campaigns.length > 1 && !isRequired && <option value="">All campaigns</option>}
       {byAccount(campaigns).map((items) => (
         <optgroup key={items[0]?.account.id} label={items[0]?.account.name}>
           {items.map(({ id, name }) => (
@@ -39,7 +45,7 @@ function CampaignList({ campaigns, chosen, onChange }: CampaignSelectProps) {
   );
 }
 
-function CampaignSearch({ chosen, onChange }: CampaignSelectProps) {
+function CampaignSearch({ chosen, isRequired = false, onChange }: CampaignSelectProps) {
   const [isOpen, setOpen] = useState(false);
   const choose = (id: string) => {
     setOpen(false);
@@ -50,7 +56,7 @@ function CampaignSearch({ chosen, onChange }: CampaignSelectProps) {
       <button type="button" id={selectId} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {chosen === null ? 'Choose a campaign…' : chosen.name}
       </button>
-      {isOpen && <CampaignDialog isChosen={chosen !== null} onChoose={choose} onClose={() => setOpen(false)} />}
+      {isOpen && <CampaignDialog isChosen={chosen !== null && !isRequired} onChoose={choose} onClose={() => setOpen(false)} />}
     </>
   );
 }

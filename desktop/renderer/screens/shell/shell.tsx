@@ -14,6 +14,7 @@ import { Activity } from '../activity/activity.tsx';
 import { ApiKeys } from '../api-keys/api-keys.tsx';
 import { Calls } from '../calls/calls.tsx';
 import { Directory } from '../directory/directory.tsx';
+import { Protection } from '../protection/protection.tsx';
 import { ChangePassword } from '../session/change-password.tsx';
 import { Servers } from '../session/servers.tsx';
 import { SetUp } from '../session/set-up.tsx';
@@ -29,6 +30,7 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   users: Users,
   activity: Activity,
   directory: Directory,
+  protection: Protection,
 };
 
 /** Shows the frame around every screen: navigation, tenancy and viewer. */

@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks';
+import { type DoNotCallReason, doNotCallReasonLabels, doNotCallReasons } from '#contract/protection/do-not-call.ts';
+import type { Failure } from '../../../../ipc.ts';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { Field, FormError } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { ownZone } from '../../../state/clock.ts';
+import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { pluralize } from '../../../state/format/format.ts';
+import { FormActions } from '../../directory/directory-dialogs.tsx';
+import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
+import { addAll, describeAdded, readNumbers } from './pasted-numbers.ts';
+
+type AddNumbersProps = { home: NamedScope; onAdded: (said: string) => void; onClose: () => void };
+
+/** Adds one number, or a pasted list, or the first column of a file. */
+export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
+  const [text, setText] = useState('');
+  const [country, setCountry] = useState('');
+  const [reason, setReason] = useState<DoNotCallReason>('asked');
+  const [note, setNote] = useState('');
+  const [until, setUntil] = useState('');
+  const [scope, setScope] = useState(home);
+  const { isBusy, failure, form, run, unlessBusy, setError } = useAction();
+  const close = unlessBusy(onClose);
+  const numbers = readNumbers(text);
+  const fields = {
+    reason,
+    ...(country.trim() !== '' && { country: country.trim().toUpperCase() }),
+    ...(note.trim() !== '' && { note }),
+    ...(until !== '' && { until, timeZone: ownZone.value }),
+    ...(scope.kind === 'partner' ? { partnerId: scope.id } : { accountId: scope.id }),
+  };
+  return (
+    <Dialog title="Add to the do-not-call list" onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (numbers.length === 0) return setError(noNumber);
+          void run(
+            () => addAll(numbers, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields })),
+            (added) => onAdded(describeAdded(added)),
+          );
+        }}
+      >
+        <Field
+          label="Phone numbers"
+          hint="One per line, in any usual spelling. You can paste a column of a spreadsheet."
+          error={fieldError(failure, 'phones')}
+          aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
+        >
+          {(binding) => (
+            <textarea
+              {...binding}
+              rows={5}
+              spellcheck={false}
+              data-autofocus
+              value={text}
+              onInput={({ currentTarget }) => setText(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Or choose a CSV file" hint="Its first column is used.">
+          {(binding) => (
+            <input
+              {...binding}
+              type="file"
+              accept=".csv,.txt,text/csv,text/plain"
+              onChange={({ currentTarget }) => void currentTarget.files?.[0]?.text().then(setText)}
+            />
+          )}
+        </Field>
+        <TextField
+          label="Country of numbers without a country code"
+          hint="Two letters, such as DE. Leave it empty if all numbers start with +."
+          error={fieldError(failure, 'country')}
+          type="text"
+          autocomplete="off"
+          value={country}
+          onInput={setCountry}
+        />
+        <Field label="Reason" error={fieldError(failure, 'reason')}>
+          {(binding) => (
+            <select
+              {...binding}
+              value={reason}
+              onChange={({ currentTarget }) => setReason(doNotCallReasons.find((each) => each === currentTarget.value) ?? 'asked')}
+            >
+              {doNotCallReasons.map((each) => (
+                <option key={each} value={each}>
+                  {doNotCallReasonLabels[each]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <TextField
+          label="Note (optional)"
+          error={fieldError(failure, 'note')}
+          type="text"
+          autocomplete="off"
+          value={note}
+          onInput={setNote}
+        />
+        <Field
+          label="Ends (optional)"
+          hint="The last day. Leave it empty for an entry that doesn’t end."
+          error={fieldError(failure, 'until')}
+        >
+          {(binding) => <input {...binding} type="date" value={until} onInput={({ currentTarget }) => setUntil(currentTarget.value)} />}
+        </Field>
+        {home.kind === 'partner' && (
+          <div class="field">
+            <span class="label-row">For</span>
+            <ScopeSelect home={home} kinds={['partner', 'account']} chosen={scope} onChoose={setScope} />
+            <p class="hint">
+              {scope.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}
+            </p>
+          </div>
+        )}
+        <FormError text={generalError(failure, ['phones', 'country', 'reason', 'note', 'until'])} />
+        <FormActions verb="Add" verbing="Adding…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+const noNumber: Failure = {
+  kind: 'refused',
+  code: 'invalid',
+  detail: 'Enter a phone number.',
+  errors: [{ path: 'phones', message: 'Enter a phone number.' }],
+  retryAfterSeconds: null,
+};

@@ -1,0 +1,60 @@
+import { useState } from 'preact/hooks';
+import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
+import { Facts } from '../../../components/details.tsx';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { FormError } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { Day } from '../../../components/time.tsx';
+import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { describeSource } from './entries.ts';
+
+type LiftNumberProps = { entry: DoNotCallEntryView; onLifted: () => void; onClose: () => void };
+
+/** Asks why a number may be called again. The reason is kept in the activity. */
+export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
+  const [reason, setReason] = useState('');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  return (
+    <Dialog title={`Lift ${entry.phone}?`} lead="The number can be called again immediately." isAlert onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(() => window.callkey.request('liftDoNotCall', { id: entry.id, reason }), onLifted);
+        }}
+      >
+        <Facts
+          facts={[
+            ['Reason', doNotCallReasonLabels[entry.reason]],
+            ['For', <bdi key="scope">{entry.scope.name}</bdi>],
+            ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
+            ['Added', <Day key="added" at={entry.createdAt} />],
+            ...(entry.note === null ? [] : [['Note', <bdi key="note">{entry.note}</bdi>] as const]),
+          ]}
+        />
+        <TextField
+          label="Why may it be called again?"
+          hint="Shown in the activity."
+          error={fieldError(failure, 'reason')}
+          type="text"
+          autocomplete="off"
+          value={reason}
+          onInput={setReason}
+          autofocus
+        />
+        <FormError text={generalError(failure, ['reason'])} />
+        <div class="actions">
+          <button type="button" aria-disabled={isBusy} onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="danger" aria-disabled={isBusy}>
+            {isBusy ? 'Lifting…' : 'Lift'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import type { CheckedNumberView } from '#contract/protection/protection.ts';
+import { Facts } from '../../../components/details.tsx';
+import { Dialog } from '../../../components/forms/dialog.tsx';
+import { FormError } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/text-field.tsx';
+import { useAction } from '../../../components/forms/use-action.ts';
+import { Loadable, useResource } from '../../../components/loadable.tsx';
+import { Moment } from '../../../components/time.tsx';
+import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
+import { FormActions } from '../../directory/directory-dialogs.tsx';
+import { describeHours, describeReasons } from './check-text.ts';
+import { nameCountry } from './countries.ts';
+
+/** Says what would happen if a number were called now, and why. Calls no one. */
+export function CheckNumber({ onClose }: { onClose: () => void }) {
+  const campaigns = useResource(() => window.callkey.request('listCampaigns', firstPage));
+  const [phone, setPhone] = useState('');
+  const [timeZone, setTimeZone] = useState('');
+  const [chosenId, setChosenId] = useState('');
+  const [checked, setChecked] = useState<CheckedNumberView | null>(null);
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  return (
+    <Dialog title="Check a number" lead="Shows what would happen if this number were called now. No one is called." onDismiss={close}>
+      <Loadable resource={campaigns} what="campaigns">
+        {(view) => {
+          const campaign = view.campaigns.find(({ id }) => id === chosenId) ?? view.campaigns[0];
+          if (!campaign) return <p>There are no campaigns yet.</p>;
+          return (
+            <form
+              ref={form}
+              noValidate
+              onSubmit={(event) => {
+                event.preventDefault();
+                const given = { phone, campaignId: chosenId || campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
+                void run(() => window.callkey.request('checkNumber', given), setChecked);
+              }}
+            >
+              <TextField
+                label="Phone number"
+                hint="With the country code, such as +49 30 12345678."
+                error={fieldError(failure, 'phone')}
+                type="text"
+                inputMode="tel"
+                autocomplete="off"
+                value={phone}
+                onInput={setPhone}
+                autofocus
+              />
+              <div class="field">
+                <span class="label-row">Campaign</span>
+                <CampaignSelect campaigns={view} chosen={campaign} onChange={setChosenId} isRequired />
+              </div>
+              <TextField
+                label="Time zone (optional)"
+                hint="As an integrator would send it, such as Europe/Berlin."
+                error={fieldError(failure, 'timeZone')}
+                type="text"
+                autocomplete="off"
+                value={timeZone}
+                onInput={setTimeZone}
+              />
+              <FormError text={generalError(failure, ['phone', 'timeZone'])} />
+              <div role="status">{checked && failure === null && <Verdict checked={checked} />}</div>
+              <FormActions verb="Check" verbing="Checking…" isBusy={isBusy} onCancel={close} />
+            </form>
+          );
+        }}
+      </Loadable>
+    </Dialog>
+  );
+}
+
+function Verdict({ checked }: { checked: CheckedNumberView }) {
+  const { phone, allowed, country, opensAt } = checked;
+  const hours = describeHours(checked);
+  return (
+    <div class="verdict">
+      <p>
+        <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'May be called now' : 'Not called now'}</span> {phone}
+      </p>
+      {describeReasons(checked).map((reason) => (
+        <p key={reason}>{reason}</p>
+      ))}
+      <Facts
+        facts={[
+          ...(country === null ? [] : [['Country', nameCountry(country)] as const]),
+          ...(hours === null ? [] : [['Hours', hours] as const]),
+          ...(opensAt === undefined ? [] : [['Next open', <Moment key="opens" at={opensAt} />] as const]),
+        ]}
+      />
+    </div>
+  );
+}

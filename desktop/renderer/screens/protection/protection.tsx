@@ -1,0 +1,51 @@
+import { useState } from 'preact/hooks';
+import { useView } from '../../components/use-view.ts';
+import type { ScreenProps } from '../../state/navigation.ts';
+import { CallingHours } from './calling-hours/calling-hours.tsx';
+import { DoNotCall } from './do-not-call/do-not-call.tsx';
+import { AllowedNumbers } from './numbers/allowed-numbers.tsx';
+import { CheckNumber } from './numbers/check-number.tsx';
+import { protectionView, type Tab, tabLabels, tabs } from './protection-view.ts';
+import { homeScope } from './scope-select.tsx';
+
+const pages = { 'do-not-call': DoNotCall, 'calling-hours': CallingHours, numbers: AllowedNumbers } as const;
+
+/** Shows who must not be called, when people may be called, and which numbers, and checks a number against all of it. */
+export function Protection({ session, title }: ScreenProps) {
+  const [view, change] = useView(protectionView.name, protectionView.initial);
+  const [isChecking, setChecking] = useState(false);
+  const home = homeScope(session);
+  if (!home) return null;
+  const TabPage = pages[view.tab];
+  return (
+    <>
+      <TabPage
+        session={session}
+        title={title}
+        home={home}
+        canChange={session.viewer.userType !== 'account'}
+        view={view}
+        onView={change}
+        tabs={<Tabs chosen={view.tab} onChoose={(tab) => change({ tab })} />}
+        check={
+          <button type="button" onClick={() => setChecking(true)}>
+            Check a number…
+          </button>
+        }
+      />
+      {isChecking && <CheckNumber onClose={() => setChecking(false)} />}
+    </>
+  );
+}
+
+function Tabs({ chosen, onChoose }: { chosen: Tab; onChoose: (tab: Tab) => void }) {
+  return (
+    <nav class="tabs" aria-label="Protection">
+      {tabs.map((tab) => (
+        <button key={tab} type="button" aria-current={tab === chosen ? 'page' : undefined} onClick={() => onChoose(tab)}>
+          {tabLabels[tab]}
+        </button>
+      ))}
+    </nav>
+  );
+}

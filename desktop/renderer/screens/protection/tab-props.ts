@@ -1,0 +1,15 @@
+import type { ComponentChildren } from 'preact';
+import type { ScreenProps } from '../../state/navigation.ts';
+import type { ProtectionView } from './protection-view.ts';
+import type { NamedScope } from './scope-select.tsx';
+
+/** What each tab receives. It shows its own page, with the tabs at the top. */
+export type TabProps = ScreenProps & {
+  home: NamedScope;
+  /** Account users see everything about their account, but only add numbers. */
+  canChange: boolean;
+  view: ProtectionView;
+  onView: (changes: Partial<ProtectionView>) => void;
+  tabs: ComponentChildren;
+  check: ComponentChildren;
+};
