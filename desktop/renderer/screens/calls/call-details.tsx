@@ -12,8 +12,8 @@ import { formatDuration } from '../../state/format/format-time.ts';
 import { capitalized } from '../../state/format/labels.ts';
 import { OwnerTag } from '../api-keys/list/api-key-table.tsx';
 import { callDurationMs } from './call-duration.ts';
-import { describeHeld } from './held.ts';
 import { CallBadge } from './call-table.tsx';
+import { describeHeld } from './held.ts';
 
 type CallDetailsProps = {
   campaignId: string;

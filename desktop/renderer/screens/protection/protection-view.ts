@@ -1,5 +1,5 @@
 import type { ProtectionScope } from '#contract/protection/protection.ts';
-import { oneOf, text, viewFields } from '../../state/address/fields.ts';
+import { oneOf, text, unwritten, viewFields } from '../../state/address/fields.ts';
 
 export const tabs = ['do-not-call', 'calling-hours', 'numbers'] as const;
 export type Tab = (typeof tabs)[number];
@@ -14,13 +14,15 @@ export const tabLabels: Readonly<Record<Tab, string>> = {
  * The user's settings on the screen.
  *
  * @property scope the kind and ID of the partner, account or campaign whose rules show, such as `account/ID`; empty for the viewer's own
+ * @property scopeName its name, once the user has chosen it
  */
-export type ProtectionView = { tab: Tab; search: string; scope: string };
+export type ProtectionView = { tab: Tab; search: string; scope: string; scopeName: string };
 
 export const protectionView = viewFields<ProtectionView>('protection', ['tab'], {
   tab: oneOf(tabs, 'do-not-call'),
   search: text(),
   scope: text(),
+  scopeName: unwritten(''),
 });
 
 /** A partner, account or campaign that can have rules. */

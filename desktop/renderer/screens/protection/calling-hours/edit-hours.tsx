@@ -32,7 +32,7 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
     setRules(changed);
   };
   return (
-    <Dialog title={`Calling hours of ${scope.name === '' ? `the ${scope.kind}` : scope.name}`} isWide="very" onDismiss={close}>
+    <Dialog title={`Calling hours of ${scope.name}`} isWide="very" onDismiss={close}>
       <form
         ref={form}
         noValidate

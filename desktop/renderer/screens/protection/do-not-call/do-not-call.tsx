@@ -58,7 +58,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
                   onInput={({ currentTarget }) => onView({ search: currentTarget.value })}
                 />
               </label>
-              <ExportAllButton name="do-not-call" head={csvHead} load={(cursor) => loadRows(toPrefix(search), cursor)} />
+              <ExportAllButton wanted={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
             </search>
           </>
         }

@@ -1,6 +1,6 @@
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
-import { restrictedKindLabels } from '#contract/protection/numbers.ts';
-import type { CheckedNumberView } from '#contract/protection/protection.ts';
+import { restrictedKindNames } from '#contract/protection/numbers.ts';
+import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
 import { pluralize } from '../../../state/format/format.ts';
 import { formatIsoDay } from '../../../state/format/format-time.ts';
 import { describePrefixes, formatWindows, toWeeks } from '../calling-hours/week.ts';
@@ -8,21 +8,27 @@ import { nameCountry } from './countries.ts';
 
 /** Says in sentences why a number wouldn't be called now. */
 export function describeReasons(checked: CheckedNumberView): string[] {
-  return checked.reasons.flatMap((reason) => {
-    if (reason === 'do-not-call') return checked.entries.map(describeEntry);
-    if (reason === 'number-kind')
-      return [
-        `${checked.kind === 'ordinary' ? 'These' : restrictedKindLabels[checked.kind]} numbers may not be called.`.replace(
-          'numbers numbers',
-          'numbers',
-        ),
-      ];
-    if (reason === 'country') return [describeCountry(checked.country)];
-    if (reason === 'unknown-time-zone') return [describeUnknownZone(checked)];
-    return [
-      `It’s outside the calling hours${checked.rulesFrom ? ` of the ${checked.rulesFrom.kind} ${checked.rulesFrom.name}` : ''}. The call would be held.`,
-    ];
-  });
+  return checked.reasons.flatMap((reason) =>
+    reason === 'do-not-call' ? checked.entries.map(describeEntry) : describeReason(reason, checked),
+  );
+}
+
+function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: CheckedNumberView): string {
+  switch (reason) {
+    case 'number-kind':
+      return `${checked.kind === 'ordinary' ? 'These numbers' : restrictedKindNames[checked.kind]} may not be called.`;
+    case 'country':
+      return describeCountry(checked.country);
+    case 'unknown-time-zone':
+      return describeUnknownZone(checked);
+    case 'outside-calling-hours':
+      return describeClosed(checked);
+  }
+}
+
+function describeClosed({ rulesFrom, opensAt }: CheckedNumberView): string {
+  const whose = rulesFrom ? ` of the ${rulesFrom.kind} ${rulesFrom.name}` : '';
+  return `It’s outside the calling hours${whose}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
 }
 
 function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number]): string {
@@ -45,9 +51,13 @@ export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): s
   if (rules.length === 0) return null;
   const [week] = toWeeks(rules);
   const hours = new Set(week?.days.filter(({ windows }) => windows.length > 0).map(({ windows }) => formatWindows(windows)));
-  const text = hours.size === 1 ? [...hours].join() : 'different hours by day';
+  const text = hours.size === 1 ? describeOpen([...hours].join()) : 'different hours by day';
   const whose = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
   return `${text} ${describeZones(zones, zoneNames)}${whose}`;
+}
+
+function describeOpen(windows: string): string {
+  return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
 }
 
 /** A guessed zone must not look like a fact. */
