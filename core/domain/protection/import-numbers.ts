@@ -1,65 +1,110 @@
-import type { Actor, OwningScope } from '../model.ts';
-import type { Ports } from '../ports.ts';
-import { addParsed } from './do-not-call.ts';
+import { auditEvent } from '../audit/audit.ts';
+import { oneDay, plus } from '../instant.ts';
+import type { Actor, NewDoNotCall } from '../model.ts';
+import type { NumberImportStore, Ports } from '../ports.ts';
+import { notANumber } from './do-not-call.ts';
 import { parsePhone } from './numbers.ts';
 
-export type WrongLine = { line: number; message: string };
-export type ImportedNumbers = { added: number; known: number; wrong: WrongLine[]; wrongLines: number };
+type WrongLine = { line: number; message: string };
 
-/** The number of entries in one transaction. Calls can be placed between two of them. */
-const addedAtOnce = 1_000;
-/** The number of wrong lines that are described. */
-const mostDescribed = 10_000;
+/** @property wrong the first invalid lines @property wrongLines the number of all invalid lines */
+export type NumberImportResult = { added: number; known: number; wrong: WrongLine[]; wrongLines: number };
+
+/** Everything that the new entries have in common. */
+export type ImportedEntry = Omit<NewDoNotCall, 'numbers'>;
+
+/** A part is one row. It's stored before it counts, so it takes about a millisecond although it's large. */
+const numbersInAPart = 10_000;
+
+const mostWrongLines = 10_000;
 
 /**
- * Adds the numbers of a file to a list: one on each line, in its first column. Each thousand is added at once and counts immediately. If
- * the import is interrupted, repeat it: the numbers that were already added are known then.
+ * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
+ * be imported, even if this process is killed.
  *
- * @param given.country for numbers without a country code
+ * @param pause runs between two steps, so that others can write
  */
 export async function importNumbers(
   ports: Ports,
+  imports: NumberImportStore,
   actor: Actor,
-  given: { owner: OwningScope; country: string | undefined; lines: AsyncIterable<string> },
-): Promise<ImportedNumbers> {
-  const { owner, country, lines } = given;
-  const entry = { owner, reason: 'imported', note: null, source: 'admin', endsAt: null } as const;
-  const total: ImportedNumbers = { added: 0, known: 0, wrong: [], wrongLines: 0 };
+  { lines, country, entry }: { lines: AsyncIterable<string>; country: string | undefined; entry: ImportedEntry },
+  pause: () => Promise<void>,
+): Promise<NumberImportResult> {
+  const id = ports.randomness.id();
+  await imports.begin(id, entry, ports.clock.now());
+  const { numbers, wrong, wrongLines } = await storeParts(imports, id, lines, country).catch(async (error: unknown) => {
+    await imports.discard(id).catch(() => undefined);
+    throw error;
+  });
+  if (wrongLines > 0 || numbers === 0) {
+    await imports.discard(id);
+    return { added: 0, known: 0, wrong, wrongLines };
+  }
+  const subject = { kind: 'do-not-call', id, name: numbers === 1 ? '1 number' : `${numbers} numbers` } as const;
+  await imports.commit(id, ports.clock.now(), auditEvent(ports, actor, 'do-not-call.imported', subject, entry.owner));
+  const moved = await moveNumbers(ports, imports, id, pause);
+  ports.onListed();
+  return { ...moved, wrong, wrongLines };
+}
+
+/** In ms. A command that's still running needs a few minutes for a million numbers. If it needs longer, both move numbers. */
+const patience = 10 * 60_000;
+
+/** Finishes committed imports whose process was killed, and deletes those that were never committed. @returns the number of new entries */
+export async function finishImports(ports: Ports, imports: NumberImportStore, pause: () => Promise<void>): Promise<number> {
+  const now = ports.clock.now();
+  let added = 0;
+  for (const { id, startedAt, isCommitted } of await imports.listStartedBefore(plus(now, -patience))) {
+    if (isCommitted) added += (await moveNumbers(ports, imports, id, pause)).added;
+    else if (startedAt < now - oneDay) await imports.discard(id);
+  }
+  return added;
+}
+
+async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: () => Promise<void>) {
+  const moved = { added: 0, known: 0 };
+  for (;;) {
+    const step = await imports.moveSome(id, () => ports.randomness.id(), ports.clock.now());
+    if (step === null) break;
+    moved.added += step.added;
+    moved.known += step.known;
+    await pause();
+  }
+  await imports.finish(id);
+  return moved;
+}
+
+async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIterable<string>, country: string | undefined) {
+  const seen = new Set<string>();
+  const wrong: WrongLine[] = [];
+  let [line, numbers, wrongLines, part] = [0, 0, 0, 0];
   let phones: string[] = [];
-  let isFirst = true;
-
-  async function flush(): Promise<void> {
-    if (phones.length === 0) return;
-    const { added } = await addParsed(ports, actor, entry, phones, isFirst ? 'do-not-call.imported' : null);
-    isFirst = false;
-    total.added += added;
-    total.known += phones.length - added;
+  const store = async () => {
+    if (phones.length > 0 && wrongLines === 0) await imports.addPart(id, part++, phones);
     phones = [];
+    seen.clear();
+  };
+  for await (const text of lines) {
+    line++;
+    const cell = readCell(text);
+    if (cell === '' || (line === 1 && !/\d/.test(cell))) continue;
+    const phone = parsePhone(cell, country);
+    if (phone === null) {
+      wrongLines++;
+      if (wrong.length < mostWrongLines) wrong.push({ line, message: notANumber });
+    } else if (!seen.has(phone)) {
+      seen.add(phone);
+      phones.push(phone);
+      numbers++;
+    }
+    if (phones.length >= numbersInAPart) await store();
   }
-
-  let number = 0;
-  for await (const line of lines) {
-    number++;
-    const text = firstCell(line);
-    if (text === '') continue;
-    const phone = parsePhone(text, country);
-    if (phone !== null) phones.push(phone);
-    // The first line may have the names of the columns.
-    else if (number > 1 || /\d/.test(text)) noteWrong(total, number);
-    if (phones.length === addedAtOnce) await flush();
-  }
-  await flush();
-  return total;
+  await store();
+  return { numbers, wrong, wrongLines };
 }
 
-function noteWrong(total: ImportedNumbers, line: number): void {
-  total.wrongLines++;
-  // The text itself isn't repeated, because it may be somebody's number.
-  if (total.wrong.length < mostDescribed) total.wrong.push({ line, message: 'This is not a valid phone number.' });
-}
-
-/** Returns the first cell of a line, without quotes, a byte order mark, and the apostrophe that protects spreadsheets. */
-function firstCell(line: string): string {
-  const cell = /^\uFEFF?\s*(?:"((?:[^"]|"")*)"|([^,;\t]*))/.exec(line);
-  return (cell?.[1] ?? cell?.[2] ?? '').trim().replace(/^'/, '');
+/** Returns the first cell of a line of CSV. */
+function readCell(text: string): string {
+  return (/^\uFEFF?\s*"?([^",;\t]*)/.exec(text)?.[1] ?? '').trim();
 }

@@ -1,0 +1,149 @@
+import { open } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { endOfDay } from '#contract/calendar.ts';
+import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protection/do-not-call.ts';
+import { countrySchema } from '#contract/protection/numbers.ts';
+import { counted } from '#contract/text/count.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { instant } from '../../domain/instant.ts';
+import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
+import { rowsForPage } from '../../domain/paging.ts';
+import type { Ports, ProtectionAccess } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { addNumbers, liftEntry, listPage } from '../../domain/protection/do-not-call.ts';
+import { importNumbers } from '../../domain/protection/import-numbers.ts';
+import { parsePhone } from '../../domain/protection/numbers.ts';
+import type { AdminContext, Runner } from '../program/context.ts';
+import { withExamples } from '../program/help.ts';
+import { nameSchema, parseInput } from '../program/input.ts';
+import { oneLine } from '../program/output.ts';
+import { shortName, table } from '../program/table.ts';
+import { findScope, type ScopeOptions, withScope } from './scope.ts';
+
+const kinds = ['account', 'partner'] as const;
+const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
+
+export function doNotCallCommands(program: Command, { withDatabase }: Runner): void {
+  const list = program.command('do-not-call').description('manage the numbers that an account, or all accounts of a partner, must not call');
+  const add = withScope(list.command('add').argument('<phone>').description('add a number; queued calls to it end as blocked'), kinds)
+    .option('--reason <reason>', 'asked, complaint, wrong-number or imported', 'asked')
+    .option('--note <text>', 'a note for administrators')
+    .option('--until <date>', 'the last day of the entry, in UTC, such as 2027-01-31; without it, it never ends');
+  withExamples(add, `do-not-call add +493012345678 ${account} --reason complaint`).action(withDatabase(runAdd));
+  const remove = withScope(list.command('remove').argument('<phone>').description('allow calls to a number again'), kinds).requiredOption(
+    '--reason <text>',
+    'why it may be called again; kept in the audit log',
+  );
+  withExamples(remove, `do-not-call remove +493012345678 ${account} --reason "Asked for a call"`).action(withDatabase(runRemove));
+  const show = withScope(list.command('list').description('list the numbers, newest first'), kinds)
+    .option('--search <start>', 'only numbers that start with this')
+    .option('--after <cursor>', 'continue after the page that returned this nextCursor');
+  withExamples(show, `do-not-call list ${account}`, `--json do-not-call list ${account} --search +4930`).action(withDatabase(runList));
+  const load = withScope(
+    list.command('import').argument('<file>').description('add all numbers of a CSV file: one per line, in the first column'),
+    kinds,
+  ).option('--country <code>', 'country of numbers without a country code, such as DE');
+  load.addHelpText('after', '\nIf a line is invalid, nothing is imported. An interrupted import is either finished by a core or deleted.');
+  withExamples(load, `do-not-call import numbers.csv ${account} --country DE`).action(withDatabase(runImport));
+}
+
+type AddOptions = ScopeOptions & { reason: string; note?: string; until?: string };
+
+async function runAdd({ ports, actor, output }: AdminContext, phone: string, options: AddOptions): Promise<void> {
+  const scope = await findScope(ports, options, kinds);
+  const number = readPhone(phone);
+  const reason: DoNotCallReason = parseInput(doNotCallReasonSchema, options.reason, '--reason');
+  const note = options.note === undefined ? null : parseInput(nameSchema, options.note, '--note');
+  const until = options.until === undefined ? null : parseInput(z.iso.date({ error: 'Must be a date, such as 2027-01-31.' }), options.until, '--until');
+  const endsAt = until === null ? null : instant(endOfDay(until, 'UTC'));
+  if (endsAt !== null && endsAt < ports.clock.now()) throw new Problem('invalid', '--until: Must not be in the past.');
+  const given = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
+  const { added, beingDialed } = await addNumbers(ports, actor, given);
+  const entry = await findEntry(ports, scope, number);
+  const lines = [
+    added > 0 ? `${number} must not be called for ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
+    ...(beingDialed > 0 ? [`${counted(beingDialed, 'call')} to this number ${beingDialed === 1 ? 'is' : 'are'} being dialed now and can't be stopped.`] : []),
+  ];
+  output.answer({ entry: entryJson(entry), beingDialed }, lines.join('\n'));
+}
+
+async function runRemove({ ports, actor, output }: AdminContext, phone: string, options: ScopeOptions & { reason: string }): Promise<void> {
+  const scope = await findScope(ports, options, kinds);
+  const number = readPhone(phone);
+  const reason = parseInput(nameSchema, options.reason, '--reason');
+  await liftEntry(ports, actor, await findEntry(ports, scope, number), reason);
+  output.answer({ removed: number }, `${number} may be called again for ${scope.kind} ${scope.name}.`);
+}
+
+/** @throws Problem `not-found` */
+async function findEntry(ports: Ports, { id, name, kind, owner }: RuleScope, phone: string): Promise<DoNotCallEntry> {
+  const where = { accountId: owner.accountId ?? '', partnerId: owner.partnerId };
+  const entries = await ports.stores.protection.findBlocking(where, phone, ports.clock.now());
+  const entry = entries.find(({ scope }) => scope.id === id);
+  if (!entry) throw new Problem('not-found', `${phone} isn't on the do-not-call list of ${kind} ${name}.`);
+  return entry;
+}
+
+function readPhone(text: string): string {
+  const phone = parsePhone(text);
+  if (phone === null) throw new Problem('invalid', 'PHONE: Must be a phone number with its country code, such as +493012345678.');
+  return phone;
+}
+
+async function runList({ ports, output }: AdminContext, options: ScopeOptions & { search?: string; after?: string }): Promise<void> {
+  const { owner } = await findScope(ports, options, kinds);
+  const access: ProtectionAccess =
+    owner.accountId === null ? { kind: 'partner', partnerId: owner.partnerId } : { kind: 'account', accountId: owner.accountId };
+  const { items, nextCursor } = await listPage(ports, access, options.search ?? '', options.after ?? null);
+  const rows = items.map(({ phone, reason, scope, createdBy, createdAt, endsAt }) => [
+    ...[phone, reason, shortName(scope.name), shortName(createdBy?.name ?? ''), timestamp(createdAt), endsAt === null ? '' : timestamp(endsAt)],
+  ]);
+  const more = nextCursor === null ? '' : `\nThere are more. Continue with --after ${nextCursor}`;
+  const head = ['NUMBER', 'REASON', 'FOR', 'ADDED BY', 'ADDED', 'ENDS'];
+  output.answer({ entries: items.map(entryJson), nextCursor }, `${table(head, rows)}${more}`);
+}
+
+function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
+  return { ...entry, createdAt: timestamp(createdAt), endsAt: endsAt && timestamp(endsAt) };
+}
+
+/** The number of invalid lines that a terminal shows. */
+const shownLines = 20;
+
+/** @returns whether everything was imported */
+async function runImport(context: AdminContext, path: string, options: ScopeOptions & { country?: string }): Promise<boolean> {
+  const { ports, actor, output } = context;
+  const { owner, kind, name } = await findScope(ports, options, kinds);
+  const country = options.country === undefined ? undefined : parseInput(countrySchema, options.country.toUpperCase(), '--country');
+  const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
+  const now = ports.clock.now();
+  const file = await openFile(context.fileOf(path));
+  const given = { lines: file.readLines(), country, entry: { ...entry, createdAt: now, endsAt: null } };
+  const result = await importNumbers(ports, ports.stores.numberImports, actor, given, pause).finally(() => file.close());
+  const { added, known, wrong, wrongLines } = result;
+  const lines =
+    wrongLines === 0
+      ? [`Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`]
+      : [
+          ...wrong.slice(0, shownLines).map(({ line, message }) => `line ${line}: ${message}`),
+          ...(wrongLines > shownLines ? [`and ${counted(wrongLines - shownLines, 'more invalid line')}. To see them, add --json.`] : []),
+          `Nothing was imported, because ${counted(wrongLines, 'line')} ${wrongLines === 1 ? 'is' : 'are'} invalid.`,
+        ];
+  output.answer({ added, known, wrong, ...(wrongLines > wrong.length && { wrongLines }) }, lines.join('\n'));
+  return wrongLines === 0;
+}
+
+async function openFile(path: string) {
+  try {
+    return await open(path);
+  } catch (error) {
+    throw new Problem('invalid', oneLine(`Couldn't read ${path}: ${error instanceof Error ? error.message : String(error)}.`));
+  }
+}
+
+/** SQLite's lock isn't fair: a core that waits for it tries again only every 100 ms. */
+async function pause(): Promise<void> {
+  await setTimeout(120);
+}

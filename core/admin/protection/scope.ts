@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
+import type { RuleScope } from '../../domain/model.ts';
+import type { Ports } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+
+export type ScopeOptions = { account?: string; partner?: string; campaign?: string };
+
+/** Adds the options that say whose list or rules a command is about. */
+export function withScope(command: Command, kinds: readonly ProtectionScope[]): Command {
+  for (const kind of kinds) command.option(`--${kind} <id>`, `ID of the ${kind}`);
+  return command;
+}
+
+/** @throws Problem `invalid` unless exactly one is specified, or `not-found` */
+export async function findScope(ports: Ports, options: ScopeOptions, kinds: readonly ProtectionScope[]): Promise<RuleScope> {
+  const given = kinds.filter((kind) => options[kind] !== undefined);
+  const [kind] = given;
+  if (kind === undefined || given.length > 1) throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
+  const id = options[kind] ?? '';
+  const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
+  if (!scope) throw new Problem('not-found', `There's no ${kind} with the ID ${id}.`);
+  return scope;
+}

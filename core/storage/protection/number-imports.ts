@@ -1,0 +1,64 @@
+import type { NewDoNotCall } from '../../domain/model.ts';
+import type { NumberImportStore } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { recordAudit } from '../audit/audit.ts';
+import type { Database } from '../engine/database.ts';
+import { insertNumbers, requireSeen } from './added-numbers.ts';
+
+/** Placed calls wait this long on SQLite: about 20 ms. */
+const movedAtOnce = 1_000;
+
+export function numberImportStore(database: Database): NumberImportStore {
+  const { read, write } = database;
+  return {
+    async begin(id, entry, startedAt) {
+      await write('number_imports').insert({ id, entry: JSON.stringify(entry), started_at: startedAt, committed_at: null });
+    },
+
+    async addPart(id, part, phones) {
+      await write('number_import_parts').insert({ import_id: id, part, phones: phones.join('\n') });
+    },
+
+    async commit(id, committedAt, event) {
+      await write.transaction(async (trx) => {
+        const committed = await trx('number_imports').where({ id }).update({ committed_at: committedAt });
+        if (committed === 0) throw new Problem('conflict', 'The import took too long, and a core has deleted it. Run it again.');
+        await recordAudit(trx, event);
+      });
+    },
+
+    moveSome: (id, newId, now) =>
+      write.transaction(async (trx) => {
+        const ofImport = trx('number_imports').where({ id }).first();
+        // A core and the command may both move numbers.
+        const found = await (database.dialect === 'postgres' ? ofImport.forUpdate() : ofImport);
+        const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
+        if (!found || !part) return null;
+        const phones = part.phones.split('\n');
+        const entry: Omit<NewDoNotCall, 'numbers'> = JSON.parse(found.entry);
+        const numbers = phones.slice(0, movedAtOnce).map((phone) => ({ id: newId(), phone }));
+        const added = await insertNumbers(trx, { ...entry, numbers }, now);
+        const row = trx('number_import_parts').where({ import_id: id, part: part.part });
+        const remaining = phones.slice(movedAtOnce);
+        await (remaining.length === 0 ? row.delete() : row.update({ phones: remaining.join('\n') }));
+        return { added, known: numbers.length - added };
+      }),
+
+    async finish(id) {
+      await requireSeen(database);
+      await write('number_imports').where({ id }).delete();
+    },
+
+    async discard(id) {
+      await write.transaction(async (trx) => {
+        await trx('number_import_parts').where({ import_id: id }).delete();
+        await trx('number_imports').where({ id }).delete();
+      });
+    },
+
+    async listStartedBefore(before) {
+      const rows = await read('number_imports').where('started_at', '<', before).orderBy('id').select('id', 'started_at', 'committed_at');
+      return rows.map(({ id, started_at, committed_at }) => ({ id, startedAt: started_at, isCommitted: committed_at !== null }));
+    },
+  };
+}
