@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { eventually } from '../support/until.ts';
+
+describeDesktop('the console, for protection', () => {
+  const open = sharedConsole();
+  let harness: ConsoleHarness;
+  beforeEach(async () => {
+    harness = await open();
+  });
+  afterEach(() => harness.close());
+
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const row = (name: string) => harness.page.getByRole('row', { name });
+  async function openAs(user: UserName): Promise<void> {
+    await signInAs(harness, user);
+    await link('Protection').click();
+    await harness.page.getByRole('heading', { name: 'Protection', exact: true }).waitFor();
+  }
+  async function add(numbers: string): Promise<void> {
+    await button('Add numbers').click();
+    await harness.page.getByLabel('Phone numbers').fill(numbers);
+    await button('Add').click();
+  }
+
+  it('adds a pasted list, shows who added it, and lifts a number with a reason', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await add('Phone\n+49 30 12345678\n+33 1 23 45 67 89');
+    await page.getByText('Added 2 numbers.').first().waitFor();
+    await row('+493012345678').getByText('Pat Partner').waitFor();
+    await page.getByLabel('Search by number').fill('+49 30');
+    await row('+33123456789').waitFor({ state: 'detached' });
+    await button('Lift +493012345678').click();
+    await button('Lift').click();
+    await page.getByText('Must not be empty.').waitFor();
+    await page.getByLabel('Why may it be called again?').fill('She asked for a call.');
+    await button('Lift').click();
+    await page.getByText('No matching numbers').waitFor();
+    await link('Activity').click();
+    await page.getByText('She asked for a call.').waitFor();
+  });
+
+  it('names invalid numbers, and adds none', async () => {
+    await openAs('partner');
+    await add('+49 30 12345678\n12');
+    await harness.page.getByText(/^12: Must be a valid phone number/).waitFor();
+    expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
+  });
+
+  it('lets account users add numbers to their account, but not lift them', async () => {
+    await openAs('account');
+    await add('+49 30 12345678');
+    await row('+493012345678').waitFor();
+    expect(await button('Lift +493012345678').count()).to.equal(0);
+    await button('Calling hours').click();
+    await harness.page.getByText('No calling hours').waitFor();
+    expect(await button('Set hours…').count()).to.equal(0);
+  });
+
+  it('sets hours, which accounts inherit, and explains why a number isn’t called', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    // Only hours that never include now make the check below the same at all times.
+    await button('Remove this rule').click();
+    await button('Add a date').click();
+    await page.getByLabel('Date').fill('2099-12-25');
+    await button('Add hours').click();
+    await page.getByLabel('From').fill('09:00');
+    await page.getByLabel('To', { exact: true }).fill('08:00');
+    await button('Save').click();
+    await page.getByText('Must be later than from.').waitFor();
+    await page.getByLabel('To', { exact: true }).fill('20:00');
+    await button('Save').click();
+    await page.getByText('25 Dec 2099').waitFor();
+    await row('Monday').getByText('09:00–20:00').waitFor();
+    await button('Partner Northwind Voice').click();
+    await page.getByRole('option', { name: /Blue Clinic Account/ }).click();
+    await page.getByText('Inherited from the partner Northwind Voice.').waitFor();
+    await button('Check a number…').click();
+    await page.getByLabel('Phone number').fill('+1 800 555 1234');
+    await button('Check').click();
+    await page.getByText('Calling hours apply, and the number doesn’t tell the time zone.').waitFor();
+  });
+
+  it('limits countries and allows kinds', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await button('Numbers').click();
+    await page.getByLabel('Only these').check();
+    await page.getByLabel('Country codes').fill('de, at');
+    await page.getByText('Germany, Austria').waitFor();
+    await button('Save').click();
+    await page.getByText('Allowed numbers were saved.').first().waitFor();
+    await button('Check a number…').click();
+    await page.getByLabel('Phone number').fill('+33 1 23 45 67 89');
+    await button('Check').click();
+    await page.getByText('Numbers in France may not be called.').waitFor();
+    await eventually(async () =>
+      expect((await harness.direct.storage.database.read('protection_rules')).map(({ countries }) => countries)).to.deep.equal([
+        '["DE","AT"]',
+      ]),
+    );
+  });
+});

@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { CheckedNumberView } from '#contract/protection/protection.ts';
+import { describeHeld } from '../../../desktop/renderer/screens/calls/held.ts';
+import {
+  describeDates,
+  describePrefixes,
+  formatWindows,
+  leavesNumbersOpen,
+  toWeeks,
+} from '../../../desktop/renderer/screens/protection/calling-hours/week.ts';
+import { addAll, describeAdded, readNumbers } from '../../../desktop/renderer/screens/protection/do-not-call/pasted-numbers.ts';
+import { describeHours, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
+
+const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
+const rule = (prefix: string, from: string, to: string): HoursRule => ({ prefix, days: [...workdays], from, to });
+
+describe('the week of calling hours', () => {
+  const hoursOf = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
+
+  it('shows the windows of each day, and closed days', () => {
+    const rules = [rule('', '14:00', '20:00'), rule('', '10:00', '13:00')];
+    expect(hoursOf(rules, 0)).to.deep.equal(['10:00–13:00, 14:00–20:00']);
+    expect(hoursOf(rules, 6)).to.deep.equal(['Closed']);
+  });
+
+  it('joins windows that overlap or follow each other', () => {
+    expect(hoursOf([rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 0)).to.deep.equal(['09:00–24:00']);
+  });
+
+  it('shows prefixes with the same hours once, and the other numbers first', () => {
+    const weeks = toWeeks([
+      rule('+1305', '08:00', '20:00'),
+      rule('+1', '08:00', '21:00'),
+      rule('+1239', '08:00', '20:00'),
+      rule('', '09:00', '20:00'),
+    ]);
+    expect(weeks.map(({ prefixes }) => describePrefixes(prefixes, true))).to.deep.equal([
+      'All other numbers',
+      'Numbers that start with +1',
+      'Numbers that start with +1239, +1305',
+    ]);
+  });
+
+  it('lists dates in order', () => {
+    const dates = describeDates([
+      { prefix: '', date: '2027-01-01', closed: true },
+      { prefix: '+49', date: '2026-12-24', from: '09:00', to: '12:00' },
+    ]);
+    expect(dates.map(({ date, text }) => `${date}: ${text}`)).to.deep.equal(['24 Dec 2026: 09:00–12:00, for +49', '1 Jan 2027: Closed']);
+  });
+
+  it('says if some numbers may be called at any time', () => {
+    expect(leavesNumbersOpen([rule('+49', '09:00', '20:00'), { prefix: '', date: '2026-12-25', closed: true }])).to.equal(true);
+    expect(leavesNumbersOpen([rule('', '09:00', '20:00')])).to.equal(false);
+    expect(leavesNumbersOpen([])).to.equal(false);
+  });
+});
+
+describe('pasted numbers', () => {
+  it('are the first cells of all lines, each once, without a header', () => {
+    expect(readNumbers('Phone;Name\r\n+49 30 1234;Ada\n\n"+49 30 5678",Grace\n+49 30 1234')).to.deep.equal(['+49 30 1234', '+49 30 5678']);
+  });
+
+  it('are sent in several requests if there are many, and the counts are added', async () => {
+    const sent: number[] = [];
+    const numbers = Array.from({ length: 2_500 }, (_, index) => `+4930${1_000_000 + index}`);
+    const result = await addAll(numbers, async (part) => {
+      sent.push(part.length);
+      return { ok: true, value: { added: part.length - 1, known: 1, beingDialed: 1 } };
+    });
+    expect(sent).to.deep.equal([1_000, 1_000, 500]);
+    expect(result.ok && describeAdded(result.value)).to.equal(
+      'Added 2,497 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
+    );
+  });
+
+  it('that are invalid are named', async () => {
+    const errors = [{ path: 'phones.1', message: 'Must be a valid phone number.' }];
+    const failure = { kind: 'refused', code: 'invalid', detail: 'Invalid.', errors, retryAfterSeconds: null } as const;
+    const result = await addAll(['+493012345678', '12'], async () => ({ ok: false, failure: { ...failure, errors: [...errors] } }));
+    expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
+      { path: 'phones', message: '12: Must be a valid phone number.' },
+    ]);
+  });
+
+  it('say which call can’t be stopped', () => {
+    expect(describeAdded({ added: 1, known: 0, beingDialed: 1 })).to.equal(
+      'Added 1 number. 1 call to this number is being dialed now and can’t be stopped.',
+    );
+  });
+});
+
+describe('a checked number', () => {
+  const checked: CheckedNumberView = {
+    ...{ phone: '+12085551234', allowed: false, reasons: [], kind: 'ordinary', country: 'US', entries: [] },
+    ...{ zones: 2, zoneNames: ['America/Boise', 'America/Los_Angeles'], rules: [rule('', '09:00', '20:00')], rulesFrom: null },
+  };
+
+  it('shows possible zones as possible, and a known one by its name', () => {
+    expect(describeHours(checked)).to.equal('between 09:00 and 20:00 in each of 2 possible zones');
+    expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
+    expect(describeHours({ ...checked, rules: [] })).to.equal(null);
+  });
+
+  it('says each reason in a sentence', () => {
+    const rulesFrom = { kind: 'account', id: 'a', name: 'Blue Clinic' } as const;
+    const opensAt = '2026-11-24T09:00:00.000Z';
+    expect(describeReasons({ ...checked, reasons: ['outside-calling-hours'], rulesFrom, opensAt })).to.deep.equal([
+      'It’s outside the calling hours of the account Blue Clinic. A call would be held until they open.',
+    ]);
+    expect(describeReasons({ ...checked, reasons: ['number-kind', 'country'], kind: 'premium-rate' })).to.deep.equal([
+      'Premium-rate numbers may not be called.',
+      'Numbers in United States may not be called.',
+    ]);
+    expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 })[0]).to.contain('doesn’t tell the time zone');
+  });
+});
+
+describe('a held call', () => {
+  const heldUntil = '2026-11-24T08:00:00.000Z';
+
+  it('names the time and the zone', () => {
+    expect(describeHeld({ state: 'queued', heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
+  });
+
+  it('is no longer held once it has ended', () => {
+    expect(describeHeld({ state: 'cancelled', heldUntil }, 'Europe/Berlin')).to.equal(null);
+    expect(describeHeld({ state: 'queued', heldUntil: null }, 'Europe/Berlin')).to.equal(null);
+  });
+});
