@@ -20,6 +20,9 @@ import type { Access, AdminContext, Runner, Settings } from './admin/program/con
 import { fileOfCaller } from './admin/program/files.ts';
 import { operatorOf } from './admin/program/operator.ts';
 import { type Output, outputTo } from './admin/program/output.ts';
+import { callingHoursCommands } from './admin/protection/calling-hours.ts';
+import { doNotCallCommands } from './admin/protection/do-not-call.ts';
+import { numbersCommands } from './admin/protection/numbers.ts';
 import { sessionCommands } from './admin/session.ts';
 import { userCommands } from './admin/user.ts';
 import { ImportInterrupted } from './domain/directory/import.ts';
@@ -55,6 +58,9 @@ function createProgram(): Command {
   keyCommands(program, runner);
   sessionCommands(program, runner);
   contactCommands(program, runner);
+  doNotCallCommands(program, runner);
+  callingHoursCommands(program, runner);
+  numbersCommands(program, runner);
   retentionCommands(program, runner);
   auditCommands(program, runner);
   clockCommands(program, runner);

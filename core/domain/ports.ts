@@ -66,6 +66,7 @@ import type {
   User,
   UserChange,
 } from './model.ts';
+import type { ImportedEntry } from './protection/import-numbers.ts';
 import type { TimePosition } from './paging.ts';
 
 export type Clock = {
@@ -620,6 +621,21 @@ export type ImportStore = {
   write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
 };
 
+/** Imports of do-not-call lists: see protection/import-numbers.ts. */
+export type NumberImportStore = {
+  begin(id: string, entry: ImportedEntry, startedAt: Millis): Promise<void>;
+  /** Stores some of the numbers. They don't count yet. */
+  addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
+  /** From now on, all stored numbers will be moved to the list. */
+  commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
+  /** Moves some numbers to the list, in a short transaction. @returns null if none are left */
+  moveSome(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
+  /** Waits until no claim can miss the moved numbers, and forgets the import. */
+  finish(id: string): Promise<void>;
+  discard(id: string): Promise<void>;
+  listStartedBefore(before: Millis): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;
+};
+
 export type Stores = {
   apiKeys: ApiKeyStore;
   calls: CallStore;
@@ -636,6 +652,7 @@ export type Stores = {
   auditChain: AuditChainStore;
   contacts: ContactStore;
   protection: ProtectionStore;
+  numberImports: NumberImportStore;
   clock: ClockStore;
 };
 

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { operator } from '../domain/audit/audit.ts';
@@ -8,6 +9,7 @@ import { createUser } from '../domain/directory/users.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { finishImports } from '../domain/protection/import-numbers.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
 import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
@@ -29,7 +31,7 @@ export type Housekeeping = {
  * half hour. Anything that ends or deletes something because of its age waits until the clock is trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
-  const { apiKeys, auditChain, callList, dialing, protection, retention, users } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, numberImports, protection, retention, users } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -57,6 +59,11 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function finishMoves(): Promise<void> {
     const moved = await users.finishMoves(signal);
     if (moved > 0) log.info({ keys: moved }, 'API keys of moved users recorded with their new partner');
+  }
+
+  async function finishNumberImports(): Promise<void> {
+    const added = await finishImports(ports, numberImports, () => setTimeout(120, undefined, { signal }));
+    if (added > 0) log.info({ numbers: added }, 'interrupted import of a do-not-call list finished');
   }
 
   /** Runs separately, because a long queue would hold up other work. */
@@ -130,7 +137,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   const blocking = repeat(blockListed, everyMinute);
   const repeating = [
     blocking,
-    ...[finishRevocations, finishMoves, sweepEachMinute].map((sweep) => repeat(sweep, everyMinute)),
+    ...[finishRevocations, finishMoves, finishNumberImports, sweepEachMinute].map((sweep) => repeat(sweep, everyMinute)),
     repeat(sweepEachHour, everyHour),
   ];
 

@@ -25,6 +25,7 @@ import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { keyUseOf } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
+import { numberImportStore } from './protection/number-imports.ts';
 import { protectionStore } from './protection/protection.ts';
 
 /** A connection pool, for the metrics. */
@@ -132,6 +133,7 @@ export function openStorage(
       retention: reportingOutages(retentionStore(background)),
       auditChain: reportingOutages(auditChainStore(background)),
       contacts: reportingOutages(contactStore(background)),
+      numberImports: reportingOutages(numberImportStore(background)),
       protection: {
         ...reportingOutages(protectionStore(database)),
         listNumbers: listed.protection.listNumbers,

@@ -14,7 +14,7 @@ const files = {
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],
-  protection: ['protection'],
+  protection: ['protection', 'numberImports'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse')[]>;
 
 /** The start and end of transactions, and the set-up of connections. */

@@ -162,6 +162,15 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     numbers: [{ id: testRandomness.id(), phone }],
     ...{ reason: 'asked', note: null, source: 'console', call: null, createdBy: null, createdAt: now, endsAt: later },
   });
+  const importedEntry = () => {
+    const { numbers: _, ...entry } = numbersOf(somePhone());
+    return entry;
+  };
+  const begunImport = async () => {
+    const id = testRandomness.id();
+    await stores.numberImports.begin(id, importedEntry(), now);
+    return id;
+  };
   const revokeOptions = { cancelQueuedCalls: true, at: now };
   const counter = { key: 'a network', most: 1, window: 60_000 };
 
@@ -297,6 +306,22 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       compactCounts: (compactCounts) => compactCounts(),
       countByDaysLeft: (countByDaysLeft) => countByDaysLeft(now),
+    },
+    numberImports: {
+      begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
+      addPart: (addPart) => addPart(testRandomness.id(), 0, [somePhone()]),
+      async commit(commit) {
+        const id = await begunImport();
+        await commit(id, now, event());
+      },
+      async moveSome(moveSome) {
+        const id = await begunImport();
+        await stores.numberImports.addPart(id, 0, Array.from({ length: 1_001 }, somePhone));
+        for (let step = 0; step < 3; step++) await moveSome(id, () => testRandomness.id(), now);
+      },
+      finish: (finish) => finish(testRandomness.id()),
+      discard: (discard) => discard(testRandomness.id()),
+      listStartedBefore: (listStartedBefore) => listStartedBefore(now),
     },
     protection: {
       async addNumbers(addNumbers) {

@@ -17,7 +17,10 @@ const partner = '--partner 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
   const hours = program.command('calling-hours').description('say when people may be called, in their local time');
   const set = withScope(
-    hours.command('set').argument('<file>').description('replace all rules of a partner, account or campaign by those in a JSON file; [] removes them'),
+    hours
+      .command('set')
+      .argument('<file>')
+      .description('replace all rules of a partner, account or campaign by those in a JSON file; [] removes them'),
     kinds,
   );
   withExamples(set, `calling-hours set hours.json ${partner}`).action(withDatabase(runSet));
@@ -32,7 +35,9 @@ async function runSet({ ports, actor, output, fileOf }: AdminContext, path: stri
   await setHours(ports, actor, scope, rules);
   const isOpen = rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
   const lines = [
-    rules.length === 0 ? `Removed the calling hours of ${scope.kind} ${scope.name}.` : `Saved ${counted(rules.length, 'rule')} for ${scope.kind} ${scope.name}.`,
+    rules.length === 0
+      ? `Removed the calling hours of ${scope.kind} ${scope.name}.`
+      : `Saved ${counted(rules.length, 'rule')} for ${scope.kind} ${scope.name}.`,
     ...(isOpen ? ['Numbers that no rule matches may be called at any time. To change this, add a rule with the prefix "".'] : []),
   ];
   output.answer({ rules }, lines.join('\n'));

@@ -9,7 +9,6 @@ import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { instant } from '../../domain/instant.ts';
 import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
-import { rowsForPage } from '../../domain/paging.ts';
 import type { Ports, ProtectionAccess } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { addNumbers, liftEntry, listPage } from '../../domain/protection/do-not-call.ts';
@@ -26,7 +25,9 @@ const kinds = ['account', 'partner'] as const;
 const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 
 export function doNotCallCommands(program: Command, { withDatabase }: Runner): void {
-  const list = program.command('do-not-call').description('manage the numbers that an account, or all accounts of a partner, must not call');
+  const list = program
+    .command('do-not-call')
+    .description('manage the numbers that an account, or all accounts of a partner, must not call');
   const add = withScope(list.command('add').argument('<phone>').description('add a number; queued calls to it end as blocked'), kinds)
     .option('--reason <reason>', 'asked, complaint, wrong-number or imported', 'asked')
     .option('--note <text>', 'a note for administrators')
@@ -56,7 +57,8 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
   const number = readPhone(phone);
   const reason: DoNotCallReason = parseInput(doNotCallReasonSchema, options.reason, '--reason');
   const note = options.note === undefined ? null : parseInput(nameSchema, options.note, '--note');
-  const until = options.until === undefined ? null : parseInput(z.iso.date({ error: 'Must be a date, such as 2027-01-31.' }), options.until, '--until');
+  const until =
+    options.until === undefined ? null : parseInput(z.iso.date({ error: 'Must be a date, such as 2027-01-31.' }), options.until, '--until');
   const endsAt = until === null ? null : instant(endOfDay(until, 'UTC'));
   if (endsAt !== null && endsAt < ports.clock.now()) throw new Problem('invalid', '--until: Must not be in the past.');
   const given = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
@@ -64,7 +66,9 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
   const entry = await findEntry(ports, scope, number);
   const lines = [
     added > 0 ? `${number} must not be called for ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
-    ...(beingDialed > 0 ? [`${counted(beingDialed, 'call')} to this number ${beingDialed === 1 ? 'is' : 'are'} being dialed now and can't be stopped.`] : []),
+    ...(beingDialed > 0
+      ? [`${counted(beingDialed, 'call')} to this number ${beingDialed === 1 ? 'is' : 'are'} being dialed now and can't be stopped.`]
+      : []),
   ];
   output.answer({ entry: entryJson(entry), beingDialed }, lines.join('\n'));
 }
@@ -98,7 +102,14 @@ async function runList({ ports, output }: AdminContext, options: ScopeOptions & 
     owner.accountId === null ? { kind: 'partner', partnerId: owner.partnerId } : { kind: 'account', accountId: owner.accountId };
   const { items, nextCursor } = await listPage(ports, access, options.search ?? '', options.after ?? null);
   const rows = items.map(({ phone, reason, scope, createdBy, createdAt, endsAt }) => [
-    ...[phone, reason, shortName(scope.name), shortName(createdBy?.name ?? ''), timestamp(createdAt), endsAt === null ? '' : timestamp(endsAt)],
+    ...[
+      phone,
+      reason,
+      shortName(scope.name),
+      shortName(createdBy?.name ?? ''),
+      timestamp(createdAt),
+      endsAt === null ? '' : timestamp(endsAt),
+    ],
   ]);
   const more = nextCursor === null ? '' : `\nThere are more. Continue with --after ${nextCursor}`;
   const head = ['NUMBER', 'REASON', 'FOR', 'ADDED BY', 'ADDED', 'ENDS'];

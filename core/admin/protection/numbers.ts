@@ -13,9 +13,15 @@ const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 
 export function numbersCommands(program: Command, { withDatabase }: Runner): void {
   const numbers = program.command('numbers').description('say which countries and kinds of numbers may be called');
-  const set = withScope(numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'), kinds)
+  const set = withScope(
+    numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'),
+    kinds,
+  )
     .option('--countries <codes>', 'country codes such as DE,AT, or all, or inherit')
-    .option('--kinds <kinds>', `kinds that may be called although they are usually refused (${restrictedKinds.join(',')}), or none, or inherit`);
+    .option(
+      '--kinds <kinds>',
+      `kinds that may be called although they are usually refused (${restrictedKinds.join(',')}), or none, or inherit`,
+    );
   withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSet));
   const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);
   withExamples(show, `numbers show ${account}`).action(withDatabase(runShow));

@@ -16,7 +16,8 @@ export function withScope(command: Command, kinds: readonly ProtectionScope[]): 
 export async function findScope(ports: Ports, options: ScopeOptions, kinds: readonly ProtectionScope[]): Promise<RuleScope> {
   const given = kinds.filter((kind) => options[kind] !== undefined);
   const [kind] = given;
-  if (kind === undefined || given.length > 1) throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
+  if (kind === undefined || given.length > 1)
+    throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
   const id = options[kind] ?? '';
   const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
   if (!scope) throw new Problem('not-found', `There's no ${kind} with the ID ${id}.`);

@@ -119,6 +119,18 @@ async function findNumbers(
 ): Promise<Page<DoNotCallEntry>> {
   const { campaigns } = scopeOf(viewer);
   if (campaigns.kind === 'nothing') return { items: [], nextCursor: null };
+  return listPage(ports, campaigns, search, cursor, rows, page);
+}
+
+/** Returns a page of the numbers that someone may see. @param page makes the page of a number of rows */
+export async function listPage(
+  ports: Ports,
+  campaigns: ProtectionAccess,
+  search: string,
+  cursor: string | null,
+  rows = rowsForPage,
+  page: typeof pageOf<DoNotCallEntry> = pageOf,
+): Promise<Page<DoNotCallEntry>> {
   const { protection } = ports.stores;
   if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
   const digits = phoneDigits(search.trim());

@@ -34,6 +34,8 @@ declare module 'knex/types/tables.js' {
     do_not_call: DoNotCallRow;
     do_not_call_sweeps: DoNotCallSweepRow;
     protection_rules: ProtectionRulesRow;
+    number_imports: { id: string; entry: string; started_at: Millis; committed_at: Millis | null };
+    number_import_parts: { import_id: string; part: number; phones: string };
   }
 }
 

@@ -29,9 +29,8 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     moveSome: (id, newId, now) =>
       write.transaction(async (trx) => {
-        const ofImport = trx('number_imports').where({ id }).first();
         // A core and the command may both move numbers.
-        const found = await (database.dialect === 'postgres' ? ofImport.forUpdate() : ofImport);
+        const found = await trx('number_imports').where({ id }).forUpdate().first();
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
         if (!found || !part) return null;
         const phones = part.phones.split('\n');

@@ -29,6 +29,8 @@ const typedTables: Record<keyof Tables, true> = {
   do_not_call: true,
   do_not_call_sweeps: true,
   protection_rules: true,
+  number_imports: true,
+  number_import_parts: true,
 };
 
 /** All tables and functions that the migrations create on PostgreSQL. A schema may also contain other programs' objects. */
