@@ -71,6 +71,14 @@ where ("api_key_id", "day") in (
   limit $2
 );
 
+delete from "api_key_addresses"
+where ("api_key_id", "address") in (
+  select "api_key_id", "address"
+  from "api_key_addresses"
+  where "used_at" < $1
+  limit $2
+);
+
 -- contacts.findCalls
 
 SELECT campaign_id, contact_id

@@ -69,6 +69,15 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+-- apiKeys.addresses
+
+select *
+from "api_key_addresses"
+where "api_key_id" = $1
+  and "used_at" >= $2
+order by "used_at" desc
+limit $3;
+
 -- apiKeys.placedOn
 
 select "placed"
@@ -602,6 +611,18 @@ FROM (
 ) AS r
 WHERE api_keys.digest = r.digest
   AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
+
+INSERT INTO api_key_addresses (api_key_id, address, used_at)
+SELECT k.id, r.address, r.at
+FROM (
+  SELECT (value->>0)::text AS digest, (value->>1)::text AS address, (value->>2)::bigint AS at
+  FROM jsonb_array_elements($1::jsonb)
+) AS r
+CROSS JOIN api_keys k
+WHERE k.digest = r.digest
+ON CONFLICT (api_key_id, address)
+DO UPDATE SET used_at = excluded.used_at
+WHERE api_key_addresses.used_at < excluded.used_at;
 
 INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
 SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
