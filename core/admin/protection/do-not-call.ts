@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -131,7 +131,7 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
   const now = ports.clock.now();
   const file = await openFile(context.fileOf(path));
-  const given = { lines: file.readLines(), country, entry: { ...entry, createdAt: now, endsAt: null } };
+  const given = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
   const result = await importNumbers(ports, ports.stores.numberImports, actor, given, pause).finally(() => file.close());
   const { added, known, wrong, wrongLines } = result;
   const lines =
@@ -146,7 +146,12 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   return wrongLines === 0;
 }
 
-async function openFile(path: string) {
+/** Starts only when it's iterated: a reader of lines loses those that arrive earlier. */
+async function* readLines(file: FileHandle): AsyncGenerator<string> {
+  yield* file.readLines();
+}
+
+async function openFile(path: string): Promise<FileHandle> {
   try {
     return await open(path);
   } catch (error) {
