@@ -230,6 +230,9 @@ export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   numbers: readonly { id: string; phone: string }[];
 };
 
+/** Everything that the entries of one import have in common. */
+export type ImportedNumbers = Omit<NewDoNotCall, 'numbers'>;
+
 /** The two identifiers of a call. */
 export type CallReference = { contactId: string } | { requestId: string };
 

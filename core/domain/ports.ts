@@ -36,6 +36,7 @@ import type {
   ImportAddition,
   ImportChange,
   ImportedEntity,
+  ImportedNumbers,
   ImportKind,
   KeyLimits,
   KeyUsage,
@@ -66,7 +67,6 @@ import type {
   User,
   UserChange,
 } from './model.ts';
-import type { ImportedEntry } from './protection/import-numbers.ts';
 import type { TimePosition } from './paging.ts';
 
 export type Clock = {
@@ -623,7 +623,7 @@ export type ImportStore = {
 
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {
-  begin(id: string, entry: ImportedEntry, startedAt: Millis): Promise<void>;
+  begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
   /** Stores some of the numbers. They don't count yet. */
   addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
   /** From now on, all stored numbers will be moved to the list. */

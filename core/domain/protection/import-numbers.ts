@@ -1,6 +1,6 @@
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
-import type { Actor, NewDoNotCall } from '../model.ts';
+import type { Actor, ImportedNumbers } from '../model.ts';
 import type { NumberImportStore, Ports } from '../ports.ts';
 import { notANumber } from './do-not-call.ts';
 import { parsePhone } from './numbers.ts';
@@ -9,9 +9,6 @@ type WrongLine = { line: number; message: string };
 
 /** @property wrong the first invalid lines @property wrongLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: WrongLine[]; wrongLines: number };
-
-/** Everything that the new entries have in common. */
-export type ImportedEntry = Omit<NewDoNotCall, 'numbers'>;
 
 /** A part is one row. It's stored before it counts, so it takes about a millisecond although it's large. */
 const numbersInAPart = 10_000;
@@ -28,7 +25,7 @@ export async function importNumbers(
   ports: Ports,
   imports: NumberImportStore,
   actor: Actor,
-  { lines, country, entry }: { lines: AsyncIterable<string>; country: string | undefined; entry: ImportedEntry },
+  { lines, country, entry }: { lines: AsyncIterable<string>; country: string | undefined; entry: ImportedNumbers },
   pause: () => Promise<void>,
 ): Promise<NumberImportResult> {
   const id = ports.randomness.id();

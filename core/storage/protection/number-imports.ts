@@ -1,4 +1,4 @@
-import type { NewDoNotCall } from '../../domain/model.ts';
+import type { ImportedNumbers } from '../../domain/model.ts';
 import type { NumberImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -34,7 +34,7 @@ export function numberImportStore(database: Database): NumberImportStore {
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
         if (!found || !part) return null;
         const phones = part.phones.split('\n');
-        const entry: Omit<NewDoNotCall, 'numbers'> = JSON.parse(found.entry);
+        const entry: ImportedNumbers = JSON.parse(found.entry);
         const numbers = phones.slice(0, movedAtOnce).map((phone) => ({ id: newId(), phone }));
         const added = await insertNumbers(trx, { ...entry, numbers }, now);
         const row = trx('number_import_parts').where({ import_id: id, part: part.part });
