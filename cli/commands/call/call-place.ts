@@ -129,7 +129,11 @@ function withAdvice(error: CallkeyError, { call: { requestId }, adopted }: Recor
   );
 }
 
-function formatResult({ options }: Context, { requestId, contactId, campaignId, placedAt, heldUntil, replayed }: PlacedCall, phone: string): string {
+function formatResult(
+  { options }: Context,
+  { requestId, contactId, campaignId, placedAt, heldUntil, replayed }: PlacedCall,
+  phone: string,
+): string {
   const what = replayed ? `This call to ${phone} was already placed at ${placedAt}.` : `Placed a call to ${phone}.`;
   const cancel = shellCommand(options, 'call', 'cancel', campaignId, '--request-id', requestId);
   const held = heldUntil === undefined ? '' : `\nCalling hours: the call won't be dialed before ${heldUntil}.`;
