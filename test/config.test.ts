@@ -119,6 +119,7 @@ describe('the configuration', () => {
     ['AUDIT_RETENTION_DAYS', 'never', {}],
     ['MAX_ACTIVE_KEYS_PER_USER', '0', {}],
     ['MAX_ACTIVE_KEYS_PER_USER', '1000001', {}],
+    ['SECOND_FACTOR', 'on', {}],
     ['DIALER', 'phone', {}],
     ['DIALER_URL', 'http://calls.example/', dialer],
     ['DIALER_URL', 'https://user:pass@calls.example/', dialer],

@@ -13,6 +13,7 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
     lastSignInAt: lastSignInAt && timestamp(lastSignInAt),
     disabledAt: disabledAt && timestamp(disabledAt),
     apiKeys: user.apiKeys,
+    secondFactor: user.hasSecondFactor,
     link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
   };
 }
@@ -50,6 +51,7 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     ['Created', timestamp(user.createdAt)],
     ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
     ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
+    ['Second factor', user.hasSecondFactor ? 'on' : 'off'],
     ['Linked with', user.link ? `${user.link.subject} at ${user.link.issuer}, since ${timestamp(user.link.linkedAt)}` : ''],
     ['Sessions', String(sessions)],
     ['API keys', `${user.apiKeys}, ${active} of them active (MAX_ACTIVE_KEYS_PER_USER is ${max})`],

@@ -15,6 +15,7 @@ import {
 import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
+import { resetSecondFactor } from '../domain/sign-in/second-factor.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
@@ -78,6 +79,13 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .option(...passwordOption)
     .description("reset a user's password and end their sessions");
   withExamples(password, 'user password ada@example.com').action(withDatabase(runPassword));
+
+  const secondFactor = user.command('second-factor').description("manage users' second factors at sign-in");
+  const resetFactor = secondFactor
+    .command('reset')
+    .argument('<email>')
+    .description('remove the second factor of a user who has lost it, and end their sessions');
+  withExamples(resetFactor, 'user second-factor reset ada@example.com').action(withDatabase(runResetSecondFactor));
 
   const link = user.command('link').description('manage which person at the OpenID Connect provider is which user');
   const links = link.command('list').description('list all links');
@@ -177,6 +185,13 @@ async function runListLinks({ ports, output }: AdminContext): Promise<void> {
   const json = links.map((each) => ({ ...each, linkedAt: timestamp(each.linkedAt) }));
   const rows = json.map(({ email, linkedAt, issuer, subject }) => [email, linkedAt, issuer, subject]);
   output.answer({ links: json }, table(['EMAIL', 'LINKED', 'ISSUER', 'SUBJECT'], rows));
+}
+
+async function runResetSecondFactor({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+  const user = await findUser(ports, email);
+  const sessions = await resetSecondFactor(ports, actor, user);
+  const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. Their password alone is enough to sign in.`;
+  output.answer({ user: userJson(user), sessions }, text);
 }
 
 async function runUnlink({ ports, actor, output }: AdminContext, email: string): Promise<void> {

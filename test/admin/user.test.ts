@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { expect } from 'chai';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -141,6 +142,29 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
       /^EMAIL +NAME +TYPE +BELONGS TO +KEYS +LAST SIGN-IN\nstan@example\.com +Stan +staff +0 +Never\n$/,
     );
     expect((await json('user', 'list')).users).to.have.length(1);
+  });
+
+  it('resets a second factor, ends the sessions, and records it', async () => {
+    const direct = await openDirect(database());
+    try {
+      const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+      const { stores, clock } = direct.ports;
+      const none = await admin(['user', 'second-factor', 'reset', 'stan@example.com']);
+      expect([none.code, none.stderr]).to.deep.equal([3, 'error: stan@example.com has no second factor.\n']);
+      const event = auditEvent(direct.ports, operator, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
+      await stores.secondFactors.enroll(user.id, 'encrypted');
+      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
+      await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);
+      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(true);
+      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Second factor +on$/m);
+      const reset = await json('user', 'second-factor', 'reset', 'stan@example.com');
+      expect(reset).to.deep.include({ sessions: 0 });
+      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(false);
+      const recorded = await direct.storage.database.read('audit_events').where({ action: 'second-factor.reset', subject_id: user.id });
+      expect(recorded).to.have.length(1);
+    } finally {
+      await direct.close();
+    }
   });
 
   it('lists and removes links with people at a provider, and records who unlinked whom', async () => {

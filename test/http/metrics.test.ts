@@ -95,6 +95,7 @@ describe('the metrics', () => {
       for (const series of [
         ...['accepted', 'refused', 'undecided'].map((result) => `callkey_api_key_authentications_total{result="${result}"} 0`),
         ...['accepted', 'refused', 'throttled', 'undecided'].map((result) => `callkey_sign_ins_total{result="${result}"} 0`),
+        ...['accepted', 'refused', 'throttled', 'undecided'].map((result) => `callkey_second_factor_codes_total{result="${result}"} 0`),
         ...['refused', 'idle', 'unread', 'waiting'].map((reason) => `callkey_connections_cut_total{reason="${reason}"} 0`),
         ...['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'].map(
           (result) => `callkey_dialer_handoffs_total{result="${result}"} 0`,

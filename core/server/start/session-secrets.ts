@@ -58,7 +58,8 @@ function publish(temporary: string, file: string): void {
   }
 }
 
-const remedy = 'Delete the file and start the core: it generates a new one, and everyone has to sign in again';
+const remedy =
+  'Delete the file and start the core: it generates a new one, and everyone has to sign in again. Second factors have to be reset';
 
 /** Reads the stored secret. @returns `fault`, in one line that says what to do, if the secret can't be used */
 export function readSecret(file: string): { secret: string; fault: string | null } {
