@@ -132,14 +132,16 @@ describe('the details of an API key', () => {
         // A running core would also delete them as soon as the clock is moved.
         await core.close();
         const kept = async () =>
-          Promise.all(['api_key_usage', 'call_counts'].map(async (table) => (await direct.storage.database.read(table)).length));
+          Promise.all(
+            ['api_key_usage', 'call_counts', 'api_key_addresses'].map(async (table) => (await direct.storage.database.read(table)).length),
+          );
         await direct.ports.stores.callList.compactCounts();
         clock.advance({ days: 31 });
         expect(await forgetOldCounts(direct.ports.stores.retention, clock)).to.equal(0);
-        expect(await kept()).to.deep.equal([1, 1]);
+        expect(await kept()).to.deep.equal([1, 1, 1]);
         clock.advance({ milliseconds: 1 });
-        expect(await forgetOldCounts(direct.ports.stores.retention, clock)).to.equal(2);
-        expect(await kept()).to.deep.equal([0, 0]);
+        expect(await forgetOldCounts(direct.ports.stores.retention, clock)).to.equal(3);
+        expect(await kept()).to.deep.equal([0, 0, 0]);
         core = await startCoreHere(database, { clock });
       });
     });
