@@ -8,8 +8,16 @@ export function examples(...lines: string[]): string {
 }
 
 export const exitCodesHelp = `
-Exit codes: 0 success · 2 usage error or invalid input · 3 key rejected · 4 campaign access denied
-            5 too late, or a conflict · 6 not found · 7 unreachable or overloaded · 1 any other error`;
+Exit codes:
+  0 success                          4 campaign access denied
+  1 any other error                  5 too late, or a conflict
+  2 usage error or invalid input     6 not found
+  3 key rejected                     7 unreachable or overloaded`;
 
 export const environmentHelp = `
-Environment: CALLKEY_API_KEY (used instead of a stored key, for example in CI), CALLKEY_API_KEY_FILE (a file that contains the key), CALLKEY_SERVER, CALLKEY_CAMPAIGN, CALLKEY_PROFILE, CALLKEY_UPDATE_NOTICE, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR`;
+
+Environment:
+  CALLKEY_API_KEY       key to use instead of a stored one, for example in CI
+  CALLKEY_API_KEY_FILE  file that contains the key
+  CALLKEY_SERVER, CALLKEY_CAMPAIGN, CALLKEY_PROFILE, CALLKEY_UPDATE_NOTICE,
+  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR`;

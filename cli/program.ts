@@ -12,7 +12,9 @@ import { numberOption } from './number-option.ts';
  */
 export function createProgram(version: string, runAction: RunAction): Command {
   const program = new Command('callkey')
-    .description('Place and cancel on-demand calls, one at a time or from a file, and never place a call twice.')
+    .description(
+      'Place and cancel on-demand calls, one at a time or from a file. Repeating a command after a failure never places a second call.',
+    )
     .version(version)
     .option('--profile <name>', 'which stored key and server to use (default: "default")')
     .option('--server <url>', 'address of the server: https, or http on this machine')

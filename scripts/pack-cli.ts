@@ -27,13 +27,14 @@ writeFileSync(join(out, 'man', 'callkey.1'), `${manPage(program, version)}\n`);
 const launcher = join(out, 'lib', 'callkey.js');
 writeFileSync(launcher, `#!/usr/bin/env node\n${readFileSync(launcher, 'utf8')}`);
 chmodSync(launcher, 0o755);
-for (const page of ['README.md', 'mcp.md']) copyFileSync(join(root, 'cli', page), join(out, page));
+for (const page of ['README.md', 'mcp.md', 'results.schema.json']) copyFileSync(join(root, 'cli', page), join(out, page));
 copyFileSync(join(root, 'LICENSE'), join(out, 'LICENSE'));
 pack(out, 'cli', {
   name: '@callkey/cli',
-  description: 'Places and cancels on-demand calls, from the command line and from programs, and never one of them twice',
+  description:
+    'Places and cancels on-demand calls, from the command line and from programs. Repeating a request ID never places a second call',
   bin: { callkey: 'lib/callkey.js' },
-  exports: { '.': { types: './types/index.d.ts', default: './lib/index.js' } },
+  exports: { '.': { types: './types/index.d.ts', default: './lib/index.js' }, './results.schema.json': './results.schema.json' },
   // For TypeScript's older module resolution, which ignores exports.
   main: './lib/index.js',
   types: './types/index.d.ts',
@@ -41,7 +42,7 @@ pack(out, 'cli', {
   // It's needed only to store a key in the system's keychain.
   optionalDependencies: dependenciesOf(external),
   man: ['man/callkey.1'],
-  files: ['lib', 'types', 'man', 'mcp.md', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['lib', 'types', 'man', 'mcp.md', 'results.schema.json', 'THIRD-PARTY-LICENSES.txt'],
 });
 
 /**

@@ -105,10 +105,10 @@ function addPlace(call: Command, runAction: RunAction): void {
     .addHelpText(
       'after',
       `${examples(
-        'callkey call place CAMPAIGN --phone +493012345678 --name "Ada Lovelace" --var orderNumber=4711',
+        'callkey call place CAMPAIGN --phone +493012345678 --var orderNumber=4711',
         'callkey call place CAMPAIGN --from contacts.csv --dry-run',
         'callkey call place CAMPAIGN --from contacts.csv --rate 20 > results.ndjson',
-      )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter, and var.NAME for variables.`,
+      )}\nCSV columns: phone, name, timeZone, requestId, notBefore, notAfter,\n  and var.NAME for variables.`,
     )
     .action((campaign: string | undefined, options: PlaceOptions) => runAction((context) => callPlaceAny(context, campaign, options)));
 }

@@ -20,9 +20,9 @@ export function manPage(program: Command, version: string): string {
     'These options work with every command.',
     ...formatOptions(program),
     '.SH ENVIRONMENT',
-    ...preformatted(environmentHelp.replace('Environment: ', '             ')),
+    ...preformatted(environmentHelp.replace('Environment:', '')),
     '.SH EXIT STATUS',
-    ...preformatted(exitCodesHelp.replace('Exit codes: ', '            ')),
+    ...preformatted(exitCodesHelp.replace('Exit codes:', '')),
     'Ctrl-C and SIGTERM terminate the command with that signal.',
     '.SH FILES',
     '$XDG_CONFIG_HOME/callkey contains profiles and campaign aliases. $XDG_STATE_HOME/callkey, or the folder given with',
@@ -33,7 +33,8 @@ export function manPage(program: Command, version: string): string {
 }
 
 function commandsBelow(command: Command): Command[] {
-  return command.commands.flatMap((sub) => [sub, ...commandsBelow(sub)]);
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.filter((sub) => sub.name() !== 'help').flatMap((sub) => [sub, ...commandsBelow(sub)]);
 }
 
 /** Returns a command's usage: `callkey call place [options] [campaign]`. */
