@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { counted } from '#contract/text/count.ts';
+import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { eraseContact, exportContact } from '../domain/calls/contacts.ts';
+import { eraseContact, exportContact, forgetListedNumber } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
@@ -22,6 +22,7 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
     .description(
       'cancel queued calls to a phone number, and erase the number, name, time zone, variables and detail from all of its calls',
     );
+  erase.option('--do-not-call', 'also delete the number from all do-not-call lists, so that it can be called again');
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 
@@ -52,11 +53,21 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 }
 
 /** Erases a person's data. @returns whether everything was erased */
-async function runErase({ ports, actor, output }: AdminContext, phone: string): Promise<boolean> {
-  const { erased, cancelled, dialing } = await eraseContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
+async function runErase({ ports, actor, output }: AdminContext, given: string, options: { doNotCall?: true }): Promise<boolean> {
+  const phone = parseInput(phoneSchema, given, 'PHONE');
+  const { erased, cancelled, dialing } = await eraseContact(ports, actor, phone);
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];
   if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);
   lines.push("Data in backups, at the provider and in the integrator's systems wasn't erased.");
-  output.answer({ erased, cancelled, dialing }, lines.join('\n'));
+  if (!options.doNotCall) {
+    lines.push(
+      "Entries of do-not-call lists weren't deleted, so that the number isn't called again. To delete them, too, pass --do-not-call.",
+    );
+    output.answer({ erased, cancelled, dialing }, lines.join('\n'));
+    return dialing === 0;
+  }
+  const entries = await forgetListedNumber(ports, actor, phone);
+  lines.push(`Deleted from do-not-call lists: ${formatCount(entries)}. The number can be called again.`);
+  output.answer({ erased, cancelled, dialing, doNotCallEntries: entries }, lines.join('\n'));
   return dialing === 0;
 }

@@ -258,6 +258,8 @@ export type ProtectionStore = {
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
   /** Deletes an entry. @returns false if it doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
+  /** Deletes a number's entries from all lists. @returns their number */
+  forget(phone: string): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;

@@ -52,6 +52,21 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
   });
 
+  it('leaves a number on do-not-call lists when it is erased, unless it is told otherwise', async () => {
+    const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
+    const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+    const now = direct.ports.clock.now();
+    const numbers = [{ id: direct.ports.randomness.id(), phone }];
+    await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
+    const kept = await admin(['contact', 'erase', phone]);
+    expect(kept.stdout).to.contain('pass --do-not-call');
+    const entries = () => direct.storage.database.read('do_not_call');
+    expect(await entries()).to.have.length(1);
+    const both = await admin(['contact', 'erase', phone, '--do-not-call', '--json']);
+    expect(JSON.parse(both.stdout)).to.include({ doNotCallEntries: 1 });
+    expect(await entries()).to.deep.equal([]);
+  });
+
   it("erases a phone number: cancels queued calls, leaves calls in progress until they end, and doesn't change other contacts", async () => {
     const first = await admin(['contact', 'erase', phone, '--json']);
     expect([first.code, JSON.parse(first.stdout)]).to.deep.equal([1, { erased: 3, cancelled: 2, dialing: 1 }]);

@@ -334,6 +334,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await stores.protection.addNumbers(added, now, event());
         await each(added.numbers, ({ id }) => lift(id, event()));
       },
+      forget: (forget) => forget(somePhone()),
       findEntry: (findEntry) => findEntry(inAccount, testRandomness.id()),
       async listNumbers(listNumbers) {
         await stores.protection.addNumbers(numbersOf(somePhone(), account.id), now, event());

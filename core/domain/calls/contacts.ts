@@ -25,6 +25,20 @@ export async function eraseContact(
   return { erased, cancelled, dialing: calls.length - erased };
 }
 
+/**
+ * Deletes a number from all do-not-call lists. Erasing a contact doesn't do this by itself, because someone who asked not to be called must
+ * not be called again.
+ *
+ * @returns the number of entries
+ */
+export async function forgetListedNumber(ports: Ports, actor: Actor, phone: string): Promise<number> {
+  const entries = await ports.stores.protection.forget(phone);
+  if (entries === 0) return 0;
+  const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: 'Erased on request' } as const;
+  await ports.stores.activity.record(auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
+  return entries;
+}
+
 /** Records the request, without the number or anything to compare it with, because the audit log must not keep erased data. */
 async function record(ports: Ports, actor: Actor, action: AuditAction, calls: number): Promise<void> {
   const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;

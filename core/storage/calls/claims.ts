@@ -78,7 +78,7 @@ export type JudgedCalls = {
  * change of rules that was acknowledged is seen here.
  */
 export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
-  await rules.refresh(rows, trx);
+  const rulesOf = await rules.current(rows, trx);
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [] };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
@@ -86,7 +86,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
     const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
     // What a provider has isn't decided here any more: the claim only asks for its outcome.
     const judgement =
-      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rules.get(row.campaign_id), call, now, placedAt);
+      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesOf(row.campaign_id), call, now, placedAt);
     const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';
     if (judgement.kind === 'open') judged.open.push({ key, stopped: null });
     else if (mayBeTaken) judged.open.push({ key, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement) });

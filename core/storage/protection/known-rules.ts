@@ -64,8 +64,11 @@ const mostKnown = 10_000;
 export type KnownRules = {
   get(campaignId: string): CampaignRules;
   load(campaignId: string): Promise<void>;
-  /** Reads the rules of these calls' campaigns, in a transaction, unless the known ones are current. */
-  refresh(calls: readonly { campaign_id: string; account_id: string }[], trx: Knex.Transaction): Promise<void>;
+  /** Returns the current rules of these calls' campaigns. Reads them in a transaction, unless the known ones are current. */
+  current(
+    calls: readonly { campaign_id: string; account_id: string }[],
+    trx: Knex.Transaction,
+  ): Promise<(campaignId: string) => CampaignRules>;
 };
 
 export function knownRules(database: Database): KnownRules {
@@ -88,13 +91,21 @@ export function knownRules(database: Database): KnownRules {
       loading.set(campaignId, started);
       return started;
     },
-    async refresh(calls, trx) {
+    async current(calls, trx) {
       const accountOf = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
       const versions = await readVersions(database, [...new Set(accountOf.values())], trx);
-      const stale = [...accountOf].filter(([campaign, account]) => versions.get(account) !== (known.get(campaign)?.version ?? null));
-      const ids = stale.map(([campaign]) => campaign);
-      const read = ids.length === 0 ? new Map<string, CampaignRules>() : await readCampaignRules(database, ids, trx);
-      for (const id of ids) remember(id, read.get(id) ?? defaultRules);
+      // Not taken from what is remembered, because remembering one campaign may forget others.
+      const current = new Map<string, CampaignRules>();
+      for (const [campaign, account] of accountOf) {
+        const rules = known.get(campaign) ?? defaultRules;
+        if (versions.get(account) === rules.version) current.set(campaign, rules);
+      }
+      const ids = [...accountOf.keys()].filter((campaign) => !current.has(campaign));
+      for (const [id, rules] of ids.length === 0 ? [] : await readCampaignRules(database, ids, trx)) {
+        current.set(id, rules);
+        remember(id, rules);
+      }
+      return (campaignId) => current.get(campaignId) ?? defaultRules;
     },
   };
 }

@@ -35,6 +35,10 @@ export function protectionStore(database: Database): ProtectionStore {
       });
     },
 
+    forget: (phone) =>
+      // Only the indexes that begin with a scope contain numbers.
+      write('do_not_call').whereIn('partner_id', write('partners').select('id')).where({ phone }).delete(),
+
     async findEntry(access, id) {
       const rows: DoNotCallRow[] = await inReach(access).where({ id });
       const [entry] = await toEntries(read, rows);

@@ -314,49 +314,15 @@ inner join "accounts" as "a" on "a"."id" = "c"."account_id"
 inner join "partners" as "p" on "p"."id" = "a"."partner_id"
 where "c"."id" = $1;
 
-UPDATE api_keys
-SET last_used_at = r.at, last_used_address = r.address
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS at, (value->>2)::text AS address
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-WHERE api_keys.digest = r.digest
-  AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
-
 -- imports.find
 
 select "t".*
 from "partners" as "t"
 where "t"."external_id" in ($1);
 
-INSERT INTO api_key_addresses (api_key_id, address, used_at)
-SELECT k.id, r.address, r.at
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS address, (value->>2)::bigint AS at
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-CROSS JOIN api_keys k
-WHERE k.digest = r.digest
-ON CONFLICT (api_key_id, address)
-DO UPDATE SET used_at = excluded.used_at
-WHERE api_key_addresses.used_at < excluded.used_at;
-
 select "t".*
 from "accounts" as "t"
 where "t"."external_id" in ($1);
-
-INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
-SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
-FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS quarter_at, (value->>2)::bigint AS placed, (value->>3)::bigint AS cancelled,
-    (value->>4)::bigint AS refused
-  FROM jsonb_array_elements($1::jsonb)
-) AS r
-CROSS JOIN api_keys k
-WHERE k.digest = r.digest
-ON CONFLICT (api_key_id, quarter_at)
-DO UPDATE SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
-  refused = api_key_usage.refused + excluded.refused;
 
 select "t".*, "a"."partner_id"
 from "campaigns" as "t"

@@ -71,6 +71,15 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+-- protection.forget
+
+delete from "do_not_call"
+where "partner_id" in (
+  select "id"
+  from "partners"
+)
+  and "phone" = $1;
+
 -- protection.findEntry
 
 select *

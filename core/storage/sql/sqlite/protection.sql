@@ -60,6 +60,15 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- protection.forget
+
+delete from `do_not_call`
+where `partner_id` in (
+  select `id`
+  from `partners`
+)
+  and `phone` = ?;
+
 -- protection.findEntry
 
 select *
