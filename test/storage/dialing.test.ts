@@ -128,6 +128,38 @@ describe('claiming and settling calls', () => {
       expect(served.toSorted()).to.deep.equal([...accounts, ...accounts].toSorted());
     });
 
+    it("lets a key's call wait for only a few claims behind another key's long queue", async () => {
+      const flood = Array.from({ length: 25_000 }, (_, n) => ({
+        ...{ contact_id: `flood-${String(n).padStart(5, '0')}`, request_id: `flood-${n}`, campaign_id: tenants.campaign.id },
+        ...{
+          account_id: tenants.account.id,
+          api_key_id: 'flood',
+          placed_at: now,
+          due_at: now,
+          phone: '+493012345678',
+          state: 'queued' as const,
+        },
+      }));
+      await direct.storage.database.write.batchInsert('calls', flood, 50);
+      for (const n of [1, 2, 3]) await addCall(`zz-quiet-${n}`, { api_key_id: 'quiet', placed_at: instant(now + n) });
+      const served: string[] = [];
+      for (let turn = 0; turn < 12; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId));
+      expect(served.filter((id) => id.startsWith('zz-quiet'))).to.deep.equal(['zz-quiet-1', 'zz-quiet-2', 'zz-quiet-3']);
+      // The flood goes on meanwhile.
+      expect(served).to.have.length(24);
+    });
+
+    it('lets the keys of an account take turns, whatever the size of a claim', async () => {
+      for (const key of ['a', 'b', 'c'])
+        for (let n = 0; n < 4; n++)
+          await addCall(`${key}-${n}`, { api_key_id: key, due_at: instant(now - 100 * (4 - key.charCodeAt(0) + 96) + n) });
+      const served: string[] = [];
+      for (let turn = 0; turn < 8; turn++) served.push(...(await claim(1)).map(({ contactId }) => contactId));
+      expect(new Set(served.map((id) => id[0]))).to.deep.equal(new Set(['a', 'b', 'c']));
+      served.push(...(await claim(100)).map(({ contactId }) => contactId));
+      expect(served.toSorted()).to.deep.equal(['a', 'b', 'c'].flatMap((key) => [0, 1, 2, 3].map((n) => `${key}-${n}`)));
+    });
+
     for (const handoff of ['open', 'doubt', 'taken'] as const)
       it(`claims a call with the hand-off ${handoff} even after notAfter, since only a dialer can end it`, async () => {
         await addCall('c', { state: 'dialing', handoff, provider: 'webhook', not_after: instant(now - 1) });

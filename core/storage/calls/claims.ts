@@ -11,6 +11,7 @@ import type { KnownRules } from '../protection/known-rules.ts';
 import { isCallListed } from '../protection/listed.ts';
 import { isAt, isUndialed, stageAfterSql } from './call-stages.ts';
 import { callKey } from './calls.ts';
+import type { KeyTurns } from './key-turns.ts';
 import { blockBatch, type CallKeyPair, lapsesAt, lapseWithReason, postpone, unfinishedStates, unlocked } from './overdue-calls.ts';
 
 export type Claim = { provider: string; now: Millis; leaseUntil: Millis };
@@ -44,23 +45,35 @@ export async function accountsWithDue(database: Database, after: string, now: Mi
 
 const pickedColumns = [
   ...(['campaign_id', 'contact_id', 'account_id', 'state', 'handoff', 'phone', 'time_zone', 'not_before', 'not_after'] as const),
-  'placed_at' as const,
+  ...(['placed_at', 'api_key_id'] as const),
 ];
 type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 
-/** Picks the oldest due calls of all accounts, one from each account in turn. */
-export async function pick(trx: Knex.Transaction, accounts: readonly string[], now: Millis, each: number): Promise<PickedRow[]> {
+/**
+ * Picks the oldest due calls of all accounts, one from each account in turn, and within an account, one of each key in turn.
+ *
+ * @param others calls of keys that aren't among the oldest, by account
+ */
+export async function pick(
+  trx: Knex.Transaction,
+  accounts: readonly string[],
+  { now, each, turns, others }: { now: Millis; each: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
+): Promise<PickedRow[]> {
   const queues: PickedRow[][] = [];
   for (const account of accounts) {
-    const due = trx('calls')
-      .where('account_id', account)
-      .whereNotNull('due_at')
-      .where('due_at', '<=', now)
-      // Exclude lapsed calls. There may have been too many to update their state.
-      .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
-      .orderBy('due_at')
-      .limit(each);
-    queues.push(await unlocked(trx, due).select(pickedColumns));
+    const due = () =>
+      trx('calls')
+        .where('account_id', account)
+        .whereNotNull('due_at')
+        .where('due_at', '<=', now)
+        // Exclude lapsed calls. There may have been too many to update their state.
+        .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]));
+    const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
+    const keys = others.get(account) ?? [];
+    const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
+    const turnOf = new Map(keys.map(([, contactId], index) => [contactId, index]));
+    behind.sort((one, other) => (turnOf.get(one.contact_id) ?? 0) - (turnOf.get(other.contact_id) ?? 0));
+    queues.push(turns.takeTurns(account, front, behind, front.length === each));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }

@@ -13,7 +13,8 @@ import { insertNumbers, requireSeen } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing } from './call-stages.ts';
 import { accountsWithDue, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
-import { endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
+import { keyTurns } from './key-turns.ts';
+import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
 
 /** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
 const accountsAtOnce = 100;
@@ -26,13 +27,14 @@ const mostRounds = 20;
 export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
+  const turns = keyTurns(database);
   let lastAccount = '';
 
   /** Claims due calls of these accounts. @returns also how many it ended or let wait instead */
-  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim) {
+  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return write.transaction(async (trx) => {
       await lapseBatch(trx, claim.now, sweptAtOnce);
-      const picked = await pick(trx, accounts, claim.now, Math.ceil(size / accounts.length));
+      const picked = await pick(trx, accounts, { now: claim.now, each: Math.ceil(size / accounts.length), turns, others });
       const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
       const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
       if (blocked > 0) onStopped('do-not-call', blocked);
@@ -47,10 +49,11 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       const last = accounts.at(-1);
       if (last === undefined) return [];
       lastAccount = last;
+      const others = await turns.findOthers(accounts, now, Math.ceil(limit / accounts.length));
       const all: ClaimedCall[] = [];
       // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
       for (let round = 0, size = limit; round < mostRounds && all.length < limit; round++, size = sweptAtOnce) {
-        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, { provider, now, leaseUntil });
+        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, { provider, now, leaseUntil }, others);
         all.push(...claimed);
         if (moved === 0) break;
       }

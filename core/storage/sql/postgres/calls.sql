@@ -549,7 +549,7 @@ where ("campaign_id", "contact_id") in (
   and "state" in ($4, $5);
 
 select "campaign_id", "contact_id", "account_id", "state", "handoff", "phone", "time_zone", "not_before",
-  "not_after", "placed_at"
+  "not_after", "placed_at", "api_key_id"
 from "calls"
 where "account_id" = $1
   and "due_at" is not null
@@ -630,6 +630,49 @@ returning "contact_id", "request_id", "campaign_id", "phone", "name", "time_zone
         LIMIT 1
       ) IS NOT NULL))
   ) IS NOT NULL AS is_listed;
+
+SELECT api_key_id, min(due_at) AS due_at, min(placed_at) AS placed_at
+FROM (
+  SELECT due_at,placed_at,api_key_id,contact_id
+  FROM calls
+  WHERE account_id = $1
+    AND due_at IS NOT NULL
+    AND due_at <= $2
+    AND (due_at,placed_at,api_key_id,contact_id) > ($3, $4, $5, $6)
+  ORDER BY due_at,placed_at,api_key_id,contact_id
+  LIMIT 10000
+) AS stretch
+GROUP BY api_key_id;
+
+SELECT due_at,placed_at,api_key_id,contact_id
+FROM calls
+WHERE account_id = $1
+  AND due_at IS NOT NULL
+  AND due_at <= $2
+  AND (due_at,placed_at,api_key_id,contact_id) > ($3, $4, $5, $6)
+ORDER BY due_at,placed_at,api_key_id,contact_id
+LIMIT 1 OFFSET 9999;
+
+SELECT campaign_id, due_at,placed_at,api_key_id,contact_id
+FROM calls
+WHERE account_id = $1
+  AND due_at IS NOT NULL
+  AND due_at <= $2
+  AND (due_at,placed_at,api_key_id,contact_id) > ($3, $4, $5, $6)
+  AND (due_at,placed_at,api_key_id,contact_id) <= ($7, $8, $9, $10)
+  AND api_key_id = $11
+ORDER BY due_at,placed_at,api_key_id,contact_id
+LIMIT 1;
+
+select "campaign_id", "contact_id", "account_id", "state", "handoff", "phone", "time_zone", "not_before",
+  "not_after", "placed_at", "api_key_id"
+from "calls"
+where "account_id" = $1
+  and "due_at" is not null
+  and "due_at" <= $2
+  and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or coalesce(not_after, due_at + 2592000000) >= $3)
+  and ("campaign_id", "contact_id") in (($4, $5), ($6, $7), ($8, $9), ($10, $11))
+for update skip locked;
 
 SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours,
   s.countries, s.kinds

@@ -485,7 +485,7 @@ where (`campaign_id`, `contact_id`) in (
   and `state` in (?, ?);
 
 select `campaign_id`, `contact_id`, `account_id`, `state`, `handoff`, `phone`, `time_zone`, `not_before`,
-  `not_after`, `placed_at`
+  `not_after`, `placed_at`, `api_key_id`
 from `calls`
 where `account_id` = ?
   and `due_at` is not null
@@ -565,6 +565,48 @@ returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone
         LIMIT 1
       ) IS NOT NULL))
   ) IS NOT NULL AS is_listed;
+
+SELECT api_key_id, min(due_at) AS due_at, min(placed_at) AS placed_at
+FROM (
+  SELECT due_at,placed_at,api_key_id,contact_id
+  FROM calls INDEXED BY calls_due
+  WHERE account_id = ?
+    AND due_at IS NOT NULL
+    AND due_at <= ?
+    AND (due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?)
+  ORDER BY due_at,placed_at,api_key_id,contact_id
+  LIMIT 10000
+) AS stretch
+GROUP BY api_key_id;
+
+SELECT due_at,placed_at,api_key_id,contact_id
+FROM calls INDEXED BY calls_due
+WHERE account_id = ?
+  AND due_at IS NOT NULL
+  AND due_at <= ?
+  AND (due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?)
+ORDER BY due_at,placed_at,api_key_id,contact_id
+LIMIT 1 OFFSET 9999;
+
+SELECT campaign_id, due_at,placed_at,api_key_id,contact_id
+FROM calls INDEXED BY calls_due
+WHERE account_id = ?
+  AND due_at IS NOT NULL
+  AND due_at <= ?
+  AND (due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?)
+  AND (due_at,placed_at,api_key_id,contact_id) <= (?, ?, ?, ?)
+  AND api_key_id = ?
+ORDER BY due_at,placed_at,api_key_id,contact_id
+LIMIT 1;
+
+select `campaign_id`, `contact_id`, `account_id`, `state`, `handoff`, `phone`, `time_zone`, `not_before`,
+  `not_after`, `placed_at`, `api_key_id`
+from `calls`
+where `account_id` = ?
+  and `due_at` is not null
+  and `due_at` <= ?
+  and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or coalesce(not_after, due_at + 2592000000) >= ?)
+  and (`campaign_id`, `contact_id`) in (values (?, ?), (?, ?), (?, ?), (?, ?));
 
 SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours,
   s.countries, s.kinds
