@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshDirectory } from './databases.ts';
 
@@ -11,4 +12,18 @@ export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: 
   const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
   execFileSync('openssl', [...kind, '-keyout', files.TLS_KEY_FILE, '-out', files.TLS_CERT_FILE], { stdio: 'ignore' });
   return files;
+}
+
+/** A certificate for localhost from an authority that only `caFile` makes trusted. */
+export function certificateAuthority(): { caFile: string; cert: Buffer; key: Buffer } {
+  const directory = freshDirectory();
+  const at = (name: string) => join(directory, name);
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
+  openssl('req', '-x509', ...newKey, '-days', '2', '-subj', '/CN=Test authority', '-keyout', at('ca.key'), '-out', at('ca.pem'));
+  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  openssl('req', ...newKey, ...name, '-keyout', at('key.pem'), '-out', at('request.pem'));
+  const by = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial', '-copy_extensions', 'copy'];
+  openssl('x509', '-req', '-in', at('request.pem'), ...by, '-days', '2', '-out', at('cert.pem'));
+  return { caFile: at('ca.pem'), cert: readFileSync(at('cert.pem')), key: readFileSync(at('key.pem')) };
 }
