@@ -4,6 +4,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
 import { callListStore } from '../../core/storage/calls/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
+import { sessionStore } from '../../core/storage/directory/sessions.ts';
 import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
@@ -100,6 +101,17 @@ describe('a database from an earlier release', () => {
       expect([await seen('api_keys'), await seen('retired_api_keys')]).to.deep.equal([['key-1', 'key-2'], ['key-3']]);
       const counted = await read('api_key_tallies').where({ scope: 'creator_partner_id' }).sum({ keys: 'keys' }).first();
       expect(Number(counted?.keys)).to.equal(2);
+    });
+
+    it('keeps its sessions, which all began with a password', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
+      await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
+      await write('sessions').insert({ id: 'session', user_id: 'user', started_at: instant(1), last_seen_at: instant(2) });
+      await migrate(database);
+      const found = await sessionStore(database).find('session');
+      expect(found).to.deep.include({ issuer: null, startedAt: 1, lastSeenAt: 2 });
+      expect(await read('oidc_links')).to.deep.equal([]);
     });
 
     it('chains its existing audit events in order', async () => {
