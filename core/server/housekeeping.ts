@@ -135,10 +135,13 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   const blocking = repeat(blockListed, everyMinute);
+  const lapsing = repeat(sweepEachMinute, everyMinute);
   const repeating = [
     blocking,
-    ...[finishRevocations, finishMoves, finishNumberImports, sweepEachMinute].map((sweep) => repeat(sweep, everyMinute)),
-    repeat(sweepEachHour, everyHour),
+    lapsing,
+    ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
+    // Waits, because on PostgreSQL it would skip a call that's just lapsing, and erase its data an hour later.
+    repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
   ];
 
   /** Repeats work at an interval. Runs don't overlap, even if one takes longer than that. */
@@ -162,6 +165,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
           return signal.aborted ? undefined : run();
         });
       },
+      underWay: () => underWay,
       async stop() {
         clearInterval(timer);
         await underWay;
