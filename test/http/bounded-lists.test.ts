@@ -200,6 +200,17 @@ describe('a search for calls', () => {
       return calls.map(({ requestId }) => requestId);
     }
 
+    it('counts matches up to ten thousand, whether most calls match or only one', async () => {
+      const totalOf = async (query: string) => {
+        const { total, totalIsMore } = await search(query);
+        return [total, totalIsMore];
+      };
+      expect(await totalOf('')).to.deep.equal([10_000, true]);
+      expect(await totalOf('?state=completed')).to.deep.equal([10_000, true]);
+      expect(await totalOf('?state=busy')).to.deep.equal([1, false]);
+      expect(await totalOf('?state=queued')).to.deep.equal([0, false]);
+    });
+
     it('finds the oldest of many calls by name and state', async () => {
       expect(await searchAll('?search=zoe')).to.deep.equal(['9']);
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);

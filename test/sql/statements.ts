@@ -259,6 +259,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       async countUpTo(countUpTo) {
         await countUpTo(oneCampaign, allCalls, 1_000);
+        await countUpTo(oneCampaign, { ...allCalls, states: ['completed'] }, 1_000);
         await countUpTo({ kind: 'account', accountId: account.id }, { ...allCalls, placed: oneDay, states: ['failed'] }, 1_000);
       },
       count: (count) => count(oneCampaign, allCalls, null),

@@ -7,7 +7,6 @@ import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, List
 import { type Page, pageOfSize } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { areUncommon } from './call-states.ts';
 import { byDay, chartDays, type Day, type DayRange, daysOf, rangeEnd, startOf } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
@@ -55,7 +54,8 @@ type Total = { total: number; totalIsMore: boolean };
 
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
   const most = limits.countedMatches;
-  if (isQuicklyCounted(filter)) return capped(await ports.stores.callList.countUpTo(scope, filter, most + 1));
+  const counted = await ports.stores.callList.countUpTo(scope, filter, most + 1);
+  if (counted !== null) return capped(counted);
   let total = 0;
   for (let cursor: string | null = null; ; ) {
     const { counts, end }: { counts: CallCount[]; end: StretchEnd } = await ports.stores.callList.count(scope, filter, cursor);
@@ -68,11 +68,6 @@ async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, tu
 
 export function capped(found: number): Total {
   return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
-}
-
-/** Whether all calls in one range of an index match. */
-function isQuicklyCounted({ states, apiKey, search }: CallFilter): boolean {
-  return apiKey === null && search === '' && (states.length === 0 || areUncommon(states));
 }
 
 /** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */

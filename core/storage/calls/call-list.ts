@@ -9,7 +9,7 @@ import { campaignsOf } from '../directory/tenancies.ts';
 import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
-import { type Counted, countedUpTo, partsOf, stretchOf } from './call-search.ts';
+import { countUpTo, stretchOf } from './call-search.ts';
 import { compaction, summaryOf, summaryOfAll } from './call-summary.ts';
 import type { Condition } from './text-search.ts';
 
@@ -41,14 +41,7 @@ export function callListStore(database: Database): CallListStore {
       return { calls: await withNames(read, visibility, rows), end };
     },
 
-    async countUpTo(scope, filter, most) {
-      const parts = partsOf(kind, scope, filter);
-      const [row] = await database.query<Counted>(
-        countedUpTo(parts, most),
-        parts.flatMap(({ values }) => values),
-      );
-      return Number(row?.calls ?? 0);
-    },
+    countUpTo: (scope, filter, most) => countUpTo(database, scope, filter, most),
 
     async count(scope, filter, cursor) {
       const { calls, end } = await stretchOf(database, scope, filter, cursor, 0);

@@ -1316,6 +1316,19 @@ FROM (
 SELECT count(*) AS calls
 FROM (
   SELECT 1
+  FROM (
+    SELECT state
+    FROM calls
+    WHERE campaign_id = $1
+    LIMIT 2000
+  ) AS calls
+  WHERE state IN ($2)
+  LIMIT 1000
+) AS matching;
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
   FROM calls
   WHERE campaign_id = ANY (ARRAY(
     SELECT s.id

@@ -1234,6 +1234,19 @@ FROM (
 SELECT count(*) AS calls
 FROM (
   SELECT 1
+  FROM (
+    SELECT state
+    FROM calls
+    WHERE campaign_id = ?
+    LIMIT 2000
+  ) AS calls
+  WHERE state IN (?)
+  LIMIT 1000
+) AS matching;
+
+SELECT count(*) AS calls
+FROM (
+  SELECT 1
   FROM calls
   WHERE campaign_id IN (
     SELECT s.id
