@@ -461,6 +461,8 @@ export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;
 // Users
 
 export const userSchema = viewerSchema.extend({
+  /** With its partner's name, because two accounts may have the same name. Earlier cores don't send it. */
+  account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
   /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
@@ -561,11 +563,14 @@ export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: c
 /** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
+/** Deleted users have no email address. Only staff can see those of staff. */
+const actorSchema = namedSchema.extend({ email: z.string().optional() });
+
 export const eventSchema = z.object({
   id: identifierSchema,
   at: instantSchema,
   /** Null for the operator on the server itself. */
-  actor: namedSchema.nullable(),
+  actor: actorSchema.nullable(),
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
   address: z.string(),
@@ -580,7 +585,7 @@ export type ActivityView = z.infer<typeof activitySchema>;
 /** The filter values that occur among the events in the viewer's scope. */
 export const activityFacetsSchema = z.object({
   /** The users who acted in the viewer's scope, with their current names. `operator` is the operator. */
-  actors: z.array(namedSchema),
+  actors: z.array(actorSchema),
   actions: z.array(z.string()),
 });
 export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;

@@ -37,7 +37,9 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
+/** @property partnerName of the user's account, or their own partner; null for staff */
 export type ListedUser = User & {
+  partnerName: string | null;
   createdAt: Millis;
   lastSignInAt: Millis | null;
   disabledAt: Millis | null;
@@ -376,8 +378,11 @@ export type AuditEvent = {
   detail?: string | undefined;
 };
 
+/** @property user null once the user has been deleted */
+export type ListedActor = Named & { user: { email: string; isStaff: boolean } | null };
+
 /** The action can be any text, because an older or newer release may have written it. */
-export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action'> & { action: string };
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor'> & { action: string; actor: ListedActor | null };
 
 /** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };

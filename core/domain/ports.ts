@@ -42,6 +42,7 @@ import type {
   KeyUsage,
   KnownCaller,
   Link,
+  ListedActor,
   ListedEvent,
   ListedUser,
   ListFilter,
@@ -431,7 +432,7 @@ export type ActivityStore = {
   /** Counts matches, up to `most`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
-  facets(visibility: ActivityVisibility): Promise<{ actors: (Named | null)[]; actions: string[] }>;
+  facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
   /** Lists the visible events about a key, newest first. */
   listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
 };

@@ -19,7 +19,18 @@ import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { awaySince } from '../domain/directory/managed-users.ts';
 import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
-import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Session, Tenancy, User, Viewer } from '../domain/model.ts';
+import type {
+  ApiKey,
+  CallDetails,
+  ListedActor,
+  ListedCall,
+  ListedEvent,
+  ListedUser,
+  Session,
+  Tenancy,
+  User,
+  Viewer,
+} from '../domain/model.ts';
 import { getZonesOfCall } from '../domain/protection/judge.ts';
 import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import type { HttpDeps } from './middleware/context.ts';
@@ -124,8 +135,10 @@ export function callDetailsView({ call, ...details }: CallDetails, viewer: Viewe
 }
 
 export function userView(user: ListedUser): UserView {
+  const { account, partnerName } = user;
   return {
     ...viewerView(user),
+    account: account && { id: account.id, name: account.name, ...(partnerName === null ? {} : { partnerName }) },
     createdAt: timestamp(user.createdAt),
     lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
     disabledAt: user.disabledAt && timestamp(user.disabledAt),
@@ -148,12 +161,17 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview): Dele
 }
 
 /** Returns an event for the viewer. Only the service's own staff can see the names of the system's users. */
-export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, { userType }: Viewer): EventView {
+export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
   return {
-    ...{ id, at: timestamp(at), actor, action, subject },
-    address: userType === 'staff' ? address : address.replace(/^local:.*/, 'local'),
+    ...{ id, at: timestamp(at), actor: actor && actorView(actor, viewer), action, subject },
+    address: viewer.userType === 'staff' ? address : address.replace(/^local:.*/, 'local'),
     ...(detail === undefined ? {} : { detail }),
   };
+}
+
+/** Returns who acted. Only staff see the email addresses of staff. */
+export function actorView({ id, name, user }: ListedActor, { userType }: Viewer): Named & { email?: string } {
+  return { id, name, ...(user && (userType === 'staff' || !user.isStaff) ? { email: user.email } : {}) };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

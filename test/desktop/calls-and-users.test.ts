@@ -188,7 +188,7 @@ describeDesktop('the console, for calls and users', () => {
     await button("I've Saved It").click();
     expect(await cells('Nora New', 'Type', 'Belongs to', 'Keys', 'Last sign-in')).to.deep.equal([
       'Account user',
-      'Green Clinic',
+      'Green Clinic, Northwind Voice',
       '0',
       'Never',
     ]);

@@ -474,7 +474,7 @@ describeBrowser('the console in a browser', () => {
     const download = await started;
     expect(download.suggestedFilename()).to.equal('api-keys.csv');
     expect(readFileSync(await download.path(), 'utf8')).to.include('Practice software');
-    await page.getByText(/^Saved \d+ rows?\.$/).waitFor();
+    await page.getByText(/^Exported \d+ API keys?\.$/).waitFor();
   });
 
   it('copies an ID', async () => {

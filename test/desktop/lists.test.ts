@@ -105,7 +105,7 @@ describeDesktop('the lists of the console', () => {
       native.showSaveDialog = async () => ({ canceled: false, filePath });
     }, `${harness.desktop.userData}/keys.csv`);
     await button('Export CSV').click();
-    await harness.page.getByText('Saved 4 rows.').waitFor();
+    await harness.page.getByText('Exported 4 API keys.').waitFor();
     expect(readFileSync(`${harness.desktop.userData}/keys.csv`, 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
   });
 

@@ -116,7 +116,7 @@ describe('partners, accounts and campaigns', () => {
 
   it('have a paged list of events', async () => {
     const event = auditEvent(fakePorts(), operator, 'partner.added', { kind: 'partner', id: 'p', name: 'P' }, null);
-    const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, id: `e${n}` }));
+    const list = async () => Array.from({ length: 51 }, (_, n) => ({ ...event, actor: null, id: `e${n}` }));
     const count = async () => 10_001;
     const { nextCursor, total, totalIsMore } = await listActivity(
       fakePorts({ stores: { activity: { list, count } } }),

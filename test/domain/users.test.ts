@@ -28,7 +28,7 @@ function usersOf({ isThere = true, right = true, found = [account] as Viewer[] }
   const deleted: [string, boolean][] = [];
   const listed = (user: Viewer): ListedUser => ({
     ...{ ...user, createdAt: ports.clock.now() },
-    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false },
+    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null },
   });
   const users: Partial<UserStore> = {
     create: async (user, event) => {

@@ -33,7 +33,7 @@ export async function createManagedUser(
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
-  const listed = { ...user, createdAt: ports.clock.now(), ...unused };
+  const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: ports.clock.now(), ...unused };
   // Without passwords, the user signs in with the provider, and no one learns this one.
   return { user: listed, password: ports.passwordSignIn ? password : null };
 }

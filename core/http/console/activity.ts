@@ -3,7 +3,7 @@ import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { eventView } from '../views.ts';
+import { actorView, eventView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
 
@@ -15,7 +15,7 @@ export async function listActivity({ ports, viewer, query }: Request<'listActivi
 export async function listActivityFacets({ ports, viewer }: Request<'listActivityFacets'>): Promise<ActivityFacetsView> {
   const { actors, actions } = await domain.activityFacets(ports, viewer);
   return {
-    actors: actors.map((actor) => actor ?? { id: operatorActor, name: 'The operator' }),
+    actors: actors.map((actor) => (actor ? actorView(actor, viewer) : { id: operatorActor, name: 'The operator' })),
     // A newer core may have recorded others, but lists can't be filtered by them.
     actions: auditActions.filter((action) => actions.includes(action)),
   };
@@ -26,12 +26,12 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
   await sendCsv(ctx, deps, {
     list: 'activity',
     days: query,
-    head: ['When', 'Who', 'Action', 'Kind', 'What', 'From'],
+    head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email'],
     async read(viewer, cursor) {
       const { items, nextCursor } = await domain.exportActivity(ports, viewer, filter, cursor);
       const rows = items.map((event) => {
         const { at, actor, action, subject, address } = eventView(event, viewer);
-        return [at, actor?.name ?? 'The operator', action, subject.kind, subject.name, address];
+        return [at, actor?.name ?? 'The operator', action, subject.kind, subject.name, address, actor?.email ?? ''];
       });
       return { rows, nextCursor };
     },

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
-import type { ActivityFilter, AuditEvent, ListedEvent } from '../../domain/model.ts';
+import type { ActivityFilter, AuditEvent, ListedActor, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports.ts';
 import { both, either, equal } from '../calls/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
-import type { AuditEventRow } from '../engine/tables.ts';
+import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 import { inRange, partsOfRange } from '../instant-range.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
@@ -36,12 +36,12 @@ function toRow(event: AuditEvent): AuditEventRow {
 }
 
 export function activityStore(database: Database): ActivityStore {
-  const { write } = database;
+  const { read, write } = database;
   const list: ActivityStore['list'] = async (visibility, filter, cursor, limit) => {
     const { table, where, order } = await eventsIn(database, visibility, filter);
     const { sql, values } = both(where, inRange(timeColumns, filter.at, { from: null, before: cursor }));
     const rows = await database.query<AuditEventRow>(`SELECT * FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ${limit}`, values);
-    return rows.map(eventOf);
+    return withActors(read, rows);
   };
   return {
     async record(event) {
@@ -64,8 +64,13 @@ export function activityStore(database: Database): ActivityStore {
       const operator = await list(visibility, { ...everything, actor: { id: null } }, null, 1);
       const actors = await distinct(database, visibility, 'actor_id', 'actor_name');
       const actions = await distinct(database, visibility, 'action', 'action');
+      const users = await usersOf(
+        read,
+        actors.map(({ value }) => value),
+      );
+      const named = actors.map(({ value, latest }) => ({ id: value, name: latest, user: users.get(value) ?? null }));
       return {
-        actors: [...operator.map(() => null), ...actors.map(({ value, latest }) => ({ id: value, name: latest }))],
+        actors: [...operator.map(() => null), ...named],
         actions: actions.map(({ value }) => value),
       };
     },
@@ -79,16 +84,38 @@ export function activityStore(database: Database): ActivityStore {
       // The kind is written as text, because the condition of a partial index doesn't match parameters.
       const { sql, values } = both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isSeen);
       const rows = await database.query<AuditEventRow>(`SELECT * FROM audit_events WHERE ${sql} ORDER BY id DESC LIMIT ${limit}`, values);
-      return rows.map(eventOf);
+      return withActors(read, rows);
     },
   };
 }
 
-function eventOf(row: AuditEventRow): ListedEvent {
+/** Adds the users who acted, for their email addresses. */
+async function withActors(read: Knex, rows: readonly AuditEventRow[]): Promise<ListedEvent[]> {
+  const ids = rows.map(({ actor_id }) => actor_id);
+  const users = await usersOf(read, ids);
+  return rows.map((row) => eventOf(row, users));
+}
+
+type ActorUsers = ReadonlyMap<string, ListedActor['user']>;
+
+async function usersOf(read: Knex, ids: readonly (string | null)[]): Promise<ActorUsers> {
+  const distinctIds = [...new Set(ids)].filter((id) => id !== null);
+  if (distinctIds.length === 0) return new Map();
+  const users: Pick<UserRow, 'id' | 'email' | 'user_type'>[] = await read('users')
+    .whereIn('id', distinctIds)
+    .whereNull('deleted_at')
+    .select('id', 'email', 'user_type');
+  return new Map(users.map(({ id, email, user_type }) => [id, { email, isStaff: user_type === 'staff' }]));
+}
+
+function eventOf(row: AuditEventRow, users: ActorUsers): ListedEvent {
   return {
     id: row.id,
     at: row.at,
-    actor: row.actor_id === null ? null : { id: row.actor_id, name: required(row.actor_name, 'actor_name') },
+    actor:
+      row.actor_id === null
+        ? null
+        : { id: row.actor_id, name: required(row.actor_name, 'actor_name'), user: users.get(row.actor_id) ?? null },
     action: row.action,
     subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
     address: row.address,

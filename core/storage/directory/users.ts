@@ -88,6 +88,7 @@ function listedUserOf(row: ListedRow): ListedUser {
   const { issuer, subject, linked_at } = row;
   return {
     ...userOf(row),
+    partnerName: row.partner_name,
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
     disabledAt: row.disabled_at,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console.ts';
-import { addressLabel, mergeActivity } from '../../../desktop/renderer/screens/activity/activity-list.ts';
+import { addressLabel, describeSubject, labelActors, mergeActivity } from '../../../desktop/renderer/screens/activity/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,
@@ -20,6 +20,26 @@ describe('the origin of an event', () => {
       'the server itself',
       'the server itself (ada (as callkey))',
     ]);
+  });
+});
+
+describe('the users in the filter of the activity', () => {
+  it('are distinguished by their email address if they share a name', () => {
+    const actors = [
+      { id: 'me', name: 'Sam', email: 'sam@example.com' },
+      { id: 'a', name: 'Sam', email: 'sam.a@example.com' },
+      { id: 'b', name: 'Bo', email: 'bo@example.com' },
+      { id: 'gone', name: 'Sam' },
+    ];
+    expect(labelActors(actors, 'me').map(([, label]) => label)).to.deep.equal(['You', 'Sam (sam.a@example.com)', 'Bo', 'Sam']);
+  });
+});
+
+describe('the subject of an export', () => {
+  it('is a count of what was saved, if that was recorded', () => {
+    const names = ['api-keys (116 rows)', 'users (1 rows)', 'calls', 'calls (from 2026-11-08 to 2026-11-08)'];
+    expect(names.map((name) => describeSubject('list.exported', name))).to.deep.equal(['116 API keys', '1 user', 'calls', names[3]]);
+    expect(describeSubject('api-key.created', 'calls')).to.equal('calls');
   });
 });
 

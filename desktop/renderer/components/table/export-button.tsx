@@ -2,6 +2,7 @@ import type { RecordExport } from '#contract/console.ts';
 import { announce } from '../../state/announcement.ts';
 import { toCsv } from '../../state/format/csv.ts';
 import { pluralize } from '../../state/format/format.ts';
+import { listNouns } from '../../state/format/labels.ts';
 
 type ExportButtonProps = {
   /** The file name without its extension. */
@@ -20,10 +21,12 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
 }
 
 /** Asks where, saves the file and records an event. */
-export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][]): Promise<void> {
-  const isSaved = await window.callkey.saveFile({ name: `${name}.csv`, text: toCsv(head, rows) }).catch(() => null);
+export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
+  const isSaved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) }).catch(() => null);
   if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
   if (!isSaved) return;
   const recorded = await window.callkey.request('recordExport', { list: name, rows: rows.length });
-  announce(`Saved ${pluralize(rows.length, 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`);
+  announce(
+    `Exported ${pluralize(rows.length, listNouns[name] ?? 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`,
+  );
 }

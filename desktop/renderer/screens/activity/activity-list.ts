@@ -1,5 +1,7 @@
-import type { ActivityView } from '#contract/console.ts';
+import type { ActivityFacetsView, ActivityView } from '#contract/console.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { listNouns } from '../../state/format/labels.ts';
 
 export type ActivitySettings = { actor: string; action: string; from: string; to: string };
 
@@ -12,6 +14,23 @@ export function actorName({ actor, action }: ActivityEvent, viewerId: string): s
   if (action === 'api-key.refused') return 'Someone';
   if (!actor) return 'The operator';
   return actor.id === viewerId ? 'You' : actor.name;
+}
+
+/** Returns the users in a filter, by ID. Users with the same name are distinguished by their email address. */
+export function labelActors(actors: ActivityFacetsView['actors'], viewerId: string): (readonly [string, string])[] {
+  const isShared = (name: string) => actors.filter((each) => each.name === name).length > 1;
+  return actors.map(({ id, name, email }) => {
+    if (id === viewerId) return [id, 'You'];
+    return [id, email !== undefined && isShared(name) ? `${name} (${email})` : name];
+  });
+}
+
+/** Describes what an action was about. A saved list of 116 keys is recorded as `api-keys (116 rows)`. */
+export function describeSubject(action: string, name: string): string {
+  const [, list = '', rows] = (action === 'list.exported' && /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name)) || [];
+  const noun = listNouns[list];
+  if (noun === undefined) return name;
+  return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
 }
 
 /** Formats an event's address. For events on the server, staff see the operator's login name: `local:ada`. */

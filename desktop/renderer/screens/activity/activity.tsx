@@ -15,7 +15,16 @@ import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { Pages } from '../../state/loading/pages.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { type ActivityEvent, activityView, actorName, addressLabel, isAboutItself, mergeActivity } from './activity-list.ts';
+import {
+  type ActivityEvent,
+  activityView,
+  actorName,
+  addressLabel,
+  describeSubject,
+  isAboutItself,
+  labelActors,
+  mergeActivity,
+} from './activity-list.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
 
@@ -30,7 +39,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
         {!isAboutItself(action) && (
           <>
             {' '}
-            <bdi>{subject.name}</bdi>
+            <bdi>{describeSubject(action, subject.name)}</bdi>
           </>
         )}
         {detail !== undefined && <span class="faint"> ({detail})</span>}
@@ -41,7 +50,14 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     name: 'who',
     label: 'Who',
     width: 'text',
-    cell: (event) => (event.actor?.id === viewerId ? <span class="tag you">You</span> : <Clip>{actorName(event, viewerId)}</Clip>),
+    cell: (event) =>
+      event.actor?.id === viewerId ? (
+        <span class="tag you">You</span>
+      ) : (
+        <Clip>
+          {actorName(event, viewerId)} {event.actor?.email !== undefined && <span class="faint">{event.actor.email}</span>}
+        </Clip>
+      ),
   },
   { name: 'from', label: 'From', width: 'moment', cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip> },
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
@@ -121,7 +137,7 @@ const facetsMs = 60_000;
 
 function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
   const facets = useFreshResource('activity-facets', () => window.callkey.request('listActivityFacets', {}), facetsMs).state.value.value;
-  const people = facets?.actors.map(({ id, name }) => [id, id === viewerId ? 'You' : name] as const) ?? [];
+  const people = labelActors(facets?.actors ?? [], viewerId);
   const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
     <search class="toolbar">

@@ -14,14 +14,14 @@ export type Campaign = CampaignsView['campaigns'][number];
 /** The first page of campaigns, which is enough for most users. */
 export const firstPage = { search: '', cursor: null };
 
-/** @property chosen null for all campaigns */
-type CampaignSelectProps = {
-  campaigns: CampaignsView;
-  chosen: Campaign | null;
-  /** Whether all campaigns together aren't a choice. */
-  isRequired?: boolean;
-  onChange: (id: string) => void;
-};
+/** @param campaign null for all campaigns */
+type OnChange = (id: string, campaign: Campaign | null) => void;
+
+/**
+ * @property chosen null for all campaigns
+ * @property isRequired whether all campaigns together aren't a choice
+ */
+type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; isRequired?: boolean; onChange: OnChange };
 
 /** Offers the campaigns grouped by account, or a search if there are more than a list can show. */
 export function CampaignSelect(props: CampaignSelectProps) {
@@ -30,8 +30,13 @@ export function CampaignSelect(props: CampaignSelectProps) {
 
 function CampaignList({ campaigns, chosen, isRequired = false, onChange }: CampaignSelectProps) {
   return (
-    <select id={selectId} aria-label="Campaign" value={chosen?.id ?? ''} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-      {campaigns.campaigns.length > 1 && !isRequired && <option value="">All campaigns</option>}
+    <select
+      id={selectId}
+      aria-label="Campaign"
+      value={chosen?.id ?? ''}
+      onChange={({ currentTarget: { value } }) => onChange(value, campaigns.campaigns.find(({ id }) => id === value) ?? null)}
+    >
+      {!isRequired && campaigns.campaigns.length > 1 && <option value="">All campaigns</option>}
       {byAccount(campaigns).map((items) => (
         <optgroup key={items[0]?.account.id} label={items[0]?.account.name}>
           {items.map(({ id, name }) => (
@@ -47,23 +52,23 @@ function CampaignList({ campaigns, chosen, isRequired = false, onChange }: Campa
 
 function CampaignSearch({ chosen, isRequired = false, onChange }: CampaignSelectProps) {
   const [isOpen, setOpen] = useState(false);
-  const choose = (id: string) => {
+  const choose: OnChange = (...choice) => {
     setOpen(false);
-    onChange(id);
+    onChange(...choice);
   };
   return (
     <>
       <button type="button" id={selectId} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         {chosen === null ? 'Choose a campaign…' : chosen.name}
       </button>
-      {isOpen && <CampaignDialog isChosen={chosen !== null && !isRequired} onChoose={choose} onClose={() => setOpen(false)} />}
+      {isOpen && <CampaignDialog hasAll={!isRequired && chosen !== null} onChoose={choose} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-type CampaignDialogProps = { isChosen: boolean; onChoose: (id: string) => void; onClose: () => void };
+type CampaignDialogProps = { hasAll: boolean; onChoose: OnChange; onClose: () => void };
 
-function CampaignDialog({ isChosen, onChoose, onClose }: CampaignDialogProps) {
+function CampaignDialog({ hasAll, onChoose, onClose }: CampaignDialogProps) {
   const [search, setSearch] = useState('');
   const settled = useDebounced(search.trim(), typingMs);
   const resource = useResource(() => window.callkey.request('listCampaigns', { search: settled, cursor: null }), settled);
@@ -79,15 +84,15 @@ function CampaignDialog({ isChosen, onChoose, onClose }: CampaignDialogProps) {
         search={search}
         onSearch={setSearch}
         options={isSearching ? null : options}
-        onChoose={({ id }) => onChoose(id)}
+        onChoose={({ id }) => onChoose(id, value?.campaigns.find((each) => each.id === id) ?? null)}
       />
       <FormError text={failure && describeFailure(failure)} />
       <p class="hint" role="status">
         {describeMatches(value, isSearching)}
       </p>
       <div class="actions">
-        {isChosen && (
-          <button type="button" onClick={() => onChoose('')}>
+        {hasAll && (
+          <button type="button" onClick={() => onChoose('', null)}>
             All campaigns
           </button>
         )}

@@ -2,6 +2,7 @@ import type { DeletionView, UserView } from '#contract/console.ts';
 import { ConfirmDanger } from '../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../components/loadable.tsx';
 import { Clip } from '../../components/table/clip.tsx';
+import { ExportPagesButton } from '../../components/table/export-pages-button.tsx';
 import { Time } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
@@ -58,6 +59,9 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
             {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
             <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
           </p>
+          <div class="actions at-start">
+            <ExportPagesButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
+          </div>
           <div class="short-table">
             <table>
               <colgroup>
@@ -94,6 +98,17 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
       </p>
     </>
   );
+}
+
+const keysFile = 'keys-of-user.csv';
+const keyHead = ['ID', 'Name', 'Last used', 'Calls not yet dialed'] as const;
+
+async function loadKeys(id: string, cursor: string | null) {
+  const result = await window.callkey.request('previewDeletion', { id, cursor });
+  if (!result.ok) return result;
+  const { apiKeys, nextCursor } = result.value;
+  const rows = apiKeys.map((key) => [key.id, key.name, key.lastUsedAt ?? 'Never', String(key.queuedCalls)]);
+  return { ok: true as const, value: { rows, nextCursor } };
 }
 
 /** Says whether integrations still depend on these keys. */

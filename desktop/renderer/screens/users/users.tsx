@@ -5,6 +5,7 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { ExportButton } from '../../components/table/export-button.tsx';
+import { ExportPagesButton } from '../../components/table/export-pages-button.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import { usePages } from '../../components/use-pages.ts';
@@ -17,6 +18,7 @@ import type { ScreenProps } from '../../state/navigation.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
 import { DeleteUser } from './delete-user.tsx';
+import { Invitation } from './invitation.tsx';
 import { ResetPassword, ResetSecondFactor, UnlinkUser } from './reset-password.tsx';
 import { OpenUser, UserDetails } from './user-details.tsx';
 import { UserList, UserSearch } from './user-list.tsx';
@@ -32,6 +34,13 @@ function userPages(search: string, show: UserListView['show']): Pages<UsersView>
     count: ({ users }) => users.length,
     empty: { users: [], nextCursor: null },
   };
+}
+
+async function loadRows(search: string, cursor: string | null) {
+  const result = await userPages(search).load(cursor);
+  return result.ok
+    ? { ok: true as const, value: { rows: result.value.users.map(userCsvRow), nextCursor: result.value.nextCursor } }
+    : result;
 }
 
 /** Shows the users in the viewer's scope. */
@@ -69,7 +78,12 @@ export function Users({ session, title }: ScreenProps) {
         title={title}
         actions={
           <>
-            {users.length > 0 && <ExportButton name="users" head={userCsvHead} rows={() => matches.map(userCsvRow)} />}
+            {users.length > 0 &&
+              (isWhole ? (
+                <ExportButton name="users" head={userCsvHead} rows={() => matches.map(userCsvRow)} />
+              ) : (
+                <ExportPagesButton name="users" head={userCsvHead} load={(cursor) => loadRows(settings.search.trim(), cursor)} />
+              ))}
             <button type="button" class="primary" onClick={() => setCreating(true)}>
               <Icon name="plus" /> Create user
             </button>
@@ -179,7 +193,9 @@ export function Users({ session, title }: ScreenProps) {
             setHandedOver(null);
             announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
           }}
-        />
+        >
+          {handedOver.isNew && <Invitation user={handedOver.user} />}
+        </SecretDialog>
       )}
       {editing && (
         <EditUser

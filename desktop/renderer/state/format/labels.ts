@@ -9,9 +9,9 @@ export const userTypeLabels: Readonly<Record<UserType, string>> = {
   staff: 'Service staff',
 };
 
-/** Formats a user's account and partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
+/** Formats a user's account and its partner: "Blue Clinic, Northwind Voice". Empty for service staff. */
 export function formatMembership({ account, partner }: Pick<UserView, 'account' | 'partner'>): string {
-  return [account?.name, partner?.name].filter((name) => name !== undefined).join(', ');
+  return [account?.name, partner?.name ?? account?.partnerName].filter((name) => name !== undefined).join(', ');
 }
 
 /** The color of a call's badge. */
@@ -75,6 +75,9 @@ const actionLabels: Readonly<Record<string, string>> = {
   'calling-hours.changed': 'changed the calling hours of',
   'numbers.changed': 'changed the allowed numbers of',
 };
+
+/** What a row of an exported list is. */
+export const listNouns: Readonly<Record<string, string>> = { 'api-keys': 'API key', users: 'user', calls: 'call', activity: 'event' };
 
 /** Describes an audit action as a verb. An action without a label, from a newer core, is shown as it is. */
 export function actionLabel(action: string): string {

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { OneTimeSecret, SecretDialog } from '../../../components/forms/secret.tsx';
@@ -6,7 +7,7 @@ import { toExpiry } from '../../../components/time.tsx';
 import { formatInstant } from '../../../state/format/format-time.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { server } from '../../../state/session.ts';
-import { firstPage } from '../../calls/campaign-select.tsx';
+import { type Campaign, CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
 import { ReferenceLink } from '../reference-link.tsx';
 import { exampleCall, keyLine } from '../snippets.ts';
 
@@ -22,7 +23,10 @@ type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsa
 export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
-  const [campaign] = campaigns.state.value.value?.campaigns ?? [];
+  const view = campaigns.state.value.value;
+  const [chosen, choose] = useState<Campaign | null>(null);
+  const campaign = chosen ?? view?.campaigns[0];
+  const hasSeveral = view !== null && (view.campaigns.length > 1 || view.nextCursor !== null);
   const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   const { expiresAt, expiryTimeZone } = apiKey;
   return (
@@ -41,15 +45,10 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
     >
       <div class="field">
         <div class="label-row">
-          <h3>
-            {campaign ? (
-              <>
-                Try it: place a test call in <bdi>{campaign.name}</bdi>
-              </>
-            ) : (
-              'Example call'
-            )}
-          </h3>
+          <h3>{campaign ? <>Try it: place a test call in {!hasSeveral && <bdi>{campaign.name}</bdi>}</> : 'Example call'}</h3>
+          {campaign && hasSeveral && (
+            <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
+          )}
           <CopyButton text={snippet} what="command" />
         </div>
         <pre>{snippet}</pre>

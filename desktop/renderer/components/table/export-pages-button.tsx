@@ -1,0 +1,55 @@
+import { useRef, useState } from 'preact/hooks';
+import type { RecordExport } from '#contract/console.ts';
+import type { Result } from '../../../ipc.ts';
+import { announce } from '../../state/announcement.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
+import { pluralize } from '../../state/format/format.ts';
+import { saveRows } from './export-button.tsx';
+
+type ExportPagesButtonProps = {
+  name: RecordExport['list'];
+  file?: string;
+  head: readonly string[];
+  load: (cursor: string | null) => Promise<Result<{ rows: string[][]; nextCursor: string | null }>>;
+};
+
+/** Loads every page of a list that the core doesn't send as a file, and saves them. An incomplete file isn't saved. */
+export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
+  const [loaded, setLoaded] = useState<number | null>(null);
+  const isCancelled = useRef(false);
+  async function save(): Promise<void> {
+    isCancelled.current = false;
+    const rows: string[][] = [];
+    let cursor: string | null = null;
+    do {
+      setLoaded(rows.length);
+      const page: Awaited<ReturnType<typeof load>> = await load(cursor);
+      if (isCancelled.current) return;
+      if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
+      rows.push(...page.value.rows);
+      cursor = page.value.nextCursor;
+    } while (cursor !== null);
+    setLoaded(null);
+    await saveRows(name, head, rows, file);
+  }
+  if (loaded === null)
+    return (
+      <button type="button" onClick={() => void save().finally(() => setLoaded(null))}>
+        Export CSV
+      </button>
+    );
+  return (
+    <span class="line">
+      <span>{pluralize(loaded, 'row')} loaded so far…</span>
+      <button
+        type="button"
+        onClick={() => {
+          isCancelled.current = true;
+          setLoaded(null);
+        }}
+      >
+        Cancel export
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,29 @@
+import type { UserView } from '#contract/console.ts';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { server } from '../../state/session.ts';
+
+/** Shows the text of a message to a new user. It doesn't contain the password, because that should travel another way. */
+export function Invitation({ user }: { user: UserView }) {
+  const text = buildInvitation(user, server.value);
+  return (
+    <div class="field">
+      <div class="label-row">
+        <h3>Invitation</h3>
+        <CopyButton text={text} what="invitation" />
+      </div>
+      <pre>{text}</pre>
+      <p class="hint">It doesn’t contain the password. Send that another way.</p>
+    </div>
+  );
+}
+
+export function buildInvitation({ name, email }: Pick<UserView, 'name' | 'email'>, address: string): string {
+  return `Hello ${name},
+
+you can now sign in to Callkey:
+
+${address}
+Email: ${email}
+
+You’ll get a one-time password separately. When you sign in, you choose your own.`;
+}
