@@ -184,6 +184,7 @@ export const commands = [
   'which-key',
   'switch-tenancy',
   'switch-server',
+  'help',
   'change-password',
   'sign-out',
   'close',

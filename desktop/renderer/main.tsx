@@ -4,7 +4,9 @@ import { App } from './app.tsx';
 import { followAddresses } from './state/address/addresses.ts';
 import { startClock } from './state/clock.ts';
 import { offerCommands } from './state/commands.ts';
+import { followTheme } from './state/preferences.ts';
 
+followTheme();
 startClock();
 offerCommands();
 followAddresses();

@@ -91,7 +91,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   });
 
   it('lists the outcomes by campaign in pages, and searches all campaigns', async () => {
-    await open('#/calls');
+    await open('#/calls?by=campaigns');
     await page.getByText('500 campaigns so far').waitFor();
     await page.getByLabel('Search by campaign or account').fill('reminder 0699');
     await row('Reminder 0699').waitFor();

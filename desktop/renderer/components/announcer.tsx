@@ -1,12 +1,19 @@
-import { announcement } from '../state/announcement.ts';
+import { announcement, whisper } from '../state/announcement.ts';
 
 /**
  * Shows the latest announcement and lets screen readers read it. In a dialog, it's read but not shown, because it would cover the buttons.
  */
 export function Announcer({ isHidden = false }: { isHidden?: boolean }) {
   return (
-    <div class={isHidden ? 'visually-hidden' : 'announcer'} role="status" aria-live="polite">
-      {announcement.value !== '' && <p>{announcement.value}</p>}
-    </div>
+    <>
+      <div class={isHidden ? 'visually-hidden' : 'announcer'} role="status" aria-live="polite">
+        {announcement.value !== '' && <p>{announcement.value}</p>}
+      </div>
+      {!isHidden && (
+        <div class="visually-hidden" role="status" aria-live="polite">
+          {whisper.value}
+        </div>
+      )}
+    </>
   );
 }

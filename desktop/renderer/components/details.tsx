@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { linkTo } from '../state/address/addresses.ts';
+import { whisper } from '../state/announcement.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 
@@ -9,6 +10,12 @@ type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => v
 /** Shows a panel about the selected row, next to the list, or over it if there isn't enough room. Escape closes it. */
 export function Details({ title, badge, onClose, children }: DetailsProps) {
   const ref = useRef<HTMLElement>(null);
+  useEffect(() => {
+    whisper.value = `Details of ${title} opened`;
+    return () => {
+      whisper.value = 'Details closed';
+    };
+  }, [title]);
   // A layout effect, because Escape right after an arrow key must return to the row that the panel now shows.
   useLayoutEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {

@@ -106,11 +106,16 @@ function isTransient(failure: Failure): boolean {
   );
 }
 
+const skeletonRows = [1, 2, 3, 4, 5, 6];
+
 function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; what: string; onRetry: () => void }) {
   if (!loaded.failure) {
     return (
-      <div class="panel" role="status" aria-busy="true">
-        <p class="loading">Loading {what}…</p>
+      <div class="skeleton" role="status" aria-busy="true">
+        <span class="visually-hidden">Loading {what}…</span>
+        {skeletonRows.map((row) => (
+          <span key={row} class="bar" />
+        ))}
       </div>
     );
   }

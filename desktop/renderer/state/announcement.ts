@@ -3,6 +3,9 @@ import { signal } from '@preact/signals';
 /** The text that screen readers read and that is shown for a few seconds at the bottom of the window. */
 export const announcement = signal('');
 
+/** A text that only screen readers read, such as that details have opened. */
+export const whisper = signal('');
+
 const shownForMs = 6_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 

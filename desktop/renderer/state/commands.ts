@@ -41,6 +41,7 @@ const offeredCommands = computed((): Command[] => {
     'palette',
     'find',
     'refresh',
+    'help',
     'change-password',
     'sign-out',
   ];

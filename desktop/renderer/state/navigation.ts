@@ -11,7 +11,7 @@ const [home] = screens;
 export const screen = signal<ScreenName>(home.name);
 
 /** A dialog over a screen, which the menu can also open. */
-type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'your-account' | 'palette';
+type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'your-account' | 'palette' | 'help';
 export const openDialog = signal<DialogName | null>(null);
 
 /** The number of open dialogs. While one is open, nothing under it can be used. */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { moveFocus, rowId } from './table-focus.ts';
-import { TableHead } from './table-head.tsx';
+import { StackedHead, TableHead } from './table-head.tsx';
 import { cellClass, type DataTableProps, toggle } from './table-model.ts';
 import { BodyRow } from './table-row.tsx';
 
@@ -22,35 +22,38 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
   }
 
   return (
-    <table
-      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: A table may be a grid (ARIA in HTML).
-      role="grid"
-      aria-label={label}
-      class={selection ? 'stacks picks' : 'stacks'}
-      onKeyDown={onKeyDown}
-      onFocusIn={({ target }) => {
-        const element = target instanceof Element ? target.closest('tbody tr') : null;
-        const row = rows.find((each) => rowId(idOf(each)) === element?.id);
-        if (!row) return;
-        setActive(idOf(row));
-        // Open details follow the focus.
-        if (element === target && openId && openId !== idOf(row)) onOpen?.(row);
-      }}
-    >
-      <colgroup>
-        {selection && <col class="pick" />}
-        {columns.map((column) => (
-          <col key={column.name} class={`${column.width} ${cellClass(column)}`} />
-        ))}
-        {action && <col class="act" />}
-      </colgroup>
-      <TableHead {...props} />
-      <tbody>
-        {rows.map((row) => (
-          <BodyRow key={idOf(row)} {...props} row={row} isTabStop={idOf(row) === tabStop} />
-        ))}
-      </tbody>
-    </table>
+    <>
+      <StackedHead {...props} />
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: A table may be a grid (ARIA in HTML).
+        role="grid"
+        aria-label={label}
+        class={selection ? 'stacks picks' : 'stacks'}
+        onKeyDown={onKeyDown}
+        onFocusIn={({ target }) => {
+          const element = target instanceof Element ? target.closest('tbody tr') : null;
+          const row = rows.find((each) => rowId(idOf(each)) === element?.id);
+          if (!row) return;
+          setActive(idOf(row));
+          // Open details follow the focus.
+          if (element === target && openId && openId !== idOf(row)) onOpen?.(row);
+        }}
+      >
+        <colgroup>
+          {selection && <col class="pick" />}
+          {columns.map((column) => (
+            <col key={column.name} class={`${column.width} ${cellClass(column)}`} />
+          ))}
+          {action && <col class="act" />}
+        </colgroup>
+        <TableHead {...props} />
+        <tbody>
+          {rows.map((row) => (
+            <BodyRow key={idOf(row)} {...props} row={row} isTabStop={idOf(row) === tabStop} />
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 

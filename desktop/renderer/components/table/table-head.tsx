@@ -25,6 +25,44 @@ export function TableHead<Row, Name extends string>({ columns, rows, idOf, selec
   );
 }
 
+/** Sorts and selects while the rows are stacked and have no head. */
+export function StackedHead<Row, Name extends string>({ columns, rows, idOf, selection, sort, onSort }: DataTableProps<Row, Name>) {
+  const sortable = columns.filter(({ isSortable = true }) => isSortable);
+  if (!selection && !onSort) return null;
+  return (
+    <div class="stacked-head">
+      {selection && (
+        <span class="line">
+          <SelectAll rows={rows.map(idOf)} selection={selection} label="Select all rows" /> Select all
+        </span>
+      )}
+      {sort && onSort && (
+        <label class="end">
+          Sort by{' '}
+          <select
+            value={sort.column}
+            onChange={({ currentTarget: { value } }) => onSort(sortable.find(({ name }) => name === value)?.name ?? sort.column)}
+          >
+            {sortable.map(({ name, label }) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+          <button
+            type="button"
+            class="quiet icon-only"
+            aria-label={sort.isDescending ? 'Sort ascending' : 'Sort descending'}
+            onClick={() => onSort(sort.column)}
+          >
+            <Icon name={sort.isDescending ? 'down' : 'up'} />
+          </button>
+        </label>
+      )}
+    </div>
+  );
+}
+
 type HeadProps<Row, Name extends string> = {
   column: Column<Row, Name>;
   sort: Sort<Name> | undefined;
@@ -52,13 +90,15 @@ function Head<Row, Name extends string>({ column, sort, onSort }: HeadProps<Row,
   );
 }
 
-function SelectAll({ rows, selection: { ids, onChange } }: { rows: readonly string[]; selection: Selection }) {
+type SelectAllProps = { rows: readonly string[]; selection: Selection; label?: string };
+
+function SelectAll({ rows, selection: { ids, onChange }, label = 'Select all on this page' }: SelectAllProps) {
   const areAll = rows.length > 0 && rows.every((id) => ids.has(id));
   return (
     <input
       type="checkbox"
       tabIndex={-1}
-      aria-label="Select all on this page"
+      aria-label={label}
       checked={areAll}
       indeterminate={!areAll && rows.some((id) => ids.has(id))}
       onChange={() => onChange(areAll ? new Set([...ids].filter((id) => !rows.includes(id))) : new Set([...ids, ...rows]))}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { whisper } from '../../state/announcement.ts';
 import type { Sort } from '../../state/format/sorting.ts';
 import type { IconName } from '../icons.tsx';
 
@@ -6,7 +7,7 @@ export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
   /** A width from tables.css. */
-  width: 'name' | 'text' | 'short' | 'key' | 'day' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  width: 'name' | 'text' | 'person' | 'short' | 'key' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
   /** Hides the column if the page isn't wide, or only if it's narrow. */
@@ -48,6 +49,7 @@ export function toggle({ ids, onChange }: Selection, id: string): void {
   const changed = new Set(ids);
   if (!changed.delete(id)) changed.add(id);
   onChange(changed);
+  whisper.value = `Selected: ${changed.size}`;
 }
 
 export function cellClass({ width, needs }: Pick<Column<never, string>, 'width' | 'needs'>): string {

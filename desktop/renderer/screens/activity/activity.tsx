@@ -49,7 +49,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   {
     name: 'who',
     label: 'Who',
-    width: 'text',
+    width: 'person',
     cell: (event) =>
       event.actor?.id === viewerId ? (
         <span class="tag you">You</span>

@@ -79,10 +79,10 @@ export function ApiKeys({ session, title }: ScreenProps) {
 
   // Includes only keys that are still listed, because another administrator may have revoked some.
   const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
-  /** Changes the filters, and deselects the keys that they hide. Otherwise, those keys would be revoked unseen. */
+  /** Changes the filters, and deselects and closes the keys that they hide. Otherwise, those keys could be revoked by mistake. */
   function narrow(changes: Partial<KeyListView>): void {
-    change(changes);
     const visible = new Set(keysInView(listed?.apiKeys ?? [], { ...settings, ...changes }, now.peek()).map(({ id }) => id));
+    change(openKey && !visible.has(openId) ? { ...changes, open: '' } : changes);
     setSelected(new Set([...selected].filter((id) => visible.has(id))));
   }
   const isEmpty = listed?.total === 0;

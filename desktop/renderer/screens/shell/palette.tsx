@@ -5,21 +5,33 @@ import type { Command } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { type Option, Picker } from '../../components/forms/picker.tsx';
-import { useFreshResource } from '../../components/loadable.tsx';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { useFreshResource, useResource } from '../../components/loadable.tsx';
+import { typingMs } from '../../components/use-pages.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { showKey } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
+import { findAnything, type Place } from './find-anything.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
 
 const keyPrefix = 'key:';
 const shownKeys = 20;
+const shortestSearch = 2;
 
-/** Opens any screen, finds a key by its name, and runs commands, using only the keyboard. */
+/** Opens any screen, finds keys, users and campaigns, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
   const resource = useFreshResource('api-keys', reloadKeys);
   const keys = resource.state.value.value?.apiKeys;
+  const settled = useDebounced(search.trim(), typingMs);
+  const found = useResource<Place[]>(
+    async () => (settled.length < shortestSearch ? { ok: true, value: [] } : findAnything(session, settled)),
+    settled,
+  );
+  // The results for the text before don't match any more.
+  const { value: results, isLoading } = found.state.value;
+  const places = !isLoading && settled === search.trim() ? results : null;
   const options = useMemo(() => {
     const query = folded(search.trim());
     const matches = ({ name }: { name: string }) => folded(name).includes(query);
@@ -29,11 +41,15 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       name,
       caption: owner ? `API key · ${owner.name}` : 'API key',
     }));
-    return [...commandOptions(session).filter(matches), ...keyOptions];
-  }, [search, keys, session]);
+    return [...commandOptions(session).filter(matches), ...keyOptions, ...(places ?? [])];
+  }, [search, keys, places, session]);
 
-  function choose({ id }: Option): void {
+  function choose(option: Option): void {
+    const { id } = option;
     onClose();
+    const place = places?.find((each) => each.id === id);
+    // An open dialog would keep the page where it is.
+    if (place) return void requestAnimationFrame(() => location.assign(place.address));
     if (id.startsWith(keyPrefix)) showKey(id.slice(keyPrefix.length));
     else onCommand(id as Command);
   }
@@ -41,15 +57,15 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   return (
     <Dialog title="Go to" onDismiss={onClose}>
       <Picker
-        label="Search for a screen, command, or key"
-        listLabel="Screens, commands and keys"
-        placeholder="Search for a screen, command, or key"
+        label="Search for a screen, command, key, user, or campaign"
+        listLabel="Screens, commands, keys, users and campaigns"
+        placeholder="Screen, command, key, user, campaign, or ID"
         search={search}
         onSearch={setSearch}
         options={options}
         onChoose={choose}
       />
-      {options.length === 0 && <p class="hint">Nothing matches “{search.trim()}”.</p>}
+      {options.length === 0 && places !== null && <p class="hint">Nothing matches “{search.trim()}”.</p>}
     </Dialog>
   );
 }
@@ -66,6 +82,7 @@ function commandOptions(session: SessionView): Option[] {
       : []),
     ...(userType === 'staff' ? ([['switch-tenancy', 'Switch account or partner', '']] as const) : []),
     ...(window.callkey.capabilities.choosesServer ? ([['switch-server', 'Switch server', '']] as const) : []),
+    ['help', 'Help and keyboard shortcuts', ''],
     ['change-password', 'Change password', ''],
     ['sign-out', 'Sign out', ''],
   ].map(([id, name, caption]) => [id, name, caption] as [Command, string, string]);

@@ -5,9 +5,10 @@ import type { Command } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
+import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { openDialog, type ScreenProps, screen, showScreen } from '../../state/navigation.ts';
-import { refreshKey, server, signOut, tenancyKey } from '../../state/session.ts';
+import { refreshKey, server, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { windowTitle } from '../../state/workspace.ts';
 import { YourAccount } from '../account/your-account.tsx';
 import { Activity } from '../activity/activity.tsx';
@@ -20,6 +21,7 @@ import { Servers } from '../session/servers.tsx';
 import { SetUp } from '../session/set-up.tsx';
 import { TenancySwitcher } from '../session/tenancy-switcher.tsx';
 import { Users } from '../users/users.tsx';
+import { Help } from './help.tsx';
 import { Palette } from './palette.tsx';
 import { Sidebar } from './sidebar.tsx';
 
@@ -41,7 +43,8 @@ export function Shell({ session }: { session: SessionView }) {
   // Lets a screen reader announce the screen after signing in.
   useEffect(() => showScreen(screen.peek()), []);
 
-  useSlash();
+  usePageKeys();
+  useOwnChanges(session);
   useWindowTitle(windowTitle(current.label, session, server.value));
 
   const Content = components[current.name];
@@ -56,6 +59,7 @@ export function Shell({ session }: { session: SessionView }) {
       {openDialog.value === 'palette' && (
         <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
       )}
+      {openDialog.value === 'help' && <Help onClose={closeDialog} />}
       {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
       {openDialog.value === 'your-account' && <YourAccount session={session} onClose={closeDialog} />}
@@ -63,19 +67,39 @@ export function Shell({ session }: { session: SessionView }) {
   );
 }
 
-/** `/` moves the focus to the screen's search, as on many pages. */
-function useSlash(): void {
+/** `/` moves the focus to the screen's search, and `?` shows the shortcuts, as on many pages. */
+function usePageKeys(): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea, dialog');
+      const isTyping = event.target instanceof Element && event.target.closest('input:not([type="checkbox"]), select, textarea, dialog');
       const search = document.querySelector<HTMLElement>('main input[type="search"]');
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping || !search) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+      if (event.key === '?') openDialog.value = 'help';
+      else if (event.key === '/' && search) search.focus();
+      else return;
       event.preventDefault();
-      search.focus();
     };
     document.addEventListener('keydown', onKeyDown);
     return () => document.removeEventListener('keydown', onKeyDown);
   }, []);
+}
+
+const ownChangesMs = 60_000;
+
+/** Notices that an administrator has renamed the user or moved them to another account: what they see and may do has changed. */
+function useOwnChanges({ viewer }: SessionView): void {
+  const resource = useFreshResource('session', () => window.callkey.request('showSession', {}), ownChangesMs);
+  const { value } = resource.state.value;
+  useEffect(() => {
+    const now = value?.viewer;
+    if (!value || !now || now.id !== viewer.id || placeOf(now) === placeOf(viewer)) return;
+    setSession(value);
+    if (now.account?.id !== viewer.account?.id) announce('An administrator has changed your access.');
+  }, [value]);
+}
+
+function placeOf({ name, account, partner }: SessionView['viewer']): string {
+  return JSON.stringify([name, account, partner]);
 }
 
 /** Sets the document's title, which is also the window's. */
@@ -111,6 +135,9 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
   },
   'switch-server': () => {
     openDialog.value = 'switch-server';
+  },
+  help: () => {
+    openDialog.value = 'help';
   },
   'change-password': () => {
     openDialog.value = 'change-password';

@@ -92,6 +92,9 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
           Switch server
         </button>
       )}
+      <button type="button" class="quiet" onClick={opens('help')}>
+        Help
+      </button>
       <button type="button" class="quiet" onClick={opens('your-account')}>
         Your account
       </button>

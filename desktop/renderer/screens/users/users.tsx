@@ -67,6 +67,11 @@ export function Users({ session, title }: ScreenProps) {
   const openId = settings.open;
   const setOpenId = (id: string) => change({ open: id });
   const openUser = users.find(({ id }) => id === openId);
+  /** Changes the filters, and closes the details of a user that they hide. */
+  const narrow = (changes: Partial<typeof settings>) => {
+    const isHidden = openUser && usersInView([openUser], { ...settings, ...changes }).length === 0;
+    change({ ...changes, ...(isHidden ? { open: '' } : {}) });
+  };
   const closeDetails = useCallback(() => {
     setOpenId('');
     focusRow(openId);
@@ -89,7 +94,7 @@ export function Users({ session, title }: ScreenProps) {
             </button>
           </>
         }
-        head={resource.state.value.value && !isEmpty && <UserSearch settings={settings} onChange={change} />}
+        head={resource.state.value.value && !isEmpty && <UserSearch settings={settings} onChange={narrow} />}
         details={
           resource.state.value.value &&
           openId !== '' && (

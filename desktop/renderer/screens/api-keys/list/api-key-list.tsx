@@ -10,6 +10,7 @@ import { formatNumber } from '../../../state/format/format.ts';
 import { formatDay } from '../../../state/format/format-time.ts';
 import { sortAfterPress } from '../../../state/format/sorting.ts';
 import type { Resource } from '../../../state/loading/resource.ts';
+import { isPrinting } from '../../../state/printing.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
 import { keysExpiringSoon, listOwners, paginate } from './key-list.ts';
 import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
@@ -34,7 +35,7 @@ type ApiKeyListProps = {
 export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
   const { sort, size } = settings;
   const matches = keysInView(view.apiKeys, settings, now.value);
-  const page = paginate(matches, settings.page, size);
+  const page = isPrinting.value ? { items: matches } : paginate(matches, settings.page, size);
 
   // The search, filter or page may be hiding the highlighted key.
   const before = useRef<Highlight | null>(null);

@@ -3,6 +3,7 @@ import type { ApiKeyView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { oneOf, oneOfNumbers, pageNumber, sortBy, text, viewFields } from '../../../state/address/fields.ts';
 import { type Sort, sorted } from '../../../state/format/sorting.ts';
+import { readPreference } from '../../../state/preferences.ts';
 import { filterKeys, type KeyColumn, type KeyFilter, keyFilters, keySortValues } from './key-list.ts';
 
 /** The user's settings on the keys screen. @property open the ID of the key whose details show */
@@ -22,7 +23,7 @@ export const keyListView = viewFields<KeyListView>('api-keys', ['open'], {
   filter: oneOf(keyFilters, 'all'),
   owner: text(),
   sort: sortBy(['name', 'owner', 'created', 'used', 'expiry'], { column: 'created', isDescending: true }),
-  size: oneOfNumbers(limits.pageSizes, limits.pageSizes[1]),
+  size: oneOfNumbers(limits.pageSizes, limits.pageSizes.find((size) => String(size) === readPreference('rows')) ?? limits.pageSizes[1]),
   page: pageNumber(),
 });
 

@@ -3,6 +3,7 @@ import { Icon } from '../../../components/icons.tsx';
 import { now } from '../../../state/clock.ts';
 import { formatNumber, pluralize } from '../../../state/format/format.ts';
 import { scrollToTop } from '../../../state/navigation.ts';
+import { writePreference } from '../../../state/preferences.ts';
 import { paginate } from './key-list.ts';
 import { keysInView } from './key-list-view.ts';
 import type { KeyToolbarProps } from './key-toolbar.tsx';
@@ -28,6 +29,7 @@ export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
             value={String(size)}
             onChange={({ currentTarget }) => {
               const rows = Number(currentTarget.value);
+              writePreference('rows', String(rows));
               onChange({ size: rows, page: Math.floor(Math.max(0, page.first - 1) / rows) });
             }}
           >

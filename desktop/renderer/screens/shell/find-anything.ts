@@ -1,0 +1,56 @@
+import type { SessionView } from '#contract/console.ts';
+import { screensFor } from '../../../screens.ts';
+import type { Option } from '../../components/forms/picker.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
+import { ownZone } from '../../state/clock.ts';
+
+/** An option that opens an address of the console. */
+export type Place = Option & { address: string };
+
+/** As many of each kind as fit into a list that's easy to read. */
+const shown = 8;
+const idFormat = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
+
+/** Finds users and campaigns by name or email, and keys, users and campaigns by ID. What can't be found or seen is left out. */
+export async function findAnything(session: SessionView, search: string): Promise<{ ok: true; value: Place[] }> {
+  const isId = idFormat.test(search);
+  const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
+  const found = await Promise.all([
+    isId ? findKey(search) : [],
+    seesUsers ? (isId ? findUser(search) : findUsers(search)) : [],
+    findCampaigns(search),
+  ]);
+  return { ok: true, value: found.flat() };
+}
+
+async function findKey(id: string): Promise<Place[]> {
+  const result = await window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
+  if (!result.ok) return [];
+  const { name } = result.value.apiKey;
+  return [{ id: `key-of-id:${id}`, name, caption: 'API key', address: addressOf('api-keys', { open: id }) }];
+}
+
+async function findUser(id: string): Promise<Place[]> {
+  const result = await window.callkey.request('previewDeletion', { id, cursor: null });
+  return result.ok ? [toUser(result.value.user)] : [];
+}
+
+async function findUsers(search: string): Promise<Place[]> {
+  const result = await window.callkey.request('listUsers', { search, cursor: null });
+  return result.ok ? result.value.users.slice(0, shown).map(toUser) : [];
+}
+
+function toUser({ id, name, email }: { id: string; name: string; email: string }): Place {
+  return { id: `user:${id}`, name, caption: `User · ${email}`, address: addressOf('users', { open: id }) };
+}
+
+async function findCampaigns(search: string): Promise<Place[]> {
+  const result = await window.callkey.request('listCampaigns', { search, cursor: null });
+  if (!result.ok) return [];
+  return result.value.campaigns.slice(0, shown).map(({ id, name, account }) => ({
+    id: `campaign:${id}`,
+    name,
+    caption: `Campaign · ${account.name}`,
+    address: addressOf('calls', { campaign: id }),
+  }));
+}

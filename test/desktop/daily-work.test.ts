@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { changeUser } from '../../core/domain/directory/users.ts';
+import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { signInAs, type UserName } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { eventually } from '../support/until.ts';
+
+describeBrowser("an administrator's day", () => {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+
+  before(async () => {
+    harness = await openCore();
+    const { account, teammate } = harness.tenants.users;
+    for (let index = 0; index < 24; index++)
+      await createKeyOn(harness, account, `Key ${index}`, { on: `2026-03-0${1 + (index % 9)}T08:00:00.000Z` });
+    await createKeyOn(harness, teammate, 'Of Tom');
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    context = await (await sharedBrowser()).newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    await page.goto(harness.core.url);
+  });
+  afterEach(() => context.close());
+
+  const enter = (user: UserName = 'partner') => signInAs({ ...harness, page }, user);
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  const rows = () => page.locator('tbody tr');
+
+  it('finds users, campaigns and IDs with Ctrl+K', async () => {
+    const { campaign, users } = harness.tenants;
+    await enter();
+    const dialog = page.getByRole('dialog', { name: 'Go to' });
+    for (const [search, option, address, shown] of [
+      [
+        'tom@',
+        /Tom Teammate.*User · tom@example.com/,
+        `#/users/${users.teammate.id}`,
+        page.getByRole('complementary', { name: /Tom Teammate/ }),
+      ],
+      ['remind', /Appointment reminders.*Campaign · Blue Clinic/, `#/calls/${campaign.id}`, page.getByText('No calls yet')],
+      [users.sibling.id, /Sue Sibling/, `#/users/${users.sibling.id}`, page.getByRole('complementary', { name: /Sue Sibling/ })],
+    ] as const) {
+      await page.keyboard.press('Control+k');
+      await dialog.getByRole('combobox').fill(search);
+      await dialog.getByRole('option', { name: option }).click();
+      await shown.waitFor();
+      expect(new URL(page.url()).hash).to.equal(address);
+    }
+  });
+
+  it('has help behind a question mark, and keeps the chosen colors and number of rows', async () => {
+    await enter();
+    await rows().first().waitFor();
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Help' });
+    await help.getByText('Next or previous row').waitFor();
+    await help.getByLabel('Colors').selectOption('Dark');
+    await help.getByRole('button', { name: 'Close' }).click();
+    await page.getByLabel('Rows per page').selectOption('50');
+    await page.goto(`${harness.core.url}/#/users`);
+    await page.reload();
+    await link('API keys').click();
+    await eventually(async () => expect(await rows().count()).to.equal(25));
+    expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
+  });
+
+  it('sorts and selects stacked rows', async () => {
+    await page.setViewportSize({ width: 480, height: 800 });
+    await enter();
+    await page.getByLabel('Sort by').selectOption('Name');
+    await rows().first().getByText('Key 0', { exact: true }).waitFor();
+    await button('Sort descending').click();
+    await rows().first().getByText('Of Tom', { exact: true }).waitFor();
+    await page.getByLabel('Select all rows').check();
+    await page.getByText('20 keys selected').waitFor();
+  });
+
+  it('prints every key, not only the page', async () => {
+    await enter();
+    await eventually(async () => expect(await rows().count()).to.equal(20));
+    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    await eventually(async () => expect(await rows().count()).to.equal(25));
+    await page.evaluate("dispatchEvent(new Event('afterprint'))");
+    await eventually(async () => expect(await rows().count()).to.equal(20));
+  });
+
+  it('closes details when a filter hides their row', async () => {
+    await enter();
+    await page.getByRole('row', { name: 'Of Tom' }).click();
+    await page.getByRole('complementary').waitFor();
+    await page.getByLabel('Search by name').fill('of tom');
+    await page.getByRole('complementary').waitFor();
+    await page.getByLabel('Search by name').fill('Key 1');
+    await page.getByRole('complementary').waitFor({ state: 'detached' });
+  });
+
+  it('chooses the campaign of the test call', async () => {
+    await enter();
+    await button('Create API Key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Chosen');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await page.getByRole('alertdialog').getByLabel('Campaign').selectOption('Recalls');
+    await page.locator('dialog pre', { hasText: harness.tenants.siblingCampaign.id }).waitFor();
+    await button("I've Saved It").click();
+  });
+
+  it('copies an invitation without the password, and saves the list of keys before deleting a user', async () => {
+    await enter();
+    await link('Users').click();
+    await button('Create user').click();
+    await page.getByLabel('Name', { exact: true }).fill('Nora New');
+    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
+    await page.getByLabel('Account', { exact: true }).selectOption('Blue Clinic');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
+    const password = await page.getByLabel('One-time password').inputValue();
+    await button('Copy invitation').click();
+    await page.getByRole('alertdialog').getByText('Copied the invitation.').waitFor({ state: 'attached' });
+    const other = await context.newPage();
+    await other.route('**/*', (route) => route.fulfill({ body: '' }));
+    await other.goto(harness.core.url);
+    const invitation = await other.evaluate(() => navigator.clipboard.readText());
+    expect(invitation).to.include('nora@example.com').and.include(harness.core.url).and.not.include(password);
+    await button("I've Saved It").click();
+    await button('Delete Tom Teammate').click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('alertdialog').getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(readFileSync(await download.path(), 'utf8')).to.match(/"Of Tom","Never","0"\r\n$/);
+  });
+
+  it('notices that the user was moved to another account', async () => {
+    const { tenants, direct } = harness;
+    await page.clock.install();
+    await enter('sibling');
+    await page.locator('.place').getByText('Green Clinic').waitFor();
+    const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
+    await changeUser(direct.ports, operator, tenants.users.sibling, change);
+    await page.clock.runFor(61_000);
+    await page.getByText('An administrator has changed your access.').waitFor();
+    await page.locator('.place').getByText('Blue Clinic').waitFor();
+  });
+});
