@@ -325,9 +325,9 @@ describeDesktop('the lists of the console', () => {
     await link('Users').click();
     await button('Delete Tom Teammate').click();
     const confirm = dialog('Delete Tom Teammate?').getByRole('button', { name: 'Delete' });
-    await harness.page.getByLabel('To delete 11 keys, type the email address').fill('tom@');
+    await harness.page.getByLabel('Type tom@example.com to delete this user and 11 keys').fill('tom@');
     await eventually(async () => expect(await confirm.getAttribute('aria-disabled')).to.equal('true'));
-    await harness.page.getByLabel('To delete 11 keys, type the email address').fill(harness.tenants.users.teammate.email);
+    await harness.page.getByLabel('Type tom@example.com to delete this user and 11 keys').fill(harness.tenants.users.teammate.email);
     await confirm.click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
   });

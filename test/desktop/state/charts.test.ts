@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { percent, stack } from '../../../desktop/renderer/components/charts/charts.ts';
+import { percentages, stack } from '../../../desktop/renderer/components/charts/charts.ts';
 import { outcomesByDay } from '../../../desktop/renderer/components/charts/outcomes.ts';
 
 describe('a chart of days', () => {
@@ -34,12 +34,14 @@ describe('a chart of days', () => {
     expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
   });
 
-  it('rounds shares to whole percents', () => {
-    expect([percent(1, 3), percent(0, 0)]).to.deep.equal(['33 %', '0 %']);
+  it('rounds shares to whole percents that add up to 100', () => {
+    expect(percentages([1, 1, 1])).to.deep.equal(['34 %', '33 %', '33 %']);
+    expect(percentages([295, 435, 135, 135])).to.deep.equal(['30 %', '44 %', '13 %', '13 %']);
+    expect(percentages([0, 0])).to.deep.equal(['0 %', '0 %']);
   });
 
   it('shows a small share as less than one percent, not as zero', () => {
-    expect([percent(2, 1_434), percent(0, 1_434)]).to.deep.equal(['< 1 %', '0 %']);
+    expect(percentages([2, 1_432, 0])).to.deep.equal(['< 1 %', '100 %', '0 %']);
   });
 });
 

@@ -29,7 +29,7 @@ describe('the expiration form', () => {
     expect(resolve(draft({ choice: '1' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'years', years: 1 },
-      text: 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 365 days)',
+      text: 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 1 year)',
     });
   });
 

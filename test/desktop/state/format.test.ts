@@ -25,7 +25,8 @@ describe('a relative time', () => {
     [86_399, 'in 23 hours'],
     [86_400, 'in 1 day'],
     [-3 * 86_400, '3 days ago'],
-    [400 * 86_400, 'in 400 days'],
+    [400 * 86_400, 'in 1 year, 1 month'],
+    [-731 * 86_400, '2 years ago'],
   ] as const) {
     it(`is "${text}" at ${seconds} s`, () => {
       expect(formatRelative(now.plus({ seconds }), now)).to.equal(text);

@@ -30,8 +30,15 @@ export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Formats a share as a whole percentage: "71 %", or "< 1 %" for a small share. */
-export function percent(part: number, whole: number): string {
-  const rounded = whole === 0 ? 0 : Math.round((part / whole) * 100);
-  return `${rounded === 0 && part > 0 ? '< 1' : rounded} %`;
+/**
+ * Formats shares as whole percentages that add up to 100: "71 %", or "< 1 %" for a small share. The shares that lose most by rounding down
+ * get one more.
+ */
+export function percentages(parts: readonly number[]): string[] {
+  const whole = sum(parts) || 1;
+  const exact = parts.map((part) => (part / whole) * 100);
+  const missing = Math.round(sum(exact)) - sum(exact.map(Math.floor));
+  const byLoss = exact.map((_, index) => index).toSorted((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
+  const rounded = exact.map((share, index) => Math.floor(share) + (byLoss.indexOf(index) < missing ? 1 : 0));
+  return rounded.map((share, index) => `${share === 0 && (parts[index] ?? 0) > 0 ? '< 1' : share} %`);
 }

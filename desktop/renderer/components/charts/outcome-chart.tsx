@@ -1,7 +1,7 @@
 import type { CallsSummaryView } from '#contract/console.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
-import { percent, stack, sum } from './charts.ts';
+import { percentages, stack, sum } from './charts.ts';
 import { DayChart } from './day-chart.tsx';
 import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 
@@ -18,8 +18,8 @@ export function OutcomeChart({ summary, day, note = '', onChoose }: OutcomeChart
   if (summary && chart.total === 0) return null;
   const chosen = chart.columns.find((column) => column.day === day);
   const shown = chosen ? [chosen] : chart.columns;
-  const total = sum(shown.map((column) => column.total));
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
+  const shares = percentages(groups.map(({ count }) => count));
   return (
     <section class="outcomes" aria-label="Outcomes in the last 30 days" aria-busy={summary === null}>
       <DayChart
@@ -42,13 +42,13 @@ export function OutcomeChart({ summary, day, note = '', onChoose }: OutcomeChart
           ))}
         </select>
         <ul class="legend">
-          {groups.map(({ name, label, count }) => (
+          {groups.map(({ name, label, count }, index) => (
             <li key={name}>
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
                 <rect class={name} width="10" height="10" rx="3" />
               </svg>
               {label}
-              <span class="end">{summary && `${formatNumber(count)} · ${percent(count, total)}`}</span>
+              <span class="end">{summary && `${formatNumber(count)} · ${shares[index]}`}</span>
             </li>
           ))}
         </ul>

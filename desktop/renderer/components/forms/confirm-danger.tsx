@@ -62,6 +62,7 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
       {queuedCalls !== 0 && (
         <CancelCalls
           what={queuedCalls === null ? 'their calls' : pluralize(queuedCalls, 'call')}
+          isOne={queuedCalls === 1}
           isChosen={cancelQueuedCalls}
           isSuggested={suggestsCancelling}
           onChoose={setCancel}
@@ -108,17 +109,16 @@ export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel,
   );
 }
 
-type CancelCallsProps = { what: string; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
+type CancelCallsProps = { what: string; isOne?: boolean; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
 
-export function CancelCalls({ what, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
+export function CancelCalls({ what, isOne = false, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
   return (
     <div class="check">
       <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
       <label for="cancel-calls">Also cancel {what} not yet dialed</label>
       <p class={isSuggested ? 'warning' : 'hint'}>
-        {isSuggested
-          ? 'Whoever has the key may have placed them. Otherwise, they’ll still be dialed.'
-          : 'Otherwise, they’ll still be dialed.'}
+        {isSuggested && `Whoever has the key may have placed ${isOne ? 'it' : 'them'}. `}
+        Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.
       </p>
     </div>
   );

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
+import { screensFor } from '../../../screens.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
 import { Empty, Loadable, useFreshResource, useResource, useRetries } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { useView } from '../../components/use-view.ts';
+import { addressOf } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { CallsPage } from './calls-page.tsx';
@@ -13,12 +15,13 @@ import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from '.
 import { DialerOff, DialerTrouble } from './dialer-notices.tsx';
 
 /** Shows the calls of a campaign, or of all campaigns. No other screen or endpoint shows a call's outcome. */
-export function Calls({ title }: ScreenProps) {
+export function Calls({ session, title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
   const [settings, change] = useView(callsView.name, callsView.initial);
   useRetries(campaigns);
   const view = campaigns.state.value.value;
   const [first] = view?.campaigns ?? [];
+  const canCreate = screensFor(session.viewer).some(({ name }) => name === 'directory');
   const choose = (campaignId: string) => {
     change({ campaign: campaignId, open: '', call: '', search: '', pages: 1 });
     scrollToTop();
@@ -30,7 +33,14 @@ export function Calls({ title }: ScreenProps) {
         <Loadable resource={campaigns} what="your campaigns">
           {() => (
             <Empty title="No campaigns">
-              <p>Calls belong to campaigns, and you don’t have access to any campaigns yet. Ask your operator to create one.</p>
+              <p>
+                Calls belong to campaigns, and you don’t have access to any campaigns yet.{' '}
+                {canCreate ? (
+                  <a href={addressOf('directory', { kind: 'campaign' })}>Create one in the directory.</a>
+                ) : (
+                  'Ask your operator to create one.'
+                )}
+              </p>
             </Empty>
           )}
         </Loadable>

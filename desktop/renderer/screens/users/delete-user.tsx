@@ -32,7 +32,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
       proofOf={(view) =>
         view.user.apiKeys > confirmAbove
-          ? { label: `To delete ${pluralize(view.user.apiKeys, 'key')}, type the email address`, text: user.email }
+          ? { label: `Type ${user.email} to delete this user and ${pluralize(view.user.apiKeys, 'key')}`, text: user.email }
           : null
       }
       verb="Delete"

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { pluralize } from './format.ts';
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -7,14 +8,22 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/** Formats a relative time in the largest unit that fits, up to days: "3 days ago", "in 71 days". */
+/** Formats a relative time in the largest unit that fits: "3 days ago", "in 71 days"; from a year on, "in 3 years, 10 months". */
 export function formatRelative(instant: DateTime, from: DateTime): string {
   const seconds = instant.diff(from).as('seconds');
   // The core's clock may be slightly ahead of this one.
   if (seconds > -45 && seconds < 15) return 'just now';
   if (seconds < 45 && seconds > 0) return 'in a moment';
+  const { years, months } = instant.diff(from, ['years', 'months']);
+  if (years !== 0) return formatYears(years, Math.trunc(months));
   const [unit, size] = unitSeconds.findLast(([, size]) => Math.abs(seconds) >= size) ?? ['minute', 60];
   return relative.format(Math.trunc(seconds / size) || Math.sign(seconds), unit);
+}
+
+/** @param years and months are negative in the past */
+function formatYears(years: number, months: number): string {
+  const text = [pluralize(Math.abs(years), 'year'), ...(months === 0 ? [] : [pluralize(Math.abs(months), 'month')])].join(', ');
+  return years > 0 ? `in ${text}` : `${text} ago`;
 }
 
 /** Formats a calendar day: "31 Jan 2027". */

@@ -13,14 +13,25 @@ import { FormError } from '../../../components/forms/field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Clip } from '../../../components/table/clip.tsx';
 import { Day, EndDay } from '../../../components/time.tsx';
+import { now } from '../../../state/clock.ts';
 import { describeFailure } from '../../../state/format/failure-text.ts';
-import { formatNumber } from '../../../state/format/format.ts';
+import { formatNumber, pluralize } from '../../../state/format/format.ts';
+import { hasExpired } from '../list/key-list.ts';
 import { isComplete, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
 
 /** Beyond this many keys, the user must type their number. */
 const confirmAbove = 10;
 
 type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
+
+/** Says how many keys will stop working, because some may have expired. */
+function describeEffect(apiKeys: readonly ApiKeyView[]): string {
+  const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
+  if (expired === 0) return 'They’ll stop working immediately.';
+  if (expired === apiKeys.length) return 'They have all expired already.';
+  const working = pluralize(apiKeys.length - expired, 'key');
+  return `${working} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already.`;
+}
 
 /** Revokes several keys at once, naming each with its creator. The focus starts on Cancel. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
@@ -38,7 +49,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
   return (
     <Dialog
       title={`Revoke ${count} API keys?`}
-      lead="They’ll stop working immediately. You can’t undo this."
+      lead={`${describeEffect(apiKeys)} You can’t undo this.`}
       isAlert
       isWide="very"
       onDismiss={close}

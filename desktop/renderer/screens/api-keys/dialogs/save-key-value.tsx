@@ -45,7 +45,16 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
     >
       <div class="field">
         <div class="label-row">
-          <h3>{campaign ? <>Try it: place a test call in {!hasSeveral && <bdi>{campaign.name}</bdi>}</> : 'Example call'}</h3>
+          <h3>
+            {campaign ? (
+              <>
+                {hasSeveral ? 'Place a test call in' : 'Try it: place a test call in '}
+                {!hasSeveral && <bdi>{campaign.name}</bdi>}
+              </>
+            ) : (
+              'Example call'
+            )}
+          </h3>
           {campaign && hasSeveral && (
             <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
           )}
