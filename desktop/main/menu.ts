@@ -91,6 +91,7 @@ function helpMenu(isMac: boolean): Item {
   return {
     role: 'help',
     submenu: [
+      command('Keyboard &Shortcuts', 'help'),
       { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
       // On macOS, the app menu contains it.

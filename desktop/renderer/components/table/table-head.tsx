@@ -33,7 +33,7 @@ export function StackedHead<Row, Name extends string>({ columns, rows, idOf, sel
     <div class="stacked-head">
       {selection && (
         <span class="line">
-          <SelectAll rows={rows.map(idOf)} selection={selection} label="Select all rows" /> Select all
+          <SelectAll rows={rows.map(idOf)} selection={selection} label="Select all listed" /> Select all
         </span>
       )}
       {sort && onSort && (
