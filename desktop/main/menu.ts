@@ -27,7 +27,7 @@ export function installMenu(send: (command: Command) => void): void {
       { role: 'editMenu' },
       viewMenu(command),
       { role: 'windowMenu' },
-      helpMenu(isMac),
+      helpMenu(command, isMac),
     ]),
   );
 }
@@ -87,7 +87,7 @@ function viewMenu(command: CommandItem): Item {
   };
 }
 
-function helpMenu(isMac: boolean): Item {
+function helpMenu(command: CommandItem, isMac: boolean): Item {
   return {
     role: 'help',
     submenu: [

@@ -192,7 +192,7 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.match(/\r\n# complete, 2 rows\r\n$/);
     });
 
-    it("include who acted with their email, but only staff see that of staff", async () => {
+    it('include who acted with their email, but only staff see that of staff', async () => {
       const staff = await signIn(core.url, 'stan@example.com');
       await ask('PUT', `${core.url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
       await createKey(core.url, staff, 'Of staff');

@@ -217,6 +217,11 @@ SELECT found.value, (
 FROM found
 WHERE found.value IS NOT NULL;
 
+select `id`, `email`, `user_type`
+from `users`
+where `id` in (?)
+  and `deleted_at` is null;
+
 -- activity.listOfApiKey
 
 SELECT *
