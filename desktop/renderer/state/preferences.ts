@@ -29,6 +29,6 @@ export const theme = signal<Theme>(themes.find((name) => name === readPreference
 export function followTheme(): void {
   effect(() => {
     document.documentElement.dataset['theme'] = theme.value;
-    if (theme.value !== readPreference('theme')) writePreference('theme', theme.value);
+    if (theme.value !== (readPreference('theme') || 'system')) writePreference('theme', theme.value);
   });
 }

@@ -37,9 +37,10 @@ export function StackedHead<Row, Name extends string>({ columns, rows, idOf, sel
         </span>
       )}
       {sort && onSort && (
-        <label class="end">
-          Sort by{' '}
+        <span class="line">
+          <span aria-hidden="true">Sort by</span>
           <select
+            aria-label="Sort by"
             value={sort.column}
             onChange={({ currentTarget: { value } }) => onSort(sortable.find(({ name }) => name === value)?.name ?? sort.column)}
           >
@@ -57,7 +58,7 @@ export function StackedHead<Row, Name extends string>({ columns, rows, idOf, sel
           >
             <Icon name={sort.isDescending ? 'down' : 'up'} />
           </button>
-        </label>
+        </span>
       )}
     </div>
   );
