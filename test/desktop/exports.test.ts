@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
-import { systemRandomness } from '../../core/server/start/system.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -84,7 +83,7 @@ for (const [where, describeHome, open] of [
         for (const { id } of [tenants.campaign, tenants.siblingCampaign]) await placeCall(core.url, id, keyValue);
       await placeCall(core.url, tenants.campaign.id, keyValue, { requestId: 'long-ago', contact: { phone: '+493020001234' } });
       const longAgo = instant(Date.now() - 3 * 86_400_000);
-      const idOfThen = `${systemRandomness.firstIdAt(longAgo)}-7000-8000-000000000000`;
+      const idOfThen = `${longAgo.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-')}-7000-8000-000000000000`;
       await direct.storage.database.write('calls').where({ request_id: 'long-ago' }).update({ placed_at: longAgo, contact_id: idOfThen });
       const { page } = exporter;
       await enter('Calls');
