@@ -36,8 +36,8 @@ function userPages(search: string, show: UserListView['show']): Pages<UsersView>
   };
 }
 
-async function loadRows(search: string, cursor: string | null) {
-  const result = await userPages(search).load(cursor);
+async function loadRows({ search, show }: UserListView, cursor: string | null) {
+  const result = await userPages(search.trim(), show).load(cursor);
   return result.ok
     ? { ok: true as const, value: { rows: result.value.users.map(userCsvRow), nextCursor: result.value.nextCursor } }
     : result;
@@ -87,7 +87,7 @@ export function Users({ session, title }: ScreenProps) {
               (isWhole ? (
                 <ExportButton name="users" head={userCsvHead} rows={() => matches.map(userCsvRow)} />
               ) : (
-                <ExportPagesButton name="users" head={userCsvHead} load={(cursor) => loadRows(settings.search.trim(), cursor)} />
+                <ExportPagesButton name="users" head={userCsvHead} load={(cursor) => loadRows(settings, cursor)} />
               ))}
             <button type="button" class="primary" onClick={() => setCreating(true)}>
               <Icon name="plus" /> Create user
