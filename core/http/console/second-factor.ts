@@ -6,7 +6,7 @@ import { vouchedBy } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/second-factor.ts';
 import { readBody } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
-import { companyOf } from '../middleware/known-device.ts';
+import { companyOf, rememberDevice } from '../middleware/known-device.ts';
 import { halfOpenSessionOf, sessionOf, startNewSession } from '../middleware/session.ts';
 import { sessionView } from '../views.ts';
 import type { Request } from './request.ts';
@@ -26,6 +26,8 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
+  const credentials = await ports.stores.users.findByEmail(user.email);
+  if (credentials) rememberDevice(ctx, ports, credentials.passwordHash);
   ctx.status = route.status;
   ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor: true, issuer: null }, deps);
 }
