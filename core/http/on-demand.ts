@@ -72,7 +72,9 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
       await found.handler(ctx, ports, { ...caller, key }, isPlain ? found.parameters : decoded(found.parameters));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
-      recentlyAccepted.delete(caller.digest);
+      // A key that has placed all its calls for today is still accepted. Remembered, its next requests only read.
+      if (error instanceof Problem && error.code === 'too-many-calls') recentlyAccepted.add(caller.digest, key);
+      else recentlyAccepted.delete(caller.digest);
       if (error instanceof Problem && error.code === 'unauthorized') return refuseKey(ctx);
       throw error;
     }
