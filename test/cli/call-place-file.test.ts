@@ -4,6 +4,8 @@ import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { CliHome, type CliProcess, cliMain, ndjson } from '../support/cli.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
@@ -298,6 +300,18 @@ describe('callkey call place --from', () => {
       its.network.seen.length = 0;
       expect((await place(path)).code).to.equal(5);
       expect(its.network.seen).to.have.length(1);
+    });
+
+    it('skips numbers on the do-not-call list, counts them separately, and succeeds', async () => {
+      const owner = { accountId: its.tenants.account.id, partnerId: its.tenants.partner.id };
+      const entry = { owner, country: undefined, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
+      await addNumbers(its.direct.ports, operator, { ...entry, phones: [phone(2)] });
+      const { code, stdout, stderr } = await place(file(csvOf(3, 1)));
+      expect(code, stderr).to.equal(0);
+      const results = ndjson(stdout).toSorted((a, b) => Number(a['line']) - Number(b['line']));
+      expect(results.map(({ status }) => status)).to.deep.equal(['placed', 'skipped', 'placed']);
+      expect(results[1]).to.include({ line: 3, code: 'do-not-call' });
+      expect(stderr).to.contain('Skipped 1 line: 1 do-not-call.');
     });
 
     for (const [what, status, exit] of [

@@ -187,6 +187,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
 
     yield* users(harness);
     yield* directory();
+    yield* protection();
     await button('Your account').click();
     yield stop('your-account');
     await button('Set up second factor…').click();
@@ -309,6 +310,39 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Find key').click();
     await page.locator('tr.highlighted').waitFor();
     yield stop('which-key-found');
+  }
+
+  async function* protection(): AsyncGenerator<ScreenState> {
+    await proceed('Protection');
+    await button('Add numbers').click();
+    await page.getByLabel('Phone numbers').fill('12');
+    await button('Add').click();
+    await page.getByText(/^12: Must be/).waitFor();
+    yield stop('add-to-do-not-call');
+    await page.getByLabel('Phone numbers').fill('+49 30 12345678');
+    await button('Add').click();
+    await page.getByRole('grid').waitFor();
+    yield stop('do-not-call');
+    await button('Lift +493012345678').click();
+    await page.getByRole('alertdialog').waitFor();
+    yield stop('lift-number');
+    await button('Cancel').click();
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    await page.getByRole('dialog').waitFor();
+    yield stop('set-calling-hours');
+    await button('Save').click();
+    await page.getByText('09:00–20:00').first().waitFor();
+    yield stop('calling-hours');
+    await button('Numbers').click();
+    await page.getByLabel('Only these').check();
+    yield stop('allowed-numbers');
+    await button('Check a number…').click();
+    await page.getByLabel('Phone number').fill('+1 800 555 1234');
+    await button('Check').click();
+    await page.getByText('Not called now').waitFor();
+    yield stop('check-number');
+    await button('Cancel').click();
   }
 
   async function* users({ tenants }: CoreHarness): AsyncGenerator<ScreenState> {

@@ -124,6 +124,11 @@ describe('a held call', () => {
     expect(describeHeld({ state: 'queued', heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
 
+  it('names the time of the person called if the zone is known', () => {
+    const call = { state: 'queued', heldUntil, heldZone: 'America/New_York' } as const;
+    expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
+  });
+
   it('is no longer held once it has ended', () => {
     expect(describeHeld({ state: 'cancelled', heldUntil }, 'Europe/Berlin')).to.equal(null);
     expect(describeHeld({ state: 'queued', heldUntil: null }, 'Europe/Berlin')).to.equal(null);

@@ -41,7 +41,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
   const { contact } = call;
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
-      <Facts facts={buildFacts(call, resource.state.value.value?.timeZone ?? ownZone.value)} />
+      <Facts facts={buildFacts(call)} />
       <Loadable resource={resource} what="details">
         {(view) => (
           <>
@@ -54,10 +54,10 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
   );
 }
 
-function buildFacts(call: CallView, zone: string): Fact[] {
+function buildFacts(call: CallView): Fact[] {
   const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, apiKey } = call;
   const duration = callDurationMs(call);
-  const held = describeHeld(call, zone);
+  const held = describeHeld(call, ownZone.value);
   return [
     ...(held === null ? [] : [['Calling hours', capitalized(held)] as const]),
     ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
