@@ -113,10 +113,9 @@ function RuleFields({ rule, error, onChange, onRemove }: RuleFieldsProps) {
               key={day}
               type="button"
               aria-pressed={days.includes(day)}
-              aria-label={dayLabels[day]}
               onClick={() => onChange({ ...rule, days: weekdays.filter((each) => (each === day) !== days.includes(each)) })}
             >
-              {dayLabels[day].slice(0, 2)}
+              {dayLabels[day].slice(0, 3)}
             </button>
           ))}
         </span>
