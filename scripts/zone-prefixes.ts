@@ -1,4 +1,4 @@
-// Makes core/domain/protection/zone-prefixes.ts from libphonenumber's data. Download the source of a release (Debian: apt-get source
+// Makes core/domain/protection/hours/zone-prefixes.ts from libphonenumber's data. Download the source of a release (Debian: apt-get source
 // libphonenumber), and pass its version and the path of resources/timezones/map_data.txt:
 //   node scripts/zone-prefixes.ts 8.13.51 libphonenumber-8.13.51/resources/timezones/map_data.txt
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const prefixesByZones = Map.groupBy(
 const lines = [...prefixesByZones].map(([zones, prefixes]) => `${zones.replaceAll('&', ' ')}|${prefixes.join(' ')}`).toSorted();
 
 writeFileSync(
-  'core/domain/protection/zone-prefixes.ts',
+  'core/domain/protection/hours/zone-prefixes.ts',
   `// Made by scripts/zone-prefixes.ts from libphonenumber ${version}, resources/timezones/map_data.txt: edit the script instead.
 // Copyright (C) 2012 The Libphonenumber Authors. Licensed under the Apache License, Version 2.0: see LICENSE.libphonenumber.
 

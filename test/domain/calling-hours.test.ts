@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
-import { findOpening, selectRules } from '../../core/domain/protection/calling-hours.ts';
+import { findOpening, selectRules } from '../../core/domain/protection/hours/calling-hours.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isTimeZone } from '#contract/calendar.ts';
+import { getZones } from '../../core/domain/protection/hours/zones.ts';
 import { getCountry, getNumberKind, parsePhone } from '../../core/domain/protection/numbers.ts';
-import { getZones } from '../../core/domain/protection/zones.ts';
 
 describe('the kind of a number', () => {
   const kinds: [phone: string, kind: string, why: string][] = [

@@ -27,7 +27,8 @@ export const folders: readonly Folder[] = [
     // written unchanged, connections and files. Their failures need processes, locks and disks (test/process, npm run chaos).
     sources: [
       ...named('core/storage/engine', 'batch chunks errors error-text postgres/postgres-hosts'),
-      ...named('core/storage/calls', 'call-stages calls dialing overdue-calls queued-calls read-back retention'),
+      ...named('core/storage/calls', 'call-stages calls queued-calls read-back retention'),
+      ...named('core/storage/dialing', 'dialing overdue-calls'),
       ...named('core/storage', 'audit/audit-chain keys/key-use keys/revocation directory/sessions directory/throttle'),
     ],
     tests: [

@@ -6,8 +6,8 @@ import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/reten
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import { endOverdueBatch, lapseBatch, markAllDue } from '../../core/storage/calls/overdue-calls.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
+import { endOverdueBatch, lapseBatch, markAllDue } from '../../core/storage/dialing/overdue-calls.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';

@@ -6,7 +6,7 @@ import { nextStep, settlementOf } from '../../core/domain/calls/dialing.ts';
 import { type Millis, plus } from '../../core/domain/instant.ts';
 import type { ClaimedCall, NewCall } from '../../core/domain/model.ts';
 import type { Provider } from '../../core/domain/ports.ts';
-import { getZones } from '../../core/domain/protection/zones.ts';
+import { getZones } from '../../core/domain/protection/hours/zones.ts';
 import { fakeClock, testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';

@@ -6,8 +6,8 @@ import type { Millis } from '../instant.ts';
 import type { CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField } from '../problem.ts';
-import { selectRules } from './calling-hours.ts';
 import { notInScope, requireAccess } from './do-not-call.ts';
+import { selectRules } from './hours/calling-hours.ts';
 import { defaultRules, findNumberObjection, getZonesOfCall, judge } from './judge.ts';
 import { getCountry, getNumberKind, parsePhone } from './numbers.ts';
 

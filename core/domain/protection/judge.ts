@@ -2,9 +2,9 @@ import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { dialingLimits } from '../calls/dialing.ts';
 import { instant, type Millis, plus } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection } from '../model.ts';
-import { findOpening, selectRules } from './calling-hours.ts';
+import { findOpening, selectRules } from './hours/calling-hours.ts';
+import { getZones } from './hours/zones.ts';
 import { getCountry, getNumberKind } from './numbers.ts';
-import { getZones } from './zones.ts';
 
 /** The rules where no one has set any. */
 export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };

@@ -1,7 +1,7 @@
 import Cookies from 'cookies';
 import { z } from 'zod';
 import { parseJson } from '#contract/text/json.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
+import type { Context, HttpDeps } from '../../middleware/context.ts';
 
 const app = z.object({ port: z.number(), challenge: z.string() });
 

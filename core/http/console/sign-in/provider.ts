@@ -1,9 +1,9 @@
 import { limits } from '#contract/limits.ts';
 import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/sign-in.ts';
-import { plus } from '../../domain/instant.ts';
-import type { IdentityProvider } from '../../domain/ports.ts';
-import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { plus } from '../../../domain/instant.ts';
+import type { IdentityProvider } from '../../../domain/ports.ts';
+import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';
 import {
   confirmationLife,
   createSignInCode,
@@ -13,13 +13,13 @@ import {
   ProviderError,
   SignInRefused,
   takeSignInCode,
-} from '../../domain/sign-in/provider.ts';
-import { hasSecondFactor } from '../../domain/sign-in/second-factor.ts';
-import { countProviderSignIn } from '../../domain/sign-in/throttle.ts';
-import { readBody, readQuery } from '../middleware/body.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
-import { startNewSession } from '../middleware/session.ts';
-import { sessionView } from '../views.ts';
+} from '../../../domain/sign-in/provider.ts';
+import { hasSecondFactor } from '../../../domain/sign-in/second-factor.ts';
+import { countProviderSignIn } from '../../../domain/sign-in/throttle.ts';
+import { readBody, readQuery } from '../../middleware/body.ts';
+import type { Context, HttpDeps } from '../../middleware/context.ts';
+import { startNewSession } from '../../middleware/session.ts';
+import { sessionView } from '../../views.ts';
 import { type Flow, flowOf, keepFlow } from './flow-cookie.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {

@@ -1,5 +1,5 @@
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
-import { instant, type Millis, oneDay } from '../instant.ts';
+import { instant, type Millis, oneDay } from '../../instant.ts';
 import { getSchedule, type Schedule } from './hours-rules.ts';
 import { getOffset, oneMinute } from './local-time.ts';
 

@@ -1,15 +1,15 @@
 import type { EnrolledSecondFactorView, RecoveryCodesView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import { Problem } from '../../domain/problem.ts';
-import { vouchedBy } from '../../domain/sign-in/devices.ts';
-import * as domain from '../../domain/sign-in/second-factor.ts';
-import { readBody } from '../middleware/body.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
-import { companyOf, rememberDevice } from '../middleware/known-device.ts';
-import { halfOpenSessionOf, sessionOf, startNewSession } from '../middleware/session.ts';
-import { sessionView } from '../views.ts';
-import type { Request } from './request.ts';
+import { Problem } from '../../../domain/problem.ts';
+import { vouchedBy } from '../../../domain/sign-in/devices.ts';
+import * as domain from '../../../domain/sign-in/second-factor.ts';
+import { readBody } from '../../middleware/body.ts';
+import type { Context, HttpDeps } from '../../middleware/context.ts';
+import { companyOf, rememberDevice } from '../../middleware/known-device.ts';
+import { halfOpenSessionOf, sessionOf, startNewSession } from '../../middleware/session.ts';
+import { sessionView } from '../../views.ts';
+import type { Request } from '../request.ts';
 
 const { enterCode: route } = sessionRoutes;
 

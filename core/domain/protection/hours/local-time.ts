@@ -1,5 +1,5 @@
 import { offsetAt } from '#contract/calendar.ts';
-import { oneDay } from '../instant.ts';
+import { oneDay } from '../../instant.ts';
 
 export const oneMinute = 60_000;
 

@@ -4,10 +4,10 @@ import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import type { Millis } from '../../domain/instant.ts';
+import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
+import { callKey } from '../calls/calls.ts';
+import { walkQueue } from '../calls/queued-calls.ts';
 import type { Database } from '../engine/database.ts';
-import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { walkQueue } from './queued-calls.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 

@@ -2,15 +2,15 @@ import type { z } from 'zod';
 import type { SessionView } from '#contract/console.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import * as users from '../../domain/directory/users.ts';
-import { Problem } from '../../domain/problem.ts';
-import * as domain from '../../domain/sign-in/sessions.ts';
-import { readBody } from '../middleware/body.ts';
-import type { Context, HttpDeps } from '../middleware/context.ts';
-import { companyOf, rememberDevice } from '../middleware/known-device.ts';
-import { signOut as endSession, sessionOf, startNewSession } from '../middleware/session.ts';
-import { sessionView } from '../views.ts';
-import type { Request } from './request.ts';
+import * as users from '../../../domain/directory/users.ts';
+import { Problem } from '../../../domain/problem.ts';
+import * as domain from '../../../domain/sign-in/sessions.ts';
+import { readBody } from '../../middleware/body.ts';
+import type { Context, HttpDeps } from '../../middleware/context.ts';
+import { companyOf, rememberDevice } from '../../middleware/known-device.ts';
+import { signOut as endSession, sessionOf, startNewSession } from '../../middleware/session.ts';
+import { sessionView } from '../../views.ts';
+import type { Request } from '../request.ts';
 
 const { signIn: route } = sessionRoutes;
 

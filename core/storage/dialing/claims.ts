@@ -4,13 +4,13 @@ import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
 import { judge } from '../../domain/protection/judge.ts';
 import { describeObjection, listedDetail, stopReasonOf } from '../../domain/protection/objections.ts';
+import { isAt, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
+import { callKey } from '../calls/calls.ts';
 import { required } from '../engine/columns.ts';
 import type { Database, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { KnownRules } from '../protection/known-rules.ts';
 import { isCallListed } from '../protection/listed.ts';
-import { isAt, isUndialed, stageAfterSql } from './call-stages.ts';
-import { callKey } from './calls.ts';
 import type { KeyTurns } from './key-turns.ts';
 import { blockBatch, type CallKeyPair, lapsesAt, lapseWithReason, postpone, unfinishedStates, unlocked } from './overdue-calls.ts';
 
