@@ -34,6 +34,8 @@ async function isSignedOutAgain({ page }: RunningConsole): Promise<boolean> {
     await page.evaluate('Promise.all([callkey.dismissSecret(), callkey.signOut()]).then(() => undefined)');
     // The next test doesn't begin at the address where this one ended.
     await page.evaluate("history.replaceState(null, '', '#')");
+    // Nor with the colors and the number of rows that this one chose.
+    await page.evaluate('localStorage.clear()');
     await page.reload({ waitUntil: 'domcontentloaded', timeout: 5_000 });
     return true;
   } catch {
