@@ -151,7 +151,7 @@ describe('admin help', () => {
       const { stdout } = await runScript('core/admin.ts', [...path, '--help']);
       const [, commands] = stdout.split('\nCommands:\n');
       if (commands === undefined && !stdout.includes(`\nExamples:\n  admin ${path.join(' ')}`)) without.push(path.join(' '));
-      for (const [, name = ''] of commands?.matchAll(/^ {2}(\w+)/gm) ?? []) if (name !== 'help') await look([...path, name]);
+      for (const [, name = ''] of commands?.matchAll(/^ {2}([\w-]+)/gm) ?? []) if (name !== 'help') await look([...path, name]);
     };
     await look([]);
     expect(without).to.deep.equal([]);
