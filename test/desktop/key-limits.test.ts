@@ -78,7 +78,7 @@ describeDesktop("the console, for a key's limits", () => {
     await asking.getByText('1 call placed.').waitFor();
     await asking.getByText('127.0.0.1').waitFor();
     await asking.getByText('It has no successor yet.').waitFor();
-    await asking.getByText('Whoever has the key may have placed them.').waitFor();
+    await asking.getByText('Someone else may have placed it.').waitFor();
     await asking.getByRole('button', { name: 'Revoke', exact: true }).click();
     await asking.waitFor({ state: 'detached' });
     const events = harness.direct.storage.database.read('audit_events').where({ action: 'api-key.revoked' });

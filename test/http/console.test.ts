@@ -312,7 +312,7 @@ describe('calls, users and activity in the console', () => {
           expect((await record(body)).status, JSON.stringify(body)).to.equal(422);
         }
         expect((await activity(tia)).events[0]).to.deep.include({
-          actor: { id: tenants.users.account.id, name: 'Ada Account' },
+          actor: { id: tenants.users.account.id, name: 'Ada Account', email: 'ada@example.com' },
           action: 'list.exported',
           subject: { kind: 'list', id: 'api-keys', name: 'api-keys (12 rows)' },
         });
@@ -333,7 +333,7 @@ describe('calls, users and activity in the console', () => {
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
         const first = await activity(cookie);
         expect(first.events[0]).to.deep.include({
-          actor: { id: tenants.users.account.id, name: 'Ada Account' },
+          actor: { id: tenants.users.account.id, name: 'Ada Account', email: 'ada@example.com' },
           action: 'api-key.created',
           address: '127.0.0.1',
         });

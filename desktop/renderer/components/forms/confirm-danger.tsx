@@ -117,7 +117,7 @@ export function CancelCalls({ what, isOne = false, isChosen, isSuggested = false
       <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
       <label for="cancel-calls">Also cancel {what} not yet dialed</label>
       <p class={isSuggested ? 'warning' : 'hint'}>
-        {isSuggested && `Whoever has the key may have placed ${isOne ? 'it' : 'them'}. `}
+        {isSuggested && `Someone else may have placed ${isOne ? 'it' : 'them'}. `}
         Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.
       </p>
     </div>
