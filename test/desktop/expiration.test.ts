@@ -37,9 +37,9 @@ describeDesktop('choosing when a key expires', () => {
 
   it('shows the same expiration that the core then computes, for each choice', async () => {
     const ends: readonly (readonly [string, string])[] = [
-      ['1 Year', 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 365 days)'],
-      ['4 Years', 'Works until 21 Nov 2030, 23:59:59 Europe/Berlin (in 1,461 days)'],
-      ['5 Years', 'Works until 20 Nov 2031, 23:59:59 Europe/Berlin (in 1,825 days)'],
+      ['1 Year', 'Works until 21 Nov 2027, 23:59:59 Europe/Berlin (in 1 year)'],
+      ['4 Years', 'Works until 21 Nov 2030, 23:59:59 Europe/Berlin (in 4 years)'],
+      ['5 Years', 'Works until 20 Nov 2031, 23:59:59 Europe/Berlin (in 4 years, 11 months)'],
     ];
     for (const [choice, expected] of ends) {
       await choose(choice);
@@ -75,7 +75,7 @@ describeDesktop('choosing when a key expires', () => {
     // In that zone, it's already the 22nd.
     await harness.page.getByLabel('Time zone').selectOption('Pacific/Auckland');
     await eventually(async () =>
-      expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 365 days)'),
+      expect(await words().innerText()).to.equal('Works until 22 Nov 2027, 23:59:59 Pacific/Auckland (in 1 year)'),
     );
     await create();
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland'));
