@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console.ts';
+import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console/session.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';

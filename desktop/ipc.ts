@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { ApiKeyView, SessionView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';

@@ -1,4 +1,4 @@
-import { sessionSchema, tenancyHeader } from '#contract/console.ts';
+import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { CoreRequest, Send } from './core-requests.ts';
 import type { Result } from './ipc.ts';

@@ -1,4 +1,5 @@
-import type { SessionView, UserType } from '#contract/console.ts';
+import type { UserType } from '#contract/console/common.ts';
+import type { SessionView } from '#contract/console/session.ts';
 
 type ScreenDeclaration = {
   /** Its menu command is `show-` plus this name. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
-import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console.ts';
+import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';

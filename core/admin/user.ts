@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { newPasswordSchema, type UserType, userTypes } from '#contract/console.ts';
+import { type UserType, userTypes } from '#contract/console/common.ts';
+import { newPasswordSchema } from '#contract/console/session.ts';
 import { counted } from '#contract/text/count.ts';
 import { emailSchema, normalEmail, timestamp } from '#contract/text/text.ts';
 import {
@@ -13,7 +14,7 @@ import {
   unlinkUser,
 } from '../domain/directory/users.ts';
 import type { User } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { resetSecondFactor } from '../domain/sign-in/second-factor.ts';
 import type { AdminContext, Runner } from './program/context.ts';

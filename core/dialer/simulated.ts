@@ -1,7 +1,8 @@
 import { simulatedOutcome } from '#contract/calls/simulated.ts';
 import type { Conclusion } from '../domain/calls/call-states.ts';
 import { plus } from '../domain/instant.ts';
-import type { Clock, Provider } from '../domain/ports.ts';
+import type { Provider } from '../domain/ports/dialing.ts';
+import type { Clock } from '../domain/ports/environment.ts';
 
 /**
  * Returns a provider that invents outcomes for demos and tests, without making any phone ring. The phone number's

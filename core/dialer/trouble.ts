@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import { troubleLimits } from '../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { DialerTrouble } from '../domain/model.ts';
-import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';
+import type { DialingStore, HandoffResult } from '../domain/ports/dialing.ts';
+import type { Clock } from '../domain/ports/environment.ts';
 
 /** Notices if the provider isn't taking calls, and reports this in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {

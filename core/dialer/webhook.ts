@@ -6,7 +6,8 @@ import { timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
 import { errorCode } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
-import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
+import type { HandoffResult, Provider } from '../domain/ports/dialing.ts';
+import type { Clock } from '../domain/ports/environment.ts';
 import { type Connections, openConnections } from './connection.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type ChangeApiKey, type CreateApiKey, type RevokeApiKeys, type RevokeReason, revokeReasons } from '#contract/console.ts';
+import { type ChangeApiKey, type CreateApiKey, type RevokeApiKeys, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
@@ -10,7 +10,7 @@ import { type KeyVisibility, scopeOf } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus } from './instant.ts';
 import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
-import type { Ports } from './ports.ts';
+import type { Ports } from './ports/ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
 /**

@@ -1,12 +1,12 @@
 import { localDay, plusDays, startOfDay } from '#contract/calendar.ts';
-import type { ChangeApiKey } from '#contract/console.ts';
+import type { ChangeApiKey } from '#contract/console/api-keys.ts';
 import { counted } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
 import { auditEvent } from './audit/audit.ts';
 import type { KeyVisibility } from './directory/scope.ts';
 import { instant, type Millis } from './instant.ts';
 import type { Actor, ApiKey, KeyLimits } from './model.ts';
-import type { Ports } from './ports.ts';
+import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
 const networksOf = new WeakMap<KeyLimits, readonly Network[]>();

@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import type { AuditAction, Named, TenancyKind, UserType } from '#contract/console.ts';
+import type { AuditAction } from '#contract/console/activity.ts';
+import type { Named, TenancyKind, UserType } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';

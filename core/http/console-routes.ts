@@ -5,7 +5,7 @@ import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/con
 import type { Route } from '#contract/routes/route.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import * as activity from './console/activity.ts';

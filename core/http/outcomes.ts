@@ -2,7 +2,7 @@ import { isSigned } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { dialerRoutes } from '#contract/routes/dialer.ts';
 import { reportOutcome } from '../domain/calls/outcomes.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports } from '../domain/ports/ports.ts';
 import { readBytes, readJson } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
 import { refuse } from './middleware/problems.ts';

@@ -1,16 +1,10 @@
 import type { CancelledCallView, PlacedCallView } from '#contract/calls/calls.ts';
-import type {
-  ApiKeyDetailsView,
-  ApiKeyView,
-  CallDetailsView,
-  CallView,
-  DeletionView,
-  EventView,
-  Named,
-  SessionView,
-  TenanciesView,
-  UserView,
-} from '#contract/console.ts';
+import type { EventView } from '#contract/console/activity.ts';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
+import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
+import type { Named } from '#contract/console/common.ts';
+import type { SessionView, TenanciesView } from '#contract/console/session.ts';
+import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';

@@ -1,6 +1,6 @@
 import Koa from 'koa';
 import type { Logger } from 'pino';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports } from '../domain/ports/ports.ts';
 import { consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';

@@ -7,7 +7,7 @@ import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../domain/ca
 import type { ClockWatch } from '../domain/clock.ts';
 import { createUser } from '../domain/directory/users.ts';
 import type { RetentionDays } from '../domain/model.ts';
-import type { Ports } from '../domain/ports.ts';
+import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { finishImports } from '../domain/protection/import-numbers.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';

@@ -1,5 +1,8 @@
 import type { Digest } from '../domain/model.ts';
-import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
+import type { ImportStore } from '../domain/ports/directory.ts';
+import type { Clock } from '../domain/ports/environment.ts';
+import type { Stores } from '../domain/ports/ports.ts';
+import type { ThrottleStore } from '../domain/ports/sign-in.ts';
 import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
 import { callListStore } from './calls/call-list.ts';

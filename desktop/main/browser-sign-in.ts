@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { shell } from 'electron';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { failed } from '../core-answers.ts';
 import { coreRequest, type Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
 import { SecondFactorDue } from './screens/account/second-factor-due.tsx';

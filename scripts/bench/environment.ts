@@ -9,7 +9,7 @@ import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import type { Ports } from '../../core/domain/ports.ts';
+import type { Ports } from '../../core/domain/ports/ports.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { signatureHeaders } from '#contract/calls/signature.ts';
-import { tenancyHeader } from '#contract/console.ts';
+import { tenancyHeader } from '#contract/console/session.ts';
 import { generationHeader } from '#contract/generation.ts';
 import { keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';

@@ -1,5 +1,5 @@
 import { signatureHeaders } from '#contract/calls/signature.ts';
-import { tenancyHeader } from '#contract/console.ts';
+import { tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { apiKeyHeader, keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
 import { requestIdHeader } from '#contract/problems.ts';

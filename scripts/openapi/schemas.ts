@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import * as calls from '#contract/calls/calls.ts';
 import * as dialer from '#contract/calls/dialer.ts';
-import * as inConsole from '#contract/console.ts';
+import * as activity from '#contract/console/activity.ts';
+import * as apiKeys from '#contract/console/api-keys.ts';
+import * as consoleCalls from '#contract/console/calls.ts';
+import * as common from '#contract/console/common.ts';
+import * as directory from '#contract/console/directory.ts';
+import * as session from '#contract/console/session.ts';
+import * as users from '#contract/console/users.ts';
 import { expirationSchema } from '#contract/expiry.ts';
 import { problemSchema } from '#contract/problems.ts';
 import * as protection from '#contract/protection/protection.ts';
@@ -14,17 +20,30 @@ import { identifierSchema, instantSchema } from '#contract/text/text.ts';
 const parts = {
   handoffSchema: dialer.handoffSchema,
   problemSchema,
-  apiKeySchema: inConsole.apiKeySchema,
-  callSchema: inConsole.callSchema,
-  eventSchema: inConsole.eventSchema,
+  apiKeySchema: apiKeys.apiKeySchema,
+  callSchema: consoleCalls.callSchema,
+  eventSchema: activity.eventSchema,
   expirationSchema,
   identifierSchema,
   instantSchema,
-  namedSchema: inConsole.namedSchema,
-  placeSchema: inConsole.placeSchema,
-  userSchema: inConsole.userSchema,
+  namedSchema: common.namedSchema,
+  placeSchema: common.placeSchema,
+  userSchema: users.userSchema,
 };
-const exported: Readonly<Record<string, unknown>> = { ...calls, ...dialer, ...inConsole, ...signIn, ...protection, ...parts };
+const exported: Readonly<Record<string, unknown>> = {
+  ...calls,
+  ...dialer,
+  ...activity,
+  ...apiKeys,
+  ...consoleCalls,
+  ...common,
+  ...directory,
+  ...session,
+  ...users,
+  ...signIn,
+  ...protection,
+  ...parts,
+};
 const names = new Map(Object.entries(exported).map(([name, schema]) => [schema, name]));
 
 /** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */

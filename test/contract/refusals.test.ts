@@ -2,20 +2,17 @@ import { expect } from 'chai';
 import type { z } from 'zod';
 import { placeCallSchema } from '#contract/calls/calls.ts';
 import { outcomeSchema } from '#contract/calls/dialer.ts';
+import { recordExportSchema } from '#contract/console/activity.ts';
+import { createApiKeySchema, identifyApiKeySchema, revokeApiKeysSchema, revokeQuerySchema } from '#contract/console/api-keys.ts';
+import { callsQuerySchema } from '#contract/console/calls.ts';
 import {
-  callsQuerySchema,
   changePasswordSchema,
-  createApiKeySchema,
-  createUserSchema,
-  identifyApiKeySchema,
   newPasswordSchema,
-  recordExportSchema,
-  revokeApiKeysSchema,
-  revokeQuerySchema,
   selectTenancySchema,
   signInSchema,
   tenanciesQuerySchema,
-} from '#contract/console.ts';
+} from '#contract/console/session.ts';
+import { createUserSchema } from '#contract/console/users.ts';
 import { validate } from '#contract/validate.ts';
 
 const phone = '+493012345678';

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { z } from 'zod';
 import { handoffSchema } from '#contract/calls/dialer.ts';
-import { callSchema, createApiKeySchema, createUserSchema, newPasswordSchema, userSchema } from '#contract/console.ts';
+import { createApiKeySchema } from '#contract/console/api-keys.ts';
+import { callSchema } from '#contract/console/calls.ts';
+import { newPasswordSchema } from '#contract/console/session.ts';
+import { createUserSchema, userSchema } from '#contract/console/users.ts';
 import {
   codePoints,
   emailSchema,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { userTypes } from '#contract/console.ts';
+import { userTypes } from '#contract/console/common.ts';
 import { commands } from '../../desktop/ipc.ts';
 import { isShowCommand, screens, screensFor, showCommand } from '../../desktop/screens.ts';
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { sign } from '#contract/calls/signature.ts';
-import { callDetailsSchema, callsSchema } from '#contract/console.ts';
+import { callDetailsSchema, callsSchema } from '#contract/console/calls.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';

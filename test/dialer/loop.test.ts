@@ -5,7 +5,7 @@ import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
+import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports/dialing.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callsSummarySchema } from '#contract/console.ts';
+import { callsSummarySchema } from '#contract/console/calls.ts';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { type TroubleWatch, watchTrouble } from '../../core/dialer/trouble.ts';
-import type { DialingStore, HandoffResult } from '../../core/domain/ports.ts';
+import type { DialingStore, HandoffResult } from '../../core/domain/ports/dialing.ts';
 import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 

@@ -5,7 +5,7 @@ import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/doma
 import { reportOutcome } from '../../core/domain/calls/outcomes.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
-import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
+import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports/calls.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, problemOf, viewers } from '../support/ports.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
-import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
+import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import { checkPassword, longestWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 

@@ -11,7 +11,7 @@ import type { UserVisibility } from '../../core/domain/directory/scope.ts';
 import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/directory/users.ts';
 import { oneDay, plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, UserInput, Viewer } from '../../core/domain/model.ts';
-import type { UserStore } from '../../core/domain/ports.ts';
+import type { UserStore } from '../../core/domain/ports/directory.ts';
 import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
 

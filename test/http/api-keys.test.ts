@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema, revocationSchema } from '#contract/console.ts';
+import { apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema, revocationSchema } from '#contract/console/api-keys.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';

@@ -1,7 +1,8 @@
 import { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
-import { apiKeysSchema, callsSchema } from '#contract/console.ts';
+import { apiKeysSchema } from '#contract/console/api-keys.ts';
+import { callsSchema } from '#contract/console/calls.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';

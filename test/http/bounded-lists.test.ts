@@ -1,5 +1,8 @@
 import { expect } from 'chai';
-import { accountsSchema, callsSchema, campaignsSchema, deletionSchema, tenanciesSchema, usersSchema } from '#contract/console.ts';
+import { callsSchema } from '#contract/console/calls.ts';
+import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts';
+import { tenanciesSchema } from '#contract/console/session.ts';
+import { deletionSchema, usersSchema } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { RunningCore } from '../support/core.ts';

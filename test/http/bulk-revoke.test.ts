@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console.ts';
+import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console/api-keys.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callDetailsSchema } from '#contract/console.ts';
+import { callDetailsSchema } from '#contract/console/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';

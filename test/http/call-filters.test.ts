@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { callStates } from '#contract/calls/states.ts';
-import { activityFacetsSchema, activitySchema, allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console.ts';
+import { activityFacetsSchema, activitySchema } from '#contract/console/activity.ts';
+import { allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callsSchema } from '#contract/console.ts';
+import { callsSchema } from '#contract/console/calls.ts';
 import { callingHoursSchema, checkedNumberSchema, numbersSchema } from '#contract/protection/protection.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';

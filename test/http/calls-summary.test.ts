@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { allCallsSummarySchema, callsSummarySchema } from '#contract/console.ts';
+import { allCallsSummarySchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { oneDay, plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { activitySchema, apiKeyDetailsSchema, apiKeysSchema, changedUserSchema } from '#contract/console.ts';
+import { activitySchema } from '#contract/console/activity.ts';
+import { apiKeyDetailsSchema, apiKeysSchema } from '#contract/console/api-keys.ts';
+import { changedUserSchema } from '#contract/console/users.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';

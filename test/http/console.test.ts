@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { activitySchema, callsSchema, createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console.ts';
+import { activitySchema } from '#contract/console/activity.ts';
+import { callsSchema } from '#contract/console/calls.ts';
+import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { eraseOldContacts } from '../../core/domain/calls/retention.ts';
 import { fakeClock } from '../support/clock.ts';

@@ -1,11 +1,7 @@
 import { expect } from 'chai';
-import {
-  activitySchema,
-  directoryAccountsSchema,
-  directoryCampaignsSchema,
-  directoryPartnersSchema,
-  sessionSchema,
-} from '#contract/console.ts';
+import { activitySchema } from '#contract/console/activity.ts';
+import { directoryAccountsSchema, directoryCampaignsSchema, directoryPartnersSchema } from '#contract/console/directory.ts';
+import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';

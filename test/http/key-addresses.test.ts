@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { apiKeyDetailsSchema } from '#contract/console.ts';
+import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { apiKeyDetailsSchema } from '#contract/console.ts';
+import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { activitySchema, apiKeyDetailsSchema } from '#contract/console.ts';
+import { activitySchema } from '#contract/console/activity.ts';
+import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { forgetOldCounts } from '../../core/domain/calls/retention.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';

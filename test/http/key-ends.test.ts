@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { apiKeysSchema } from '#contract/console.ts';
+import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

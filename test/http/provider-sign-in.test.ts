@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
-import { sessionSchema } from '#contract/console.ts';
+import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { disableUser } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { activitySchema, revocationSchema } from '#contract/console.ts';
+import { activitySchema } from '#contract/console/activity.ts';
+import { revocationSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { sessionSchema, tenancyHeader } from '#contract/console.ts';
+import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';

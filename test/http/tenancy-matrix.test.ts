@@ -1,18 +1,11 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import {
-  accountsSchema,
-  activityFacetsSchema,
-  allCallsSummarySchema,
-  apiKeyDetailsSchema,
-  apiKeysSchema,
-  callsSchema,
-  campaignsSchema,
-  identifiedApiKeySchema,
-  namedSchema,
-  sessionSchema,
-  tenancyHeader,
-} from '#contract/console.ts';
+import { activityFacetsSchema } from '#contract/console/activity.ts';
+import { apiKeyDetailsSchema, apiKeysSchema, identifiedApiKeySchema } from '#contract/console/api-keys.ts';
+import { allCallsSummarySchema, callsSchema } from '#contract/console/calls.ts';
+import { namedSchema } from '#contract/console/common.ts';
+import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts';
+import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { digestOf } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { importAll } from '../../core/domain/directory/import.ts';

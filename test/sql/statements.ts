@@ -1,7 +1,11 @@
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { oneDay as dayMs, instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewDoNotCall, NewUser } from '../../core/domain/model.ts';
-import type { CallScope, ImportStore, KeyedRequest, Ports, ScopeRules, Stores, ThrottleStore } from '../../core/domain/ports.ts';
+import type { CallScope, KeyedRequest } from '../../core/domain/ports/calls.ts';
+import type { ImportStore } from '../../core/domain/ports/directory.ts';
+import type { Ports, Stores } from '../../core/domain/ports/ports.ts';
+import type { ScopeRules } from '../../core/domain/ports/protection.ts';
+import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import type { Storage } from '../../core/storage/index.ts';
 import { at, testRandomness } from '../support/clock.ts';
 import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';

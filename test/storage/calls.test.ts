@@ -4,7 +4,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
-import type { CallStore } from '../../core/domain/ports.ts';
+import type { CallStore } from '../../core/domain/ports/calls.ts';
 import { callStore } from '../../core/storage/calls/calls.ts';
 import type { BatchRows, Database } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { DialingStore, Provider } from '../../core/domain/ports.ts';
+import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';

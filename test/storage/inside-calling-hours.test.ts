@@ -5,7 +5,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { nextStep, settlementOf } from '../../core/domain/calls/dialing.ts';
 import { type Millis, plus } from '../../core/domain/instant.ts';
 import type { ClaimedCall, NewCall } from '../../core/domain/model.ts';
-import type { Provider } from '../../core/domain/ports.ts';
+import type { Provider } from '../../core/domain/ports/dialing.ts';
 import { getZones } from '../../core/domain/protection/hours/zones.ts';
 import { fakeClock, testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';

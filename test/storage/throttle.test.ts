@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { instant, plus } from '../../core/domain/instant.ts';
-import type { ThrottleStore } from '../../core/domain/ports.ts';
+import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import { longestWindow } from '../../core/domain/sign-in/throttle.ts';
 import { mostThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

@@ -1,10 +1,11 @@
-import type { UserType } from '#contract/console.ts';
+import type { UserType } from '#contract/console/common.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Digest, KnownCaller } from '../../core/domain/model.ts';
-import type { Clock, Ports } from '../../core/domain/ports.ts';
+import type { Clock } from '../../core/domain/ports/environment.ts';
+import type { Ports } from '../../core/domain/ports/ports.ts';
 import { secretBoxOf } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';

@@ -4,7 +4,7 @@ import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import { describeDoubt, doubtOf } from '../../domain/clock.ts';
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { adminCommand } from '../../program.ts';
 import { readSecret, secretFileOf } from '../../server/start/session-secrets.ts';
 import { systemClock } from '../../server/start/system.ts';

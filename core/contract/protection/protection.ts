@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console.ts';
+import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console/common.ts';
 import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';

@@ -1,4 +1,10 @@
-import { activityExportQuerySchema, activityFacetsSchema, activityQuerySchema, activitySchema, recordExportSchema } from '../console.ts';
+import {
+  activityExportQuerySchema,
+  activityFacetsSchema,
+  activityQuerySchema,
+  activitySchema,
+  recordExportSchema,
+} from '../console/activity.ts';
 import { route } from './route.ts';
 
 export const activityRoutes = {

@@ -4,7 +4,6 @@ import {
   apiKeysSchema,
   changeApiKeySchema,
   changedApiKeySchema,
-  chartQuerySchema,
   createApiKeySchema,
   createdApiKeySchema,
   identifiedApiKeySchema,
@@ -13,7 +12,8 @@ import {
   revokeApiKeyQuerySchema,
   revokeApiKeysSchema,
   revokedApiKeysSchema,
-} from '../console.ts';
+} from '../console/api-keys.ts';
+import { chartQuerySchema } from '../console/calls.ts';
 import { route } from './route.ts';
 
 export const apiKeyRoutes = {

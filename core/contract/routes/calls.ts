@@ -7,7 +7,7 @@ import {
   callsSchema,
   callsSummaryQuerySchema,
   callsSummarySchema,
-} from '../console.ts';
+} from '../console/calls.ts';
 import { route } from './route.ts';
 
 export const callRoutes = {

@@ -1,3 +1,4 @@
+import { directoryQuerySchema } from '../console/common.ts';
 import {
   accountInDirectorySchema,
   accountsSchema,
@@ -11,11 +12,10 @@ import {
   directoryCampaignsQuerySchema,
   directoryCampaignsSchema,
   directoryPartnersSchema,
-  directoryQuerySchema,
   nameInDirectorySchema,
   partnerInDirectorySchema,
   setupSchema,
-} from '../console.ts';
+} from '../console/directory.ts';
 import { route } from './route.ts';
 
 export const directoryRoutes = {

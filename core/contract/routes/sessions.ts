@@ -10,7 +10,7 @@ import {
   signInSchema,
   tenanciesQuerySchema,
   tenanciesSchema,
-} from '../console.ts';
+} from '../console/session.ts';
 import { route } from './route.ts';
 
 export const sessionRoutes = {

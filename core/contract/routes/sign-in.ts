@@ -1,4 +1,4 @@
-import { sessionSchema } from '../console.ts';
+import { sessionSchema } from '../console/session.ts';
 import { handedOverSchema, signInFromAppSchema, signInOptionsSchema, startOidcQuerySchema } from '../sign-in.ts';
 import { route } from './route.ts';
 

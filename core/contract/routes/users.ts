@@ -1,16 +1,16 @@
+import { revokeQuerySchema } from '../console/api-keys.ts';
+import { confirmedByCodeSchema } from '../console/session.ts';
 import {
   changedUserSchema,
   changeUserSchema,
-  confirmedByCodeSchema,
   createdUserSchema,
   createUserSchema,
   deletionQuerySchema,
   deletionSchema,
   resetPasswordSchema,
-  revokeQuerySchema,
   usersQuerySchema,
   usersSchema,
-} from '../console.ts';
+} from '../console/users.ts';
 import { route } from './route.ts';
 
 export const userRoutes = {

@@ -1,10 +1,10 @@
-import type { RecordExport } from '#contract/console.ts';
+import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { capped } from '../calls/call-list.ts';
 import { scopeOf } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
 import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 

@@ -5,7 +5,8 @@ import { listCampaigns } from '../directory/tenancies.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { type Page, pageOfSize } from '../paging.ts';
-import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
+import type { CallScope, CountOfCampaign } from '../ports/calls.ts';
+import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
 import { byDay, chartDays, type Day, type DayRange, daysOf, rangeEnd, startOf } from './days.ts';
 

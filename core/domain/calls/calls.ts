@@ -4,7 +4,8 @@ import { parseTimestamp } from '#contract/text/text.ts';
 import { instant, type Millis } from '../instant.ts';
 import { quotaOf } from '../key-limits.ts';
 import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
-import type { Ports, Refusal } from '../ports.ts';
+import type { Refusal } from '../ports/calls.ts';
+import type { Ports } from '../ports/ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
 import { stopReasonOf, toProblem } from '../protection/objections.ts';
 

@@ -3,7 +3,8 @@ import { parseTimestamp } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { instant } from '../instant.ts';
 import type { Actor } from '../model.ts';
-import type { OptOut, Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { OptOut } from '../ports/protection.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 

@@ -1,4 +1,5 @@
-import type { CreatedSetupView, Named, Setup } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
+import type { CreatedSetupView, Setup } from '#contract/console/directory.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type {
   Actor,
@@ -12,7 +13,7 @@ import type {
   Viewer,
 } from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeOf } from './scope.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { userTypeSchema } from '#contract/console.ts';
+import { userTypeSchema } from '#contract/console/common.ts';
 import { limits } from '#contract/limits.ts';
 import { emailSchema, lineSchema } from '#contract/text/text.ts';
 

@@ -1,6 +1,7 @@
 import { auditEvent } from '../audit/audit.ts';
 import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
-import type { ImportStore, Ports } from '../ports.ts';
+import type { ImportStore } from '../ports/directory.ts';
+import type { Ports } from '../ports/ports.ts';
 import type { ImportFile } from './import-file.ts';
 import { type PlannedEntity, planImport, singular } from './import-plan.ts';
 import { makeOneTimePassword } from './users.ts';

@@ -1,9 +1,9 @@
-import type { ChangeUser, CreateUser } from '#contract/console.ts';
+import type { ChangeUser, CreateUser } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, Viewer } from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';

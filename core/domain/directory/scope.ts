@@ -1,4 +1,4 @@
-import type { TenancyKind } from '#contract/console.ts';
+import type { TenancyKind } from '#contract/console/common.ts';
 import type { OwningScope, Viewer } from '../model.ts';
 
 /** Access to the campaigns of one account, of all accounts of a partner, or to none. */

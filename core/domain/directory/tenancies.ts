@@ -1,9 +1,9 @@
-import type { Named } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Account, Actor, Campaign, ListFilter, Tenancy, Viewer } from '../model.ts';
 import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
 import { scopeOf } from './scope.ts';
 

@@ -1,8 +1,8 @@
-import type { PasswordChange } from '#contract/console.ts';
+import type { PasswordChange } from '#contract/console/session.ts';
 import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';

@@ -1,5 +1,5 @@
 import { endOfDay } from '#contract/calendar.ts';
-import type { AuditAction } from '#contract/console.ts';
+import type { AuditAction } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
@@ -10,7 +10,8 @@ import { type CampaignAccess, scopeOf } from '../directory/scope.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { Actor, DoNotCallEntry, OwningScope, SignedInCaller, Viewer } from '../model.ts';
 import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
-import type { Ports, ProtectionAccess } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { ProtectionAccess } from '../ports/protection.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { parsePhone } from './numbers.ts';
 

@@ -1,7 +1,8 @@
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor, ImportedNumbers } from '../model.ts';
-import type { NumberImportStore, Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { NumberImportStore } from '../ports/protection.ts';
 import { notANumber } from './do-not-call.ts';
 import { parsePhone } from './numbers.ts';
 

@@ -1,11 +1,12 @@
-import type { AuditAction } from '#contract/console.ts';
+import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeOf } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
-import type { Ports, ScopeRules } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { ScopeRules } from '../ports/protection.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
 
 type Reference = { scope: ProtectionScope; id: string };

@@ -4,7 +4,8 @@ import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, User } from '../model.ts';
-import type { FlowSecrets, Identity, Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { FlowSecrets, Identity } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
-import type { AuditAction } from '#contract/console.ts';
+import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent, owningScopeOf, sessionSubject, userSubject } from '../audit/audit.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } from '../model.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { type Attempt, checkPassword, countAttempt } from './throttle.ts';

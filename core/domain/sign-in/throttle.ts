@@ -3,7 +3,8 @@ import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text/text.ts';
 import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
-import type { Ports, ThrottleCounter } from '../ports.ts';
+import type { Ports } from '../ports/ports.ts';
+import type { ThrottleCounter } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { networksOf } from './networks.ts';
 

@@ -1,8 +1,8 @@
-import { type ActivityFacetsView, type ActivityView, auditActions, operatorActor } from '#contract/console.ts';
+import { type ActivityFacetsView, type ActivityView, auditActions, operatorActor } from '#contract/console/activity.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { actorView, eventView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';

@@ -6,7 +6,7 @@ import type {
   IdentifiedApiKeyView,
   RevocationView,
   RevokedApiKeysView,
-} from '#contract/console.ts';
+} from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/api-keys.ts';

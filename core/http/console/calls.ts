@@ -1,12 +1,12 @@
 import { callStateLabels } from '#contract/calls/states.ts';
-import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView, DialerTroubleView } from '#contract/console.ts';
+import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView, DialerTroubleView } from '#contract/console/calls.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { turnOf } from '../middleware/context.ts';
 import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';

@@ -6,7 +6,7 @@ import type {
   DirectoryCampaignsView,
   DirectoryPartnersView,
   PartnerInDirectoryView,
-} from '#contract/console.ts';
+} from '#contract/console/directory.ts';
 import * as domain from '../../domain/directory/directory.ts';
 import { sessionOf } from '../middleware/session.ts';
 import type { Request } from './request.ts';

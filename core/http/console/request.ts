@@ -1,7 +1,7 @@
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/routes/route.ts';
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { readQuery } from '../middleware/body.ts';
 import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
 import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';

@@ -1,4 +1,5 @@
-import type { AccountsView, CampaignsView, TenanciesView } from '#contract/console.ts';
+import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
+import type { TenanciesView } from '#contract/console/session.ts';
 import * as domain from '../../domain/directory/tenancies.ts';
 import { tenancyView } from '../views.ts';
 import type { Request } from './request.ts';

@@ -1,9 +1,9 @@
 import type Koa from 'koa';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { User } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
 

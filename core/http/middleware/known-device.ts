@@ -1,4 +1,4 @@
-import type { Ports } from '../../domain/ports.ts';
+import type { Ports } from '../../domain/ports/ports.ts';
 import { type Company, deviceLife, deviceToken } from '../../domain/sign-in/devices.ts';
 import type { Context } from './context.ts';
 import { isSignedIn, sessionOf } from './session.ts';

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import type { Named } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, ListedCall } from '../../domain/model.ts';
-import type { CallListStore } from '../../domain/ports.ts';
+import type { CallListStore } from '../../domain/ports/calls.ts';
 import { campaignsOf } from '../directory/tenancies.ts';
 import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';

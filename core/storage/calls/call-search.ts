@@ -2,7 +2,7 @@ import { phoneDigits } from '#contract/text/text.ts';
 import { areOpen, areUncommon, commonStates } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../domain/model.ts';
-import type { CallScope } from '../../domain/ports.ts';
+import type { CallScope } from '../../domain/ports/calls.ts';
 import { required } from '../engine/columns.ts';
 import type { Database, Dialect } from '../engine/database.ts';
 import { idsIn, inRange, partsOfRange } from '../instant-range.ts';

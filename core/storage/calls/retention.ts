@@ -1,6 +1,6 @@
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
-import type { RetentionStore } from '../../domain/ports.ts';
+import type { RetentionStore } from '../../domain/ports/calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 
 import type { Database } from '../engine/database.ts';

@@ -3,7 +3,8 @@ import { type Conclusion, type Settlement, stagesBefore, waitingStages } from '.
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { DialingStore, OptOut } from '../../domain/ports.ts';
+import type { DialingStore } from '../../domain/ports/dialing.ts';
+import type { OptOut } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
 import { inShortTransactions } from '../engine/chunks.ts';

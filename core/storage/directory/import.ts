@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
-import type { ImportStore } from '../../domain/ports.ts';
+import type { ImportStore } from '../../domain/ports/directory.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { RevokeOptions } from '../../domain/ports.ts';
+import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';

@@ -1,5 +1,5 @@
 import type { Millis } from '../../domain/instant.ts';
-import type { LinkStore } from '../../domain/ports.ts';
+import type { LinkStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CheckedCode } from '../../domain/model.ts';
-import type { SecondFactorStore } from '../../domain/ports.ts';
+import type { SecondFactorStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { Named } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
 import { folded } from '#contract/text/text.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
 import type { ExternalNamed, Tenancy } from '../../domain/model.ts';
-import type { TenancyStore } from '../../domain/ports.ts';
+import type { TenancyStore } from '../../domain/ports/directory.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../calls/text-search.ts';

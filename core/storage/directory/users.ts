@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { UserVisibility } from '../../domain/directory/scope.ts';
 import type { ListedUser, User } from '../../domain/model.ts';
-import type { RevokeOptions, UserStore } from '../../domain/ports.ts';
+import type { UserStore } from '../../domain/ports/directory.ts';
+import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';

@@ -1,5 +1,5 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import type { TenancyKind, UserType } from '#contract/console.ts';
+import type { TenancyKind, UserType } from '#contract/console/common.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';

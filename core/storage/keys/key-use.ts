@@ -1,6 +1,6 @@
 import { instant, type Millis } from '../../domain/instant.ts';
 import type { Caller, Digest } from '../../domain/model.ts';
-import type { Clock } from '../../domain/ports.ts';
+import type { Clock } from '../../domain/ports/environment.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 

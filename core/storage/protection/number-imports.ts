@@ -1,5 +1,5 @@
 import type { ImportedNumbers } from '../../domain/model.ts';
-import type { NumberImportStore } from '../../domain/ports.ts';
+import type { NumberImportStore } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { RuleScope } from '../../domain/model.ts';
-import type { ProtectionAccess, ProtectionStore } from '../../domain/ports.ts';
+import type { ProtectionAccess, ProtectionStore } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';

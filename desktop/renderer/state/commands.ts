@@ -1,6 +1,6 @@
 import { computed, effect } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { CommandQueue } from '../../command-queue.ts';
 import type { Command } from '../../ipc.ts';
 import { screensFor, showCommand } from '../../screens.ts';

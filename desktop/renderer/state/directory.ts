@@ -1,4 +1,5 @@
-import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView, Named } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
+import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView } from '#contract/console/directory.ts';
 import { folded } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
 import { oneOf, text, viewFields } from './address/fields.ts';

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screens } from '../../screens.ts';
 
 /** @property title the screen's heading */

@@ -1,4 +1,4 @@
-import type { ApiKeysView } from '#contract/console.ts';
+import type { ApiKeysView } from '#contract/console/api-keys.ts';
 import type { Result } from '../../ipc.ts';
 
 /** Loads the newest keys, and as many older ones as were listed before. */

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import type { SignInResult } from '#contract/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';

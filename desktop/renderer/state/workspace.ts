@@ -1,4 +1,4 @@
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 
 /** Returns the name of the viewer's workspace: the selected tenancy, or the viewer's own account or partner. */
 export function workspaceName({ viewer, tenancy }: SessionView): string {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ActivityView } from '#contract/console.ts';
+import type { ActivityView } from '#contract/console/activity.ts';
 import { addressLabel, describeSubject, labelActors, mergeActivity } from '../../../desktop/renderer/screens/activity/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import {
   addressesProblem,
   callsPerDayProblem,

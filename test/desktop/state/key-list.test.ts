@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import {
   filterKeys,
   hasExpired,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import type { Bridge, Failure, Result, StartupState } from '../../../desktop/ipc.ts';
 import * as state from '../../../desktop/renderer/state/session.ts';
 

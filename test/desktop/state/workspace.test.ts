@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { windowTitle } from '../../../desktop/renderer/state/workspace.ts';
 
 const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['tenancy'] = null): SessionView => ({

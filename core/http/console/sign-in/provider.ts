@@ -2,7 +2,7 @@ import { limits } from '#contract/limits.ts';
 import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/sign-in.ts';
 import { plus } from '../../../domain/instant.ts';
-import type { IdentityProvider } from '../../../domain/ports.ts';
+import type { IdentityProvider } from '../../../domain/ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';
 import {
   confirmationLife,

@@ -1,4 +1,4 @@
-import type { EnrolledSecondFactorView, RecoveryCodesView } from '#contract/console.ts';
+import type { EnrolledSecondFactorView, RecoveryCodesView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import { Problem } from '../../../domain/problem.ts';

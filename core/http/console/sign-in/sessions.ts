@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import * as users from '../../../domain/directory/users.ts';

@@ -1,4 +1,4 @@
-import type { CallsSummaryView } from '#contract/console.ts';
+import type { CallsSummaryView } from '#contract/console/calls.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
 import { percentages, stack, sum } from './charts.ts';

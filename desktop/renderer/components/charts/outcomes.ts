@@ -1,5 +1,5 @@
 import { type CallState, callStates } from '#contract/calls/states.ts';
-import type { AllCallsSummaryView, CallsSummaryView } from '#contract/console.ts';
+import type { AllCallsSummaryView, CallsSummaryView } from '#contract/console/calls.ts';
 import { type DayCounts, sum } from './charts.ts';
 
 /** The segments of the outcome chart, from the base up. */

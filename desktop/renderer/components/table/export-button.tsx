@@ -1,4 +1,4 @@
-import type { RecordExport } from '#contract/console.ts';
+import type { RecordExport } from '#contract/console/activity.ts';
 import { announce } from '../../state/announcement.ts';
 import { toCsv } from '../../state/format/csv.ts';
 import { pluralize } from '../../state/format/format.ts';

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import type { RecordExport } from '#contract/console.ts';
+import type { RecordExport } from '#contract/console/activity.ts';
 import type { Result } from '../../../ipc.ts';
 import { announce } from '../../state/announcement.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { EnrolledSecondFactorView } from '#contract/console.ts';
+import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';

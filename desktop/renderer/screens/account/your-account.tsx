@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { Facts } from '../../components/details.tsx';
 import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';

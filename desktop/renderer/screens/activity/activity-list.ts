@@ -1,4 +1,4 @@
-import type { ActivityFacetsView, ActivityView } from '#contract/console.ts';
+import type { ActivityFacetsView, ActivityView } from '#contract/console/activity.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { listNouns } from '../../state/format/labels.ts';

@@ -1,4 +1,4 @@
-import type { ActivityView } from '#contract/console.ts';
+import type { ActivityView } from '#contract/console/activity.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { stack } from '../../components/charts/charts.ts';
 import { DayChart } from '../../components/charts/day-chart.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';

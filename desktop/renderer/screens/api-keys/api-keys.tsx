@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { formatDay, formatInstant, formatIsoDay, formatRelative } from '../../state/format/format-time.ts';
 

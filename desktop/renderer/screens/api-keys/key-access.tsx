@@ -1,4 +1,4 @@
-import type { ApiKeyDetailsView } from '#contract/console.ts';
+import type { ApiKeyDetailsView } from '#contract/console/api-keys.ts';
 import { useResource } from '../../components/loadable.tsx';
 import { ownZone } from '../../state/clock.ts';
 

@@ -1,4 +1,4 @@
-import type { ApiKeyDetailsView, ApiKeyView, ChangeApiKey } from '#contract/console.ts';
+import type { ApiKeyDetailsView, ApiKeyView, ChangeApiKey } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/networks.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { CallDetailsView, CallView } from '#contract/console.ts';
+import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';

@@ -1,4 +1,4 @@
-import type { CallView } from '#contract/console.ts';
+import type { CallView } from '#contract/console/calls.ts';
 
 /** Returns the time from dialing to the end; null if a call wasn't dialed or hasn't ended. */
 export function callDurationMs({ dialedAt, endedAt }: Pick<CallView, 'dialedAt' | 'endedAt'>): number | null {

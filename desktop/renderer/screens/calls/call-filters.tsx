@@ -1,5 +1,5 @@
 import { callStates } from '#contract/calls/states.ts';
-import type { CallsView } from '#contract/console.ts';
+import type { CallsView } from '#contract/console/calls.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
 import { useFreshResource } from '../../components/loadable.tsx';

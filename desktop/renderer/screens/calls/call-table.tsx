@@ -1,4 +1,4 @@
-import type { CallView } from '#contract/console.ts';
+import type { CallView } from '#contract/console/calls.ts';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useCallback } from 'preact/hooks';
-import type { CallsView, CallView } from '#contract/console.ts';
+import type { CallsView, CallView } from '#contract/console/calls.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';

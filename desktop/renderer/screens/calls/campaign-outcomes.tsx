@@ -1,4 +1,5 @@
-import type { AllCallsSummaryView, CampaignsView } from '#contract/console.ts';
+import type { AllCallsSummaryView } from '#contract/console/calls.ts';
+import type { CampaignsView } from '#contract/console/directory.ts';
 import { folded } from '#contract/text/text.ts';
 import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';

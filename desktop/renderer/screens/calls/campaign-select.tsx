@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { CampaignsView } from '#contract/console.ts';
+import type { CampaignsView } from '#contract/console/directory.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { type Option, Picker } from '../../components/forms/picker.tsx';

@@ -1,4 +1,4 @@
-import type { DialerTroubleView } from '#contract/console.ts';
+import type { DialerTroubleView } from '#contract/console/calls.ts';
 import { Moment } from '../../components/time.tsx';
 import { session } from '../../state/session.ts';
 

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { CallView } from '#contract/console.ts';
+import type { CallView } from '#contract/console/calls.ts';
 import { formatMinute } from '../../state/format/format-time.ts';
 
 type HeldCall = Pick<CallView, 'state' | 'heldUntil' | 'heldZone'>;

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { CallsView, CallView } from '#contract/console.ts';
+import type { CallsView, CallView } from '#contract/console/calls.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { useResource } from '../../components/loadable.tsx';
 import type { Resource } from '../../state/loading/resource.ts';

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Named, SessionView } from '#contract/console.ts';
+import type { Named } from '#contract/console/common.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';

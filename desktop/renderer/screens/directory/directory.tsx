@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable, useResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { folded } from '#contract/text/text.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Setup } from '#contract/console.ts';
+import type { Setup } from '#contract/console/directory.ts';
 import { FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';

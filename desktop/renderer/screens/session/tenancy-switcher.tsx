@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { SessionView, TenanciesView } from '#contract/console.ts';
+import type { SessionView, TenanciesView } from '#contract/console/session.ts';
 import type { Failure, RequestInput } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';

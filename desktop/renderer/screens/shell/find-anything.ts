@@ -1,4 +1,4 @@
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { screensFor } from '../../../screens.ts';
 import type { Option } from '../../components/forms/picker.tsx';
 import { addressOf } from '../../state/address/addresses.ts';

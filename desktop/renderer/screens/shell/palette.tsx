@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { folded } from '#contract/text/text.ts';
 import type { Command } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';

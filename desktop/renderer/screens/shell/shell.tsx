@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import type { Command } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';

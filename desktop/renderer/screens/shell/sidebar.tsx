@@ -1,4 +1,4 @@
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screensFor } from '../../../screens.ts';
 import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { SessionView, UserView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { DangerActions } from '../../components/forms/confirm-danger.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';

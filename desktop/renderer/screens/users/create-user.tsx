@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { type Named, type SessionView, type UserType, type UserView, userTypes } from '#contract/console.ts';
+import { type Named, type UserType, userTypes } from '#contract/console/common.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';

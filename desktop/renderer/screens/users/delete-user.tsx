@@ -1,4 +1,4 @@
-import type { DeletionView, UserView } from '#contract/console.ts';
+import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { ConfirmDanger } from '../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../components/loadable.tsx';
 import { Clip } from '../../components/table/clip.tsx';

@@ -1,4 +1,4 @@
-import type { UserView } from '#contract/console.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { server } from '../../state/session.ts';
 

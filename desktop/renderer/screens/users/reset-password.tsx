@@ -1,4 +1,4 @@
-import type { UserView } from '#contract/console.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
 import { announce } from '../../state/announcement.ts';
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { DeletionView, UserView } from '#contract/console.ts';
+import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { Details, Facts } from '../../components/details.tsx';
 import { useResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';

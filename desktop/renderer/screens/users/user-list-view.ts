@@ -1,4 +1,4 @@
-import type { UserView } from '#contract/console.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { folded } from '#contract/text/text.ts';
 import { oneOf, sortBy, text, viewFields } from '../../state/address/fields.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';

@@ -1,4 +1,5 @@
-import type { SessionView, UserView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { Empty } from '../../components/loadable.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';

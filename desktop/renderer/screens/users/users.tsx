@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'preact/hooks';
-import type { UsersView, UserView } from '#contract/console.ts';
+import type { UsersView, UserView } from '#contract/console/users.ts';
 import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';

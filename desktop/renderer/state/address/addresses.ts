@@ -1,5 +1,5 @@
 import { batch, effect } from '@preact/signals';
-import type { SessionView } from '#contract/console.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screens, screensFor } from '../../../screens.ts';
 import { announce } from '../announcement.ts';
 import { describeFailure } from '../format/failure-text.ts';

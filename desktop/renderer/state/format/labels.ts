@@ -1,5 +1,7 @@
 import type { CallState } from '#contract/calls/states.ts';
-import type { SessionView, UserType, UserView } from '#contract/console.ts';
+import type { UserType } from '#contract/console/common.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import type { UserView } from '#contract/console/users.ts';
 
 export { callStateLabels } from '#contract/calls/states.ts';
 

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { codePoints, lineProblem, normalLine } from '#contract/text/text.ts';
 import type { Result } from '../../../../ipc.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { Field, FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';

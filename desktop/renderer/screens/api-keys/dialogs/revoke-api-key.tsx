@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Facts } from '../../../components/details.tsx';
 import { ConfirmDanger } from '../../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../../components/loadable.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyView, RevokedApiKeysView } from '#contract/console.ts';
+import type { ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import {
   CancelCalls,

@@ -1,4 +1,4 @@
-import type { ApiKeyView, RevocationView, RevokeReason } from '#contract/console.ts';
+import type { ApiKeyView, RevocationView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { lineProblem, normalLine } from '#contract/text/text.ts';
 import { Field } from '../../../components/forms/field.tsx';

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView, SessionView } from '#contract/console.ts';
+import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
+import type { SessionView } from '#contract/console/session.ts';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { OneTimeSecret, SecretDialog } from '../../../components/forms/secret.tsx';
 import { useFreshResource } from '../../../components/loadable.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { ApiKeysView, ApiKeyView } from '#contract/console.ts';
+import type { ApiKeysView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { Empty } from '../../../components/loadable.tsx';
 import { Clip } from '../../../components/table/clip.tsx';
 import { focusRow } from '../../../components/table/table-focus.ts';

@@ -1,4 +1,4 @@
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Clip } from '../../../components/table/clip.tsx';
 import { DataTable } from '../../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../../components/table/table-model.ts';

@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { oneOf, oneOfNumbers, pageNumber, sortBy, text, viewFields } from '../../../state/address/fields.ts';
 import { type Sort, sorted } from '../../../state/format/sorting.ts';

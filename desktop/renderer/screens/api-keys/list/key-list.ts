@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
 import type { SortValue } from '../../../state/format/sorting.ts';

@@ -1,4 +1,4 @@
-import type { ApiKeyView } from '#contract/console.ts';
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { now } from '../../../state/clock.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { filterKeys, keyFilterLabels, keyFilters, listOwners } from './key-list.ts';

@@ -1,4 +1,4 @@
-import type { ApiKeysView } from '#contract/console.ts';
+import type { ApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { describeFailure } from '../../../state/format/failure-text.ts';

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { identifierSchema, instantSchema } from '../text/text.ts';
+import { cursorSchema, dayRange, isRange, namedSchema, totals } from './common.ts';
+
+// Activity
+
+/** Everything that the audit log records. */
+export const auditActions = [
+  ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
+  ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
+  ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted', 'user.linked', 'user.unlinked'] as const),
+  ...(['second-factor.enabled', 'second-factor.removed', 'second-factor.reset', 'second-factor.refused', 'recovery-code.used'] as const),
+  ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
+  ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
+  ...([
+    'contact.erased',
+    'contact.exported',
+    'list.exported',
+    'retention.run',
+    'backup.created',
+    'audit.pruned',
+    'clock.accepted',
+  ] as const),
+  ...(['do-not-call.added', 'do-not-call.imported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
+] as const;
+
+export type AuditAction = (typeof auditActions)[number];
+
+const activityFilter = {
+  ...dayRange,
+  /** The ID of the user who acted, or `operator` for the operator on the server itself. */
+  actor: identifierSchema.optional(),
+  action: z
+    .string()
+    .refine((action) => auditActions.some((known) => known === action), { error: `Must be one of ${auditActions.join(', ')}.` })
+    .meta({ enum: [...auditActions] })
+    .optional(),
+  /** The ID of the subject. */
+  subject: identifierSchema.optional(),
+};
+
+export const activityExportQuerySchema = z.strictObject(activityFilter).check(isRange);
+
+export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange);
+
+/** The value of `actor` for the operator. */
+export const operatorActor = 'operator';
+
+/** Deleted users have no email address. Only staff can see those of staff. */
+const actorSchema = namedSchema.extend({ email: z.string().optional() });
+
+export const eventSchema = z.object({
+  id: identifierSchema,
+  at: instantSchema,
+  /** Null for the operator on the server itself. */
+  actor: actorSchema.nullable(),
+  action: z.string(),
+  subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
+  address: z.string(),
+  /** What was changed, or why. */
+  detail: z.string().optional(),
+});
+
+export type EventView = z.infer<typeof eventSchema>;
+
+export const activitySchema = z.object({ events: z.array(eventSchema), nextCursor: z.string().nullable(), ...totals });
+
+export type ActivityView = z.infer<typeof activitySchema>;
+
+/** The filter values that occur among the events in the viewer's scope. */
+export const activityFacetsSchema = z.object({
+  /** The users who acted in the viewer's scope, with their current names. `operator` is the operator. */
+  actors: z.array(actorSchema),
+  actions: z.array(z.string()),
+});
+
+export type ActivityFacetsView = z.infer<typeof activityFacetsSchema>;
+
+/** Records that the console saved a list as a file. The console has to report this, because the core sees only requests for the list. */
+export const recordExportSchema = z.strictObject({
+  list: z.enum(['api-keys', 'calls', 'users', 'activity'], { error: 'Must be api-keys, calls, users or activity.' }),
+  rows: z.number().int().min(0).max(10_000_000),
+});
+
+export type RecordExport = z.infer<typeof recordExportSchema>;

@@ -1,0 +1,192 @@
+import { z } from 'zod';
+import { expirationSchema, timeZoneSchema } from '../expiry.ts';
+import { limits } from '../limits.ts';
+import { networksSchema } from '../text/networks.ts';
+import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { eventSchema } from './activity.ts';
+import { flagSchema, placeSchema } from './common.ts';
+
+// API keys
+
+export const apiKeySchema = z.object({
+  id: identifierSchema,
+  name: z.string(),
+  createdAt: instantSchema,
+  lastUsedAt: instantSchema.nullable(),
+  expiresAt: instantSchema.nullable(),
+  /** The key expires at the end of a day in this time zone. */
+  expiryTimeZone: z.string().nullable(),
+  expired: z.boolean(),
+  /** Present if the viewer can see other users' keys. Earlier cores don't send the email address. */
+  owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
+  /** Present, and true, while the owner is disabled and the key is refused. */
+  ownerDisabled: z.literal(true).optional(),
+  /** Present, and true, if the owner hasn't signed in for 90 days. */
+  ownerAway: z.literal(true).optional(),
+  /** The addresses and networks (CIDR) from which the key is accepted; null for any address. Earlier cores don't send it. */
+  addresses: z.array(z.string()).nullable().default(null),
+  /** How many calls the key can place on one day; null for no limit. Earlier cores don't send it. */
+  callsPerDay: z.number().int().nullable().default(null),
+  /** Changes with each change of the two limits; null if the key has none. */
+  limitsVersion: z.string().nullable().default(null),
+});
+
+export type ApiKeyView = z.infer<typeof apiKeySchema>;
+
+export const apiKeysQuerySchema = z.strictObject({
+  /** The ID of a key. Lists up to `limit` keys after it. */
+  olderThan: identifierSchema.optional(),
+});
+
+export const apiKeysSchema = z.object({
+  /** Newest first. */
+  apiKeys: z.array(apiKeySchema),
+  /** The number of keys in the viewer's scope. The list contains only the newest, up to `limit`. */
+  total: z.number().int(),
+  limit: z.literal(limits.listedApiKeys),
+});
+
+export type ApiKeysView = z.infer<typeof apiKeysSchema>;
+
+export const createApiKeySchema = z.strictObject({
+  name: lineSchema(limits.apiKeyName),
+  expiration: expirationSchema,
+  timeZone: timeZoneSchema,
+});
+
+export type CreateApiKey = z.infer<typeof createApiKeySchema>;
+
+export const createdApiKeySchema = z.object({ apiKey: apiKeySchema, keyValue: z.string() });
+
+export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
+
+export const revocationSchema = z.object({
+  apiKey: apiKeySchema,
+  queuedCalls: z.number().int(),
+  /** What the key has done in the last 24 hours. Earlier cores don't send it. The counts are up to a minute behind. */
+  lastDay: z
+    .object({
+      placed: z.number().int(),
+      addresses: z.array(z.object({ address: z.string(), lastUsedAt: instantSchema })),
+    })
+    .optional(),
+});
+
+export type RevocationView = z.infer<typeof revocationSchema>;
+
+export const revokeQuerySchema = z.strictObject({
+  cancelQueuedCalls: flagSchema,
+});
+
+/** Why keys are revoked, and how the activity says it. */
+export const revokeReasons = {
+  leaked: 'leaked',
+  replaced: 'replaced',
+  unused: 'no longer needed',
+  left: 'someone left',
+  other: 'other',
+} as const;
+
+export type RevokeReason = keyof typeof revokeReasons;
+
+const reasonNames = ['leaked', 'replaced', 'unused', 'left', 'other'] as const satisfies readonly RevokeReason[];
+
+const why = {
+  reason: z.enum(reasonNames, { error: `Must be one of ${reasonNames.join(', ')}.` }).optional(),
+  /** Explains the reason. Required with `other`. */
+  note: lineSchema(limits.revokeNote).optional(),
+};
+
+const hasNote = ({ reason, note }: { reason?: RevokeReason | undefined; note?: string | undefined }) =>
+  reason !== 'other' || note !== undefined;
+
+const noteMissing = { path: ['note'], error: 'The reason other needs a note.' };
+
+export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why).refine(hasNote, noteMissing);
+
+export type RevokeApiKey = z.infer<typeof revokeApiKeyQuerySchema>;
+
+export const changeApiKeySchema = z
+  .strictObject({
+    /** Null for any address. */
+    addresses: networksSchema.nullable().optional(),
+    /** Null for no limit. */
+    callsPerDay: z
+      .int({ error: 'Must be a whole number.' })
+      .min(1, { error: 'Must be at least 1.' })
+      .max(limits.callsPerDay, { error: `Must be at most ${limits.callsPerDay}.` })
+      .nullable()
+      .optional(),
+    /** The version that the change is based on. If the key has another one, the change is refused. If omitted, the last change wins. */
+    limitsVersion: z.string().nullable().optional(),
+  })
+  .refine(({ addresses, callsPerDay }) => addresses !== undefined || callsPerDay !== undefined, {
+    error: 'Must contain addresses or callsPerDay.',
+  });
+
+export type ChangeApiKey = z.infer<typeof changeApiKeySchema>;
+
+export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
+
+export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
+
+/** Revokes all of them in one transaction. It isn't an error if a key isn't visible to the viewer or is already revoked. */
+export const revokeApiKeysSchema = z
+  .strictObject({
+    ids: z
+      .array(identifierSchema)
+      .min(1, { error: 'Must contain at least one ID.' })
+      .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
+    cancelQueuedCalls: z.boolean().default(false),
+    ...why,
+  })
+  .refine(hasNote, noteMissing);
+
+export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
+
+/** Each requested ID is in exactly one of the two lists. */
+export const revokedApiKeysSchema = z.object({
+  revoked: z.array(identifierSchema),
+  /** Keys that the viewer can't see, or that were already revoked. */
+  gone: z.array(identifierSchema),
+});
+
+export type RevokedApiKeysView = z.infer<typeof revokedApiKeysSchema>;
+
+export const identifyApiKeySchema = z.strictObject({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/i, { error: 'Must be the SHA-256 hash of the key value as 64 hexadecimal digits.' }),
+});
+
+export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
+
+export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
+
+// Details of an API key
+
+export const apiKeyDetailsSchema = z.object({
+  apiKey: apiKeySchema,
+  /** The scope in which the key was created. It determines who can see the key. */
+  createdIn: placeSchema,
+  /** The account or partner whose campaigns the key can place calls in. It changes when the key's creator moves. */
+  reach: placeSchema,
+  /** The last 30 days, including today, oldest first. The counts are up to a minute behind. If a core is killed, that minute is lost. */
+  usage: z.array(
+    z.object({
+      day: z.iso.date(),
+      placed: z.number().int(),
+      cancelled: z.number().int(),
+      /** Requests from an address that isn't allowed. Omitted if there were none. */
+      refused: z.number().int().optional(),
+    }),
+  ),
+  /** The address of the last request that the key authenticated, as far as it's been recorded. */
+  lastUsedAddress: z.string().nullable().default(null),
+  /** The current day in the key's time zone, if the key has a limit of calls per day. */
+  today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),
+  /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
+  ignoredProxy: z.string().optional(),
+  /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
+  activity: z.array(eventSchema),
+});
+
+export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { callStates } from '../calls/states.ts';
+import { timeZoneSchema } from '../expiry.ts';
+import { identifierSchema, instantSchema } from '../text/text.ts';
+import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
+
+// Calls
+
+const stateError = { error: `Must be one of ${callStates.join(', ')}.` };
+
+const stateSchema = z.enum(callStates, stateError);
+
+const callFilter = {
+  ...dayRange,
+  /** One or more states. */
+  state: z
+    .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
+    .optional()
+    .transform((given) => (given === undefined ? [] : [given].flat())),
+  /** The ID of the key that placed the call. */
+  apiKey: identifierSchema.optional(),
+};
+
+/** Searches the contact's name and phone number, and the request ID. */
+const callSearch = { search: searchSchema };
+
+export const callsExportQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
+
+export const callsQuerySchema = z.strictObject({ ...callFilter, ...callSearch, cursor: cursorSchema }).check(isRange);
+
+export const callSchema = z.object({
+  requestId: z.string(),
+  contactId: identifierSchema,
+  /** The phone number is null once contact data has been erased. */
+  contact: z.object({ phone: z.string().nullable(), name: z.string().nullable() }),
+  state: z.enum(callStates),
+  detail: z.string().nullable(),
+  placedAt: instantSchema,
+  dialedAt: instantSchema.nullable(),
+  endedAt: instantSchema.nullable(),
+  /** When calling hours allow the call; null if it isn't waiting for that. Earlier cores don't send it. */
+  heldUntil: instantSchema.nullable().optional(),
+  /** The time zone of these hours: the contact's, or the only one in which the number may be; null if there are several. */
+  heldZone: z.string().nullable().optional(),
+  /** The key that placed the call; null if the viewer can't see that key. */
+  apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
+  /** No phone rang: the core invented the outcome. */
+  simulated: z.boolean(),
+  /** Earlier cores don't send it. */
+  campaign: namedSchema.optional(),
+});
+
+export type CallView = z.infer<typeof callSchema>;
+
+export const callsSchema = z.object({
+  calls: z.array(callSchema),
+  nextCursor: z.string().nullable(),
+  /**
+   * Present if the search took too long to fill a page. The search has covered calls placed since this time, and the next page continues
+   * from there.
+   */
+  searchedBackTo: instantSchema.optional(),
+  ...totals,
+});
+
+export type CallsView = z.infer<typeof callsSchema>;
+
+/** Adds the details of a call that a list doesn't show. The time zone and variables are also null once contact data has been erased. */
+export const callDetailsSchema = z.object({
+  call: callSchema,
+  /** The contact's time zone. */
+  timeZone: z.string().nullable(),
+  variables: z.record(z.string(), z.string()).nullable(),
+  notBefore: instantSchema.nullable(),
+  notAfter: instantSchema.nullable(),
+  /** As reported by the provider. */
+  durationSeconds: z.number().nullable(),
+  /** How often a dialer has claimed the call, to hand it off or to check on its outcome. */
+  attempts: z.number().int(),
+  firstAttemptAt: instantSchema.nullable(),
+  /** When a dialer will claim the call next; null while a provider has it, and once it has ended. */
+  nextAttemptAt: instantSchema.nullable(),
+  /** When the provider reported the outcome of a call that had been `unknown`. */
+  toldLateAt: instantSchema.nullable().default(null),
+});
+
+export type CallDetailsView = z.infer<typeof callDetailsSchema>;
+
+/** The time zone of a chart's calendar days. */
+const chartZone = { timeZone: timeZoneSchema };
+
+export const chartQuerySchema = z.strictObject(chartZone);
+
+export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
+
+/** Covers one page of the campaign list, selected by `campaignSearch` and `cursor`. */
+export const allCallsSummaryQuerySchema = z
+  .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema, ...chartZone })
+  .check(isRange);
+
+const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
+
+/** Null unless the provider hasn't taken any calls for at least a minute. */
+const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
+
+export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
+
+/** Present if there are too many calls to count. Only calls placed since this time are counted. */
+const countedBackTo = { countedBackTo: instantSchema.optional() };
+
+export const callsSummarySchema = z.object({
+  /**
+   * The days of the range, oldest first. Without a range, the last 30 days, including today. A call counts on the day it was placed. States
+   * without calls are omitted.
+   */
+  days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
+  ...countedBackTo,
+  dialerTrouble: dialerTroubleSchema,
+});
+
+export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
+
+export const allCallsSummarySchema = z.object({
+  /** The same days. Campaigns without calls are omitted. */
+  days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
+  ...countedBackTo,
+  dialerTrouble: dialerTroubleSchema,
+});
+
+export type AllCallsSummaryView = z.infer<typeof allCallsSummarySchema>;

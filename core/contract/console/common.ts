@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { timeZoneSchema } from '../expiry.ts';
+import { limits } from '../limits.ts';
+import { identifierSchema, isPrintable } from '../text/text.ts';
+
+export const userTypes = ['account', 'partner', 'staff'] as const;
+
+export const userTypeSchema = z.enum(userTypes, { error: 'Must be account, partner or staff.' });
+
+export type UserType = z.infer<typeof userTypeSchema>;
+
+export const tenancyKindSchema = z.enum(['account', 'partner']);
+
+export type TenancyKind = z.infer<typeof tenancyKindSchema>;
+
+/** Null for the first page. */
+export const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
+
+export const searchSchema = z
+  .string()
+  .max(limits.search)
+  .refine(isPrintable, { error: 'Must not contain control characters.' })
+  .default('');
+
+export const daySchema = z.iso
+  .date({ error: 'Must be a date in the format YYYY-MM-DD.' })
+  .refine((day) => day >= '1970-01-01' && day <= '9998-12-31', { error: 'Must be a date from 1970-01-01 to 9998-12-31.' });
+
+/** Calendar days in a time zone, both included. */
+export const dayRange = {
+  from: daySchema.optional(),
+  to: daySchema.optional(),
+  timeZone: timeZoneSchema.default('UTC'),
+};
+
+/** Days in the format YYYY-MM-DD sort as text. */
+export function isRange({
+  value: { from, to },
+  issues,
+}: z.core.ParsePayload<{ from?: string | undefined; to?: string | undefined }>): void {
+  if (from !== undefined && to !== undefined && from > to)
+    issues.push({ code: 'custom', path: ['from'], message: 'Must not be after "to".', input: from });
+}
+
+/** The number of all matches, up to 10,000. Earlier cores don't send it. */
+export const totals = {
+  total: z.number().int().optional(),
+  /** Whether there are, or may be, more matches than `total`. */
+  totalIsMore: z.boolean().optional(),
+};
+
+export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
+
+export type Named = z.infer<typeof namedSchema>;
+
+/** An account, or a partner with all its accounts. */
+export const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
+
+/** A query parameter that is off unless it says `true`. */
+export const flagSchema = z
+  .enum(['true', 'false'], { error: 'Must be true or false.' })
+  .default('false')
+  .transform((text) => text === 'true');
+
+// Accounts and campaigns
+
+/** A page of a list that can be searched by name. In the directory, the search includes only a row's own name. */
+export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
+
+/** Null on the last page. Earlier cores have only one page, and don't send it. */
+export const nextCursorSchema = z.string().nullable().default(null);

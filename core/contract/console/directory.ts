@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { identifierSchema, lineSchema } from '../text/text.ts';
+import { directoryQuerySchema, namedSchema, nextCursorSchema } from './common.ts';
+
+export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
+
+export type AccountsView = z.infer<typeof accountsSchema>;
+
+export const campaignsSchema = z.object({
+  /** Sorted by account and name. The search includes both names, and finds a campaign by its ID. */
+  campaigns: z.array(z.object({ id: identifierSchema, name: z.string(), account: namedSchema })),
+  nextCursor: nextCursorSchema,
+});
+
+export type CampaignsView = z.infer<typeof campaignsSchema>;
+
+// Directory: managing partners, accounts and campaigns
+
+export const nameSchema = lineSchema(limits.name);
+
+/** If the database has no partners, staff create the first of each. */
+export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });
+
+export type Setup = z.infer<typeof setupSchema>;
+
+export const createdSetupSchema = z.object({ partner: namedSchema, account: namedSchema, campaign: namedSchema });
+
+export type CreatedSetupView = z.infer<typeof createdSetupSchema>;
+
+/** Without a partner, lists the accounts of all partners that the viewer manages. */
+export const directoryAccountsQuerySchema = directoryQuerySchema.extend({ partner: identifierSchema.optional() });
+
+/** Without an account, lists the campaigns of all accounts that the viewer manages. */
+export const directoryCampaignsQuerySchema = directoryQuerySchema.extend({ account: identifierSchema.optional() });
+
+const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() });
+
+const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
+
+const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
+
+/** Sorted by name. */
+export const directoryPartnersSchema = z.object({ partners: z.array(directoryPartnerSchema), nextCursor: nextCursorSchema });
+
+export type DirectoryPartnersView = z.infer<typeof directoryPartnersSchema>;
+
+/** Sorted by the names of partner and account. */
+export const directoryAccountsSchema = z.object({ accounts: z.array(directoryAccountSchema), nextCursor: nextCursorSchema });
+
+export type DirectoryAccountsView = z.infer<typeof directoryAccountsSchema>;
+
+/** Sorted by the names of partner, account and campaign. */
+export const directoryCampaignsSchema = z.object({ campaigns: z.array(directoryCampaignSchema), nextCursor: nextCursorSchema });
+
+export type DirectoryCampaignsView = z.infer<typeof directoryCampaignsSchema>;
+
+/** Creates a partner, or renames a partner, account or campaign. */
+export const nameInDirectorySchema = z.strictObject({ name: nameSchema });
+
+export const createAccountSchema = z.strictObject({ name: nameSchema, partnerId: identifierSchema });
+
+export const createCampaignSchema = z.strictObject({ name: nameSchema, accountId: identifierSchema });
+
+export const partnerInDirectorySchema = z.object({ partner: directoryPartnerSchema });
+
+export type PartnerInDirectoryView = z.infer<typeof partnerInDirectorySchema>;
+
+export const accountInDirectorySchema = z.object({ account: directoryAccountSchema });
+
+export type AccountInDirectoryView = z.infer<typeof accountInDirectorySchema>;
+
+export const campaignInDirectorySchema = z.object({ campaign: directoryCampaignSchema });
+
+export type CampaignInDirectoryView = z.infer<typeof campaignInDirectorySchema>;

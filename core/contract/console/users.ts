@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { emailSchema, identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { cursorSchema, directoryQuerySchema, flagSchema, namedSchema, nextCursorSchema, userTypeSchema } from './common.ts';
+import { nameSchema } from './directory.ts';
+import { viewerSchema } from './session.ts';
+
+// Users
+
+export const userSchema = viewerSchema.extend({
+  /** With its partner's name, because two accounts may have the same name. Earlier cores don't send it. */
+  account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),
+  createdAt: instantSchema,
+  lastSignInAt: instantSchema.nullable(),
+  /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
+  disabledAt: instantSchema.nullable().default(null),
+  apiKeys: z.number().int(),
+  /** The person at the OpenID Connect provider who signs in as this user. Earlier cores don't send it. */
+  link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable().default(null),
+  /** Whether the user has a second factor. Earlier cores don't send it. */
+  secondFactor: z.boolean().optional(),
+});
+
+export type UserView = z.infer<typeof userSchema>;
+
+/** `away` lists only users who haven't signed in for 90 days. A user who never has counts from their creation. */
+export const usersQuerySchema = directoryQuerySchema.extend({ away: flagSchema });
+
+export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });
+
+export type UsersView = z.infer<typeof usersSchema>;
+
+export const createUserSchema = z.strictObject({
+  email: emailSchema,
+  name: lineSchema(limits.name),
+  userType: userTypeSchema,
+  /** If omitted, the account of the creator's scope, if the scope is an account. */
+  accountId: identifierSchema.optional(),
+  /** If omitted, the partner of the creator's scope. */
+  partnerId: identifierSchema.optional(),
+});
+
+export type CreateUser = z.infer<typeof createUserSchema>;
+
+export const changeUserSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    /** Refuses the user and their keys, and ends their sessions. */
+    disabled: z.boolean().optional(),
+    /** Another account in the viewer's scope. Null removes a partner user's limit to one account. */
+    accountId: identifierSchema.nullable().optional(),
+  })
+  .refine((change) => Object.keys(change).length > 0, { error: 'Must contain name, disabled or accountId.' });
+
+export type ChangeUser = z.infer<typeof changeUserSchema>;
+
+export const changedUserSchema = z.object({ user: userSchema });
+
+export type ChangedUserView = z.infer<typeof changedUserSchema>;
+
+/** The password is shown only once, and the user has to change it. It's null if passwords are turned off. */
+export const createdUserSchema = z.object({ user: userSchema, password: z.string().nullable() });
+
+export type CreatedUserView = z.infer<typeof createdUserSchema>;
+
+export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
+
+export const deletionSchema = z.object({
+  /** `apiKeys` is the number of keys. */
+  user: userSchema,
+  /** A page of keys, newest first. */
+  apiKeys: z.array(
+    z.object({ id: identifierSchema, name: z.string(), lastUsedAt: instantSchema.nullable(), queuedCalls: z.number().int() }),
+  ),
+  nextCursor: nextCursorSchema,
+  sessions: z.number().int(),
+});
+
+export type DeletionView = z.infer<typeof deletionSchema>;
+
+/** A new one-time password, shown only once. */
+export const resetPasswordSchema = z.object({ password: z.string() });
+
+export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;

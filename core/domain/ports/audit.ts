@@ -1,0 +1,28 @@
+import type { ActivityVisibility } from '../directory/scope.ts';
+import type { ActivityFilter, AuditEvent, ChainedEvent, ListedActor, ListedEvent, Seal } from '../model.ts';
+
+/** The chain of audit events: see audit-chain.ts. */
+export type AuditChainStore = {
+  /** Chains the events that aren't chained yet, oldest first, in short steps. @returns the number of events */
+  extend(signal?: AbortSignal): Promise<number>;
+  /** Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. */
+  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
+  /** Returns chained events in order, after one number and up to another. */
+  read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
+  /** Returns the time of the oldest chained event. */
+  oldestAt(): Promise<number | null>;
+  /** Deletes the chain's oldest events, up to and including this number, in short steps. @returns the number of events */
+  prune(last: number, signal?: AbortSignal): Promise<number>;
+};
+
+export type ActivityStore = {
+  record(event: AuditEvent): Promise<void>;
+  /** Lists events newest first, after the cursor. */
+  list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  /** Counts matches, up to `most`. */
+  count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
+  /** Returns the users who acted, with their current names, and the actions. */
+  facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
+  /** Lists the visible events about a key, newest first. */
+  listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
+};

@@ -1,0 +1,132 @@
+import type { Named } from '#contract/console/common.ts';
+import type { CampaignAccess, DirectoryAccess, UserVisibility } from '../directory/scope.ts';
+import type { Millis } from '../instant.ts';
+import type {
+  Account,
+  AuditEvent,
+  Campaign,
+  Credentials,
+  DeletionImpact,
+  Digest,
+  ExternalNamed,
+  ImportAddition,
+  ImportChange,
+  ImportedEntity,
+  ImportKind,
+  ListedUser,
+  ListFilter,
+  ManagedAccount,
+  ManagedCampaign,
+  ManagedPartner,
+  NewPassword,
+  NewUser,
+  Tenancy,
+  UserChange,
+} from '../model.ts';
+import type { TimePosition } from '../paging.ts';
+import type { RevokeOptions } from './keys.ts';
+
+export type UserFilter = { search: string; awaySince: Millis | null };
+
+export type UserStore = {
+  count(): Promise<number>;
+  /**
+   * Lists visible users whose name or email address contains the text, oldest first.
+   *
+   * @param filter.awaySince lists only users who haven't signed in since then; null for all
+   */
+  list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
+  /** Returns the user's keys, newest first, and the number of sessions. */
+  deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
+  findByEmail(email: string): Promise<Credentials | null>;
+  /** @throws Problem `conflict` if the email address is taken */
+  create(user: NewUser, event: AuditEvent): Promise<void>;
+  /**
+   * Sets the password, and ends the user's sessions except `keep`.
+   *
+   * @param replacing the hash that the user must still have; null for any
+   * @returns false, without changing anything, if the user has a different hash or `keep` has ended
+   */
+  setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
+  /**
+   * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in steps.
+   * @returns false if the user doesn't exist
+   */
+  change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
+  /**
+   * Disables the user and their keys, and ends the user's sessions; null re-enables them.
+   *
+   * @returns the number of sessions it ended, or null if nothing changed or the user doesn't exist
+   */
+  setDisabled(userId: string, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
+  /**
+   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
+   * deleted later, in steps.
+   *
+   * @returns the numbers of deleted keys and sessions, or null if the user doesn't exist
+   */
+  delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+  /** Deletes the remaining data of deleted users, in short steps. @returns the number of keys */
+  finishDeletions(signal: AbortSignal): Promise<number>;
+  /** Finishes moving users' keys to the right lists, in short steps. @returns the number of keys */
+  finishMoves(signal: AbortSignal): Promise<number>;
+};
+
+export type TenancyStore = {
+  findPartner(id: string): Promise<Named | null>;
+  findAccount(id: string): Promise<Account | null>;
+  findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
+  createPartner(partner: Named, event: AuditEvent): Promise<void>;
+  createAccount(account: Account, event: AuditEvent): Promise<void>;
+  createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  /** Lists all partners by name, for the operator. */
+  allPartners(): Promise<ExternalNamed[]>;
+  allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
+  allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
+  /** Lists by name, after the cursor. */
+  listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
+  /** Lists campaigns by account and name. Searches the names of both, and finds a campaign by its ID. */
+  listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
+  /** Lists the best matches first. */
+  search(text: string, limit: number): Promise<Tenancy[]>;
+};
+
+/** Manages partners, accounts and campaigns. */
+export type DirectoryStore = {
+  /**
+   * Creates the first partner, account and campaign, either all or none of them.
+   *
+   * @returns false, without creating anything, if a partner already exists. This is exact across all processes
+   */
+  setUp(
+    partner: Named,
+    account: Account,
+    campaign: Named & { accountId: string },
+    events: readonly [AuditEvent, ...AuditEvent[]],
+  ): Promise<boolean>;
+  /** @returns false if the partner, account or campaign doesn't exist */
+  rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
+  /** Lists by name, after the cursor. */
+  partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
+  /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */
+  accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
+  /** Lists campaigns by partner, account and name. @param accountId null for the campaigns of all accounts */
+  campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
+  findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
+  findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
+  findCampaign(access: DirectoryAccess, id: string): Promise<ManagedCampaign | null>;
+};
+
+export type ImportStore = {
+  /** Returns existing entities by external ID. */
+  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
+  /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
+  findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
+  /**
+   * Writes an entire step or nothing.
+   *
+   * @throws Problem `conflict` if something else has changed the same entities since they were read
+   */
+  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
+};

@@ -1,0 +1,59 @@
+import type { KeyVisibility } from '../directory/scope.ts';
+import type { Millis } from '../instant.ts';
+import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, KeyUsage } from '../model.ts';
+
+export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
+
+export type ApiKeyStore = {
+  /**
+   * @param mostActive the maximum number of the creator's active keys
+   * @returns false, without creating the key, if the creator already has that many; exact across all processes
+   */
+  create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
+  /** Counts a user's active keys. */
+  countActive(creatorId: string, at: Millis): Promise<number>;
+  /** Lists keys newest first, and by ID within the same time. If there's a cursor, lists only the keys after it in that order. */
+  list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  /** Lists keys by descending ID, after the cursor, for a search through all keys. */
+  page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
+  /** Returns the visible keys with these IDs, in no particular order. */
+  findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
+  findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
+  details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
+  /** Returns what the key has done since this time. It may be up to a minute behind. */
+  usage(id: string, since: Millis): Promise<KeyUsage[]>;
+  /**
+   * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, the calls
+   * that it has placed since `today.from` count.
+   *
+   * @returns false, without changing anything, if the key was revoked or has other limits
+   */
+  limit(
+    id: string,
+    before: string | null,
+    after: KeyLimits | null,
+    today: { day: string; from: Millis },
+    event: AuditEvent,
+  ): Promise<boolean>;
+  /** Returns how many calls a limited key has placed on a day. */
+  placedOn(id: string, day: string): Promise<number>;
+  /** Returns the addresses from which the key was used since this time, the newest first. It may be up to a minute behind. */
+  addresses(id: string, since: Millis, limit: number): Promise<AddressUse[]>;
+  countQueuedCalls(id: string): Promise<number>;
+  /**
+   * Revokes keys in one transaction, and skips those that are already revoked.
+   *
+   * @param events the audit event for each key
+   * @returns the IDs of the keys that it revoked
+   */
+  revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
+  /** Cancels the calls that an interrupted revoke or deletion didn't cancel. @returns the number of calls */
+  finishCancelling(at: Millis, signal: AbortSignal): Promise<number>;
+  /** Adds up the stored counts of keys. PostgreSQL adds a row for each change. Housekeeping runs this. */
+  compactCounts(): Promise<void>;
+  /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
+  countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
+};
+
+export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';

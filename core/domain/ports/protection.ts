@@ -1,0 +1,77 @@
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { RestrictedKind } from '#contract/protection/numbers.ts';
+import type { ProtectionScope } from '#contract/protection/protection.ts';
+import type { CampaignAccess } from '../directory/scope.ts';
+import type { Millis } from '../instant.ts';
+import type { AuditEvent, CampaignRules, DoNotCallEntry, ImportedNumbers, NewDoNotCall, OwningScope, RuleScope } from '../model.ts';
+
+/** The rules that a scope itself has. Null means that it inherits those of the scope above. */
+export type ScopeRules = {
+  hours: readonly HoursRule[] | null;
+  countries: readonly string[] | null;
+  kinds: readonly RestrictedKind[] | null;
+};
+
+/** The lists of an account, or of a partner and all its accounts. */
+export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
+
+/**
+ * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
+ * themselves. A change returns only after all claims have ended that may not have seen it, so no call is dialed against a change that was
+ * acknowledged.
+ */
+export type ProtectionStore = {
+  /**
+   * Adds numbers to a list. A number that's already there keeps its older date and gets the later end.
+   *
+   * @returns how many were new, and how many calls to these numbers are being dialed
+   * @throws Problem `unavailable` if the numbers were added but a claim that may not have seen them is still running
+   */
+  addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
+  /** Deletes an entry. @returns false if it doesn't exist */
+  lift(id: string, event: AuditEvent): Promise<boolean>;
+  /** Deletes a number's entries from all lists. @returns their number */
+  forget(phone: string): Promise<number>;
+  findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
+  /** Lists newest first, after the cursor (an ID). */
+  listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
+  /** Lists numbers with this beginning by number, after the cursor (a number and an ID). */
+  searchNumbers(
+    access: ProtectionAccess,
+    prefix: string,
+    cursor: { phone: string; id: string } | null,
+    limit: number,
+  ): Promise<DoNotCallEntry[]>;
+  /** Returns the entries that block a number in an account now. */
+  findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
+  /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
+  findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
+  rulesOf(scopeId: string): Promise<ScopeRules>;
+  /** Returns the rules that count for a campaign's calls; null if it doesn't exist. */
+  campaignRules(campaignId: string): Promise<CampaignRules | null>;
+  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
+  /** Blocks the queued calls to numbers that were added since the last time, in short steps. @returns the number of calls */
+  blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Deletes entries that have ended, in short steps. @returns the number of entries */
+  deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Counts the calls that wait for calling hours. */
+  countHeld(now: Millis): Promise<number>;
+};
+
+/** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
+export type OptOut = { id: string; eventOf(owner: OwningScope): AuditEvent };
+
+/** Imports of do-not-call lists: see protection/import-numbers.ts. */
+export type NumberImportStore = {
+  begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
+  /** Stores some of the numbers. They don't count yet. */
+  addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
+  /** From now on, all stored numbers will be moved to the list. */
+  commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
+  /** Moves some numbers to the list, in a short transaction. @returns null if none are left */
+  moveSome(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
+  /** Waits until no claim can miss the moved numbers, and forgets the import. */
+  finish(id: string): Promise<void>;
+  discard(id: string): Promise<void>;
+  listStartedBefore(before: Millis): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;
+};

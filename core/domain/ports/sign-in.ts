@@ -1,0 +1,114 @@
+import type { Millis } from '../instant.ts';
+import type { AuditEvent, CheckedCode, Digest, Link, SecondFactor, Session, SignInCode, Subject, Tenancy, User } from '../model.ts';
+
+/** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
+export type FlowSecrets = { state: string; nonce: string; verifier: string };
+
+/** What the provider says about a person. */
+export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
+
+/** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
+export type IdentityProvider = {
+  issuer: string;
+  /** For the button: "Sign in with …". */
+  name: string;
+  /** Returns the page of the provider where the user signs in. @throws ProviderError */
+  authorizationUrl(flow: FlowSecrets): Promise<string>;
+  /** Trades the code in a callback's query for the identity. @throws ProviderError */
+  identify(query: string, flow: FlowSecrets): Promise<Identity>;
+  /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */
+  signOutUrl(): string | null;
+};
+
+/**
+ * Determines who shares a turn in the queue: everyone on a network or, if a session or known device vouches for the attempt, everyone using
+ * that session or device.
+ */
+export type PasswordOrigin = { address: string; vouched: string | null };
+
+/** Allows at most `most` attempts in a window, in ms from the first one. */
+export type ThrottleCounter = { key: string; most: number; window: number };
+
+/** Counts attempts, across all processes. */
+export type ThrottleStore = {
+  /** @returns when the last full counter opens again, at most one window from now; null if none of them is full */
+  blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
+  /** Adds one to all counters or, if one is full, to none of them. @returns whether it counted */
+  take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
+  giveBack(key: string): Promise<void>;
+  reset(key: string): Promise<void>;
+  /** Deletes counters whose window is over. If there are still too many, also deletes those with the fewest attempts. */
+  sweep(now: Millis): Promise<void>;
+};
+
+export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: Millis; now: Millis };
+
+export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
+
+/** Identifies sessions by the digest of their ID. */
+export type SessionStore = {
+  /**
+   * Starts a session, or a half-open one that waits for a code.
+   *
+   * @param event null for a half-open session, because the user hasn't signed in yet
+   * @returns false, without starting a session, if the user no longer has that password hash or is disabled
+   */
+  start(session: NewSession, passwordHash: string, event: AuditEvent | null): Promise<boolean>;
+  /**
+   * Replaces a half-open session with an open one, and uses up the code.
+   *
+   * @returns false, without changing anything, if the half-open session has ended or the code was already used
+   */
+  finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
+  /** @returns false, without starting a session, if the user isn't linked with the provider any more or is disabled */
+  startLinked(id: Digest, userId: string, issuer: string, at: Millis, event: AuditEvent): Promise<boolean>;
+  find(id: Digest): Promise<Session | null>;
+  /** Updates only an existing session, because a slow request must not bring back a deleted one. */
+  touch(id: Digest, at: Millis): Promise<void>;
+  selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
+  /** @param event null for a half-open session, because the user hadn't signed in yet */
+  end(id: Digest, event: AuditEvent | null): Promise<boolean>;
+  /** @returns the number of sessions */
+  endAll(userId: string, event: AuditEvent): Promise<number>;
+  /** Deletes sessions that started, or were last seen, outside these limits, and those that began in a way that isn't allowed now. */
+  sweep(bounds: SessionBounds, allowed: { password: boolean; issuer: string | null }): Promise<void>;
+};
+
+/** Stores which person at the provider is which user. */
+export type LinkStore = {
+  find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null } | null>;
+  /**
+   * Links a user, in place of a person at another provider.
+   *
+   * @returns false if the user is linked with another person at this provider, this person is another user, or the user is disabled
+   */
+  create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
+  /** Ends the sessions that the link has started. @returns false if there is no link */
+  delete(userId: string, event: AuditEvent): Promise<boolean>;
+  /** Lists all links by email address, for the operator. */
+  list(): Promise<(Link & { email: string })[]>;
+  createCode(code: SignInCode): Promise<void>;
+  /** Returns a code and deletes it, so that it works only once. */
+  takeCode(digest: Digest): Promise<SignInCode | null>;
+  sweepCodes(before: Millis): Promise<void>;
+};
+
+export type SecondFactorStore = {
+  find(userId: string): Promise<SecondFactor | null>;
+  /** Stores a secret that waits for its confirmation, instead of an earlier one. @returns false if one is already in force */
+  enroll(userId: string, secret: string): Promise<boolean>;
+  /** @returns false, without changing anything, if that secret isn't waiting for its confirmation */
+  confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
+  /** Uses up a code. @returns false if it was already used, or never existed */
+  use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Uses up a code and removes the second factor. @returns false, without changing anything, if the code was already used */
+  remove(userId: string, code: CheckedCode, event: AuditEvent): Promise<boolean>;
+  /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
+  reset(userId: string, event: AuditEvent): Promise<number | null>;
+  /** Lists encrypted secrets that don't start with this text, by user ID, after one. */
+  listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
+  /** Replaces an encrypted secret, unless it has changed. */
+  reseal(userId: string, from: string, to: string): Promise<void>;
+};
+
+export type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };
