@@ -80,7 +80,7 @@ async function placeLine(
   refusals: Refusals,
 ): Promise<void> {
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
-  // In this order, so that whoever cancels the run either sees this line in the journal, or stops it here.
+  // In this order, so that a command that cancels the run either sees this line in the journal, or stops it here.
   journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
   if (isCancelled(run)) throw cancelledError(run);
   try {

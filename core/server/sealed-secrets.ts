@@ -14,7 +14,7 @@ type Key = { name: string; bytes: Buffer };
 export function secretBoxOf(sessionSecrets: readonly string[], randomness: Randomness): SecretBox {
   const keys = sessionSecrets.map(keyOf);
   const [newest] = keys;
-  if (!newest) throw new Error('There are no session secrets.');
+  if (!newest) throw new Error('SESSION_SECRETS is empty.');
   return {
     newest: `${newest.name}.`,
     seal(owner, secret) {

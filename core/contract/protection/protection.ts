@@ -84,7 +84,7 @@ export const numbersQuerySchema = z.strictObject({
 export const numbersSchema = z.object({
   countries: numberRulesSchema.shape.countries,
   kinds: numberRulesSchema.shape.kinds,
-  /** What counts for calls of this scope. */
+  /** The settings in effect for this scope's calls. */
   effective: effectiveNumberRulesSchema,
 });
 export type NumbersView = z.infer<typeof numbersSchema>;

@@ -38,7 +38,7 @@ export type ApiKeyStore = {
   ): Promise<boolean>;
   /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;
-  /** Returns the addresses from which the key was used since this time, the newest first. It may be up to a minute behind. */
+  /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */
   addresses(id: string, since: Millis, limit: number): Promise<AddressUse[]>;
   countQueuedCalls(id: string): Promise<number>;
   /**

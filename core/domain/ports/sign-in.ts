@@ -83,7 +83,7 @@ export type LinkStore = {
    * @returns false if the user is linked with another person at this provider, this person is another user, or the user is disabled
    */
   create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
-  /** Ends the sessions that the link has started. @returns false if there is no link */
+  /** Ends the sessions that the link has started. @returns false if the user isn't linked */
   delete(userId: string, event: AuditEvent): Promise<boolean>;
   /** Lists all links by email address, for the operator. */
   list(): Promise<(Link & { email: string })[]>;

@@ -57,7 +57,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
 export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
   const event = userEvent(ports, actor, user, 'second-factor.removed');
   const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
-  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw new Problem('not-found', 'There is no second factor.');
+  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw new Problem('not-found', 'This user has no second factor.');
 }
 
 /** Removes a second factor that a user has lost, and ends their sessions. @returns the number of sessions */

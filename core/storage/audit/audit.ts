@@ -76,7 +76,7 @@ export function activityStore(database: Database): ActivityStore {
     },
 
     async listOfApiKey(visibility, id, limit) {
-      // Refused requests have no actor. Whoever can see the key sees them.
+      // Refused requests have no actor. Everyone who can see the key sees them.
       const isSeen =
         visibility.kind === 'own'
           ? either(equal('actor_id', visibility.userId), equal('action', 'api-key.refused'))
