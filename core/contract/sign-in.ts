@@ -43,7 +43,6 @@ export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: 
 
 /** The address on this computer that hands the code over to the app. */
 export const handedOverSchema = z.object({ url: z.string() });
-export type HandedOverView = z.infer<typeof handedOverSchema>;
 
 /** How a sign-in with the provider ended. The core adds it to the address of the page. */
 export const signInResults = ['done', 'app', 'failed', 'unreachable', 'expired', 'cancelled', 'throttled'] as const;

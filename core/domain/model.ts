@@ -134,9 +134,6 @@ export type KeyLimits = {
   timeZone: string;
 };
 
-/** @property limitsVersion the version that the change is based on; undefined for any */
-export type LimitsChange = Partial<Pick<KeyLimits, 'addresses' | 'callsPerDay'>> & { limitsVersion?: string | null | undefined };
-
 /** An account, or a partner with all its accounts. */
 export type Place = Named & { kind: TenancyKind };
 

@@ -41,4 +41,3 @@ export type NumberRules = z.infer<typeof numberRulesSchema>;
 
 /** The rules that decide: an account's own setting, or else its partner's, or else all countries and no restricted kinds. */
 export const effectiveNumberRulesSchema = z.object({ countries: z.array(z.string()), kinds: z.array(z.enum(restrictedKinds)) });
-export type EffectiveNumberRules = z.infer<typeof effectiveNumberRulesSchema>;

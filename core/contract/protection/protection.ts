@@ -74,7 +74,6 @@ export type CallingHoursView = z.infer<typeof callingHoursSchema>;
 
 /** Replaces all rules of the scope. Without any rules, it inherits those of the scope above. */
 export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema });
-export type SetCallingHours = z.infer<typeof setCallingHoursSchema>;
 
 export const numbersQuerySchema = z.strictObject({
   scope: z.enum(['partner', 'account'], { error: 'Must be partner or account.' }),
