@@ -6,6 +6,7 @@ import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts'
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
@@ -272,6 +273,22 @@ describe('claiming and settling calls', () => {
       const before = await all();
       for (const n of rows.keys()) expect(await store.reportOutcome(`c${n}`, { state: 'busy', ...late }, now)).to.equal('not-needed');
       expect(await all()).to.deep.equal(before);
+    });
+
+    it("keeps a call's data if an outcome comes while old calls are erased", async () => {
+      await addCall('c', { state: 'unknown', handoff: 'taken', due_at: null, ended_at: instant(1) });
+      const { write, read } = direct.storage.database;
+      // The erasure has to wait for the outcome: on PostgreSQL for the row, and on SQLite for the file.
+      const erasing = await write.transaction(async (trx) => {
+        await trx('calls').where({ contact_id: 'c' }).update({ state: 'busy', ended_at: now });
+        const erased = direct.ports.stores.retention.erase(now);
+        const isWaiting = async () =>
+          (await read('pg_stat_activity').whereRaw(`datname = current_database() AND wait_event = 'transactionid'`)).length > 0;
+        if (kind === 'postgres') await until(isWaiting);
+        return { erased };
+      });
+      expect(await erasing.erased).to.equal(0);
+      expect(await call('c')).to.include({ state: 'busy', phone: '+493012345678' });
     });
 
     it('reports how many calls are waiting for a dialer, and since when', async () => {

@@ -43,7 +43,8 @@ where ("campaign_id", "contact_id") in (
     and "phone" is not null
     and "ended_at" < $6
   limit $7
-);
+)
+  and ended_at + 0 < $8;
 
 -- retention.forgetCounts
 
