@@ -168,8 +168,8 @@ describe('the call summary of a campaign', () => {
       }
     });
 
-    it('returns 400 without a valid time zone', async () => {
-      for (const query of ['', '?timeZone=Nowhere', '?timeZone=UTC&outcome=busy']) {
+    it('returns 400 if the query is invalid', async () => {
+      for (const query of ['?timeZone=Nowhere', '?timeZone=UTC&outcome=busy']) {
         for (const answer of [await summarize(query), await summarizeAll(query)])
           expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
       }

@@ -173,9 +173,15 @@ describe('the details of an API key', () => {
       expect((await show(id)).status).to.equal(404);
     });
 
-    it('return 400 without a valid time zone', async () => {
+    it('use days in UTC by default', async () => {
       const { id } = await createKey(core.url, cookie);
-      for (const query of ['', '?timeZone=', '?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
+      const answer = await ask('GET', `${core.url}/console/api-keys/${id}`, { cookie });
+      expect(answer.json).to.deep.equal((await show(id, 'UTC')).json);
+    });
+
+    it('return 400 if the query is invalid', async () => {
+      const { id } = await createKey(core.url, cookie);
+      for (const query of ['?timeZone=', '?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
         const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });
         expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
       }

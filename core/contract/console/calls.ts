@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { callStates } from '../calls/states.ts';
-import { timeZoneSchema } from '../expiry.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
 
@@ -87,15 +86,13 @@ export const callDetailsSchema = z.object({
 export type CallDetailsView = z.infer<typeof callDetailsSchema>;
 
 /** The time zone of a chart's calendar days. */
-const chartZone = { timeZone: timeZoneSchema };
+export const chartQuerySchema = z.strictObject({ timeZone: dayRange.timeZone });
 
-export const chartQuerySchema = z.strictObject(chartZone);
-
-export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch, ...chartZone }).check(isRange);
+export const callsSummaryQuerySchema = z.strictObject({ ...callFilter, ...callSearch }).check(isRange);
 
 /** Covers one page of the campaign list, selected by `campaignSearch` and `cursor`. */
 export const allCallsSummaryQuerySchema = z
-  .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema, ...chartZone })
+  .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema })
   .check(isRange);
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
