@@ -181,7 +181,7 @@ describe('the details of an API key', () => {
 
     it('return 400 if the query is invalid', async () => {
       const { id } = await createKey(core.url, cookie);
-      for (const query of ['?timeZone=', '?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
+      for (const query of ['?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
         const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });
         expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
       }
