@@ -1,27 +1,30 @@
-// Makes core/domain/protection/hours/zone-prefixes.ts from libphonenumber's data. Download the source of a release (Debian: apt-get source
-// libphonenumber), and pass its version and the path of resources/timezones/map_data.txt:
-//   node scripts/zone-prefixes.ts 8.13.51 libphonenumber-8.13.51/resources/timezones/map_data.txt
+// Makes core/domain/protection/hours/zone-prefixes.ts from libphonenumber's data. Download the newest release from
+// https://github.com/google/libphonenumber, and pass its version and the path of resources/timezones/map_data.txt:
+//   node scripts/zone-prefixes.ts 9.0.35 libphonenumber-9.0.35/resources/timezones/map_data.txt
+// Look at the difference: in 8.13.51, which Debian has, Japan's numbers were in Shanghai's time zone.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const [version, file] = process.argv.slice(2);
 if (version === undefined || file === undefined) throw new Error('Specify the version of libphonenumber and the path of its map_data.txt.');
 
 const zonesByPrefix = parse(readFileSync(file, 'utf8'));
+const published = zonesByPrefix.size;
 // The North American plan has 25 countries, so its own entry, with the zones of all of them, says nothing about a toll-free number or an
 // unknown area code.
 zonesByPrefix.delete('1');
-const prefixesByZones = Map.groupBy(
-  zonesByPrefix.keys().filter((prefix) => !isRedundant(prefix)),
-  (prefix) => zonesByPrefix.get(prefix) ?? '',
-);
-const lines = [...prefixesByZones].map(([zones, prefixes]) => `${zones.replaceAll('&', ' ')}|${prefixes.join(' ')}`).toSorted();
+const prefixes = [...zonesByPrefix.keys().filter((prefix) => !isRedundant(prefix))];
+const prefixesByZones = Map.groupBy(prefixes, (prefix) => zonesByPrefix.get(prefix) ?? '');
+const lines = [...prefixesByZones].map(([zones, own]) => `${zones.replaceAll('&', ' ')}|${own.join(' ')}`).toSorted();
 
 writeFileSync(
   'core/domain/protection/hours/zone-prefixes.ts',
   `// Made by scripts/zone-prefixes.ts from libphonenumber ${version}, resources/timezones/map_data.txt: edit the script instead.
 // Copyright (C) 2012 The Libphonenumber Authors. Licensed under the Apache License, Version 2.0: see LICENSE.libphonenumber.
 
-/** On each line, time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. */
+/**
+ * On each line, time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. The data has ${published}
+ * prefixes. ${prefixes.length} are here: all but \`1\`, which has all zones of North America, and those with the same zones as the next shorter prefix.
+ */
 export const zonePrefixes = \`
 ${lines.join('\n')}
 \`;

@@ -69,6 +69,8 @@ describe('the time zones of a number', () => {
     expect(getZones('+493012345678')).to.deep.equal(['Europe/Berlin']);
     expect(getZones('+12085551234')).to.deep.equal(['America/Boise', 'America/Los_Angeles']);
     expect(getZones('+12084011234')).to.deep.equal(['America/Denver']);
+    // Release 8.13.51 of the data was wrong here.
+    expect(getZones('+81312345678')).to.deep.equal(['Asia/Tokyo']);
   });
 
   it('are unknown for a toll-free number, an unknown prefix and a satellite', () => {

@@ -1,5 +1,5 @@
 import type { MetadataJson } from 'libphonenumber-js/core';
-import { isValidPhoneNumber } from 'libphonenumber-js/min';
+import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 
 /** Positions in the library's data about a country: see its METADATA.md. */
@@ -12,9 +12,17 @@ const plans = plansOf(metadata);
 /**
  * Whether a text is an E.164 number: a plus sign and digits, with a valid country code and length. The library decides, but takes half as
  * long as everything else for a call. So it's skipped for numbers that it's known to accept.
+ *
+ * Refuses numbers with a national prefix, such as +49 030 12345678, although the library accepts them: networks connect them to the number
+ * without it, which may be on a do-not-call list.
  */
 export function isPhoneNumber(text: string): boolean {
-  return /^\+[1-9]\d{1,14}$/.test(text) && (isPlainNumber(text) || isValidPhoneNumber(text));
+  return /^\+[1-9]\d{1,14}$/.test(text) && (isPlainNumber(text) || isCanonical(text));
+}
+
+function isCanonical(text: string): boolean {
+  const parsed = parsePhoneNumberFromString(text);
+  return parsed?.isValid() === true && parsed.number === text;
 }
 
 /**
