@@ -6,7 +6,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, codeOf } from '../support/http.ts';
-import { createKey, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
@@ -68,6 +68,22 @@ describe('calling hours', () => {
       expect((await claim()).map(({ requestId }) => requestId)).to.deep.equal(['free']);
       clock.set('2026-11-22T08:00:00.000Z');
       expect((await claim()).map(({ requestId }) => requestId)).to.include('held');
+    });
+
+    it('are in the exported calls that wait for them, and not in others', async () => {
+      await setHours([daily('09:00', '20:00')]);
+      await place({ requestId: 'held' });
+      await place({ requestId: 'cancelled' });
+      const { status } = await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/cancelled`, { key });
+      expect(status).to.equal(200);
+      const { text } = await ask('GET', `${harness.core.url}/console/calls.csv`, { cookie });
+      const [head = '', ...rows] = text.split('\r\n').map((line) => line.split(','));
+      const column = [...head].indexOf('"Held until"');
+      const held = rows.filter(({ length }) => length === head.length).map((cells) => [cells[1], cells[column]]);
+      expect(held).to.have.deep.members([
+        ['"held"', '"2026-11-22T08:00:00.000Z"'],
+        ['"cancelled"', '""'],
+      ]);
     });
 
     it('refuse a call if they open only after notAfter, and say when they open', async () => {

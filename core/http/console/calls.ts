@@ -45,7 +45,10 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
   await sendCsv(ctx, deps, {
     list: 'calls',
     days: query,
-    head: ['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key', 'Placed', 'Dialed', 'Ended', 'Seconds'],
+    head: [
+      ...['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key'],
+      ...['Placed', 'Held until', 'Dialed', 'Ended', 'Seconds'],
+    ],
     async read(viewer, cursor, turn) {
       const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...wanted, cursor }, turn);
       return { rows: items.map(csvCells), nextCursor };
@@ -55,11 +58,12 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
 
 function csvCells(call: ListedCall): string[] {
   const { dialedAt, endedAt } = call;
+  const heldUntil = call.state === 'queued' ? call.heldUntil : null;
   const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt - dialedAt) / 1_000) : '';
   return [
     ...[call.campaign.name, call.requestId, call.name ?? '', call.phone ?? '', callStateLabels[call.state], call.detail ?? ''],
     ...[call.isSimulated ? 'Simulated' : '', call.apiKey?.name ?? '', timestamp(call.placedAt)],
-    ...[dialedAt ? timestamp(dialedAt) : '', endedAt ? timestamp(endedAt) : '', String(seconds)],
+    ...[heldUntil ? timestamp(heldUntil) : '', dialedAt ? timestamp(dialedAt) : '', endedAt ? timestamp(endedAt) : '', String(seconds)],
   ];
 }
 

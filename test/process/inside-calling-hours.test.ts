@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import { DateTime } from 'luxon';
+import { sign } from '#contract/calls/signature.ts';
+import { weekdays } from '#contract/protection/calling-hours.ts';
+import { type ClockInFile, clockInFile } from '../support/clock-in-file.ts';
+import { spawnCore } from '../support/core.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+const zones = (
+  'Pacific/Auckland Australia/Sydney Australia/Brisbane Australia/Adelaide Australia/Lord_Howe Asia/Tokyo Asia/Shanghai Asia/Kathmandu ' +
+  'Asia/Kolkata Asia/Karachi Asia/Tehran Asia/Dubai Asia/Jerusalem Asia/Beirut Europe/Istanbul Africa/Cairo Africa/Johannesburg Europe/Kyiv ' +
+  'Europe/Helsinki Europe/Berlin Europe/Paris Europe/Madrid Africa/Casablanca Europe/London Europe/Lisbon Atlantic/Azores Atlantic/Reykjavik ' +
+  'America/Sao_Paulo America/Argentina/Buenos_Aires America/Santiago America/St_Johns America/Halifax America/New_York America/Chicago ' +
+  'America/Denver America/Phoenix America/Los_Angeles America/Anchorage Pacific/Honolulu Pacific/Chatham'
+).split(' ');
+/** Numbers that tell their zone, so that the call needs no `timeZone`. */
+const telling = [
+  ['+4930200000', 'Europe/Berlin'],
+  ['+12125550142', 'America/New_York'],
+  ['+13125550142', 'America/Chicago'],
+  ['+13105550142', 'America/Los_Angeles'],
+  ['+81312345678', 'Asia/Tokyo'],
+  ['+61290000000', 'Australia/Sydney'],
+] as const;
+/** Hours until the morning after the next one. */
+const hours = 34;
+/** After this many hand-offs, both cores are killed: before the provider has responded to the last one, or just after that. */
+const kills = [
+  [100, 'before'],
+  [300, 'after'],
+] as const;
+
+/** `CALLING_HOURS=all` runs both changes of the clock on both databases. Without it, each database has one. */
+const isThorough = process.env['CALLING_HOURS'] === 'all';
+
+describe('a thousand calls to forty time zones, placed at the same time with calling hours from 9 to 20', () => {
+  onEachDatabase((kind) => {
+    for (const [change, start, quickly] of [
+      ['Europe puts its clocks back', '2026-10-24T23:30:00.000Z', 'sqlite'],
+      ['Europe puts its clocks forward', '2026-03-28T23:30:00.000Z', 'postgres'],
+    ] as const) {
+      if (!isThorough && kind !== quickly) continue;
+      it(`are each handed off once, inside their hours, while ${change} and both cores are killed`, async function () {
+        this.timeout(180_000);
+        const clock = clockInFile(start);
+        const scene = await openScene(await databaseWithTenants(kind), clock);
+        try {
+          const placed = await scene.placeAll();
+          for (let hour = 0; hour < hours; hour++, clock.advance({ hours: 1 })) await scene.dialDue();
+          expect(scene.outside).to.deep.equal([]);
+          expect([...scene.taken.keys()]).to.have.members(placed.wanted);
+          expect([...scene.taken.values()].filter((handoffs) => handoffs.size > 1)).to.deep.equal([]);
+          expect(await scene.statesOf(placed.optedOut)).to.deep.equal(['blocked', 'blocked', 'blocked']);
+        } finally {
+          await scene.close();
+        }
+      });
+    }
+  });
+});
+
+/** Two cores that dial through a provider, which checks when each call is handed off. */
+async function openScene({ database, tenants }: { database: string; tenants: Tenants }, clock: ClockInFile) {
+  const zoneOf = new Map<string, string>();
+  const outside: string[] = [];
+  /** The hand-offs that the provider has taken, by call. */
+  const taken = new Map<string, Set<string>>();
+  /** What the provider does with a call. */
+  const special = new Map<string, 'refuse once' | 'report an opt-out'>();
+  let killsLeft: (readonly [number, 'before' | 'after'])[] = [];
+  let killed: Promise<unknown> | undefined;
+
+  const receiver = await startReceiver(async ({ handoff: { contactId, handoffId } }, response) => {
+    const zone = zoneOf.get(contactId);
+    const local = DateTime.fromMillis(clock.now(), { zone: zone ?? 'UTC' });
+    if (zone !== undefined && (local.hour < 9 || local.hour >= 20)) outside.push(`${local.toISO()} in ${zone}`);
+    if (special.get(contactId) === 'refuse once') {
+      special.delete(contactId);
+      return response.writeHead(503).end();
+    }
+    const [next] = killsLeft;
+    const kill = zone !== undefined && next && taken.size >= next[0] ? next[1] : undefined;
+    if (kill === 'before') return killCores();
+    response.writeHead(202).end();
+    if (zone !== undefined) taken.set(contactId, (taken.get(contactId) ?? new Set()).add(handoffId));
+    if (kill === 'after') killCores();
+    if (special.get(contactId) === 'report an opt-out') await reportOptOut(handoffId);
+  });
+
+  function killCores(): void {
+    killsLeft = killsLeft.slice(1);
+    killed = Promise.all(cores.map((core) => core.stop('SIGKILL')));
+  }
+
+  const environment = { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: signingSecret, DIALER_DEDUPLICATES: 'true' };
+  const startCore = () => spawnCore(database, { ...clock.environment, ...environment });
+  let cores = await Promise.all([startCore(), startCore()]);
+  const url = () => cores[0]?.url ?? '';
+  const direct: DirectAccess = await openDirect(database, clock);
+  const cookie = await signIn(url(), 'pat@example.com');
+  const { keyValue } = await createKey(url(), cookie);
+
+  /** Repeats the report until a core accepts it. */
+  async function reportOptOut(handoffId: string): Promise<void> {
+    const raw = JSON.stringify({ handoffId, state: 'completed', optOut: true });
+    await until(async () => {
+      const headers = { ...sign('outcome', raw, signingSecret, Math.floor(clock.now() / 1_000)), 'Content-Type': 'application/json' };
+      return (await ask('POST', `${url()}/dialer/outcomes`, { raw, headers }).catch(() => null))?.status === 204;
+    });
+  }
+
+  async function place(contact: object, zone: string, more: object = {}): Promise<string> {
+    const answer = await placeCall(url(), tenants.campaign.id, keyValue, { contact, ...more });
+    expect(answer.status, answer.text).to.equal(202);
+    const contactId = textAt(answer, 'contactId');
+    zoneOf.set(contactId, zone);
+    return contactId;
+  }
+
+  /** Lets the cores dial everything that's due now, and replaces them if they're killed. */
+  async function dialDue(): Promise<void> {
+    for (;;) {
+      // A placed call makes a core look for due calls immediately.
+      await Promise.all(cores.map((core) => placeCall(core.url, tenants.siblingCampaign.id, keyValue).catch(() => undefined)));
+      await until(async () => killed !== undefined || !(await isBusy()));
+      if (killed === undefined) return;
+      await killed;
+      killed = undefined;
+      // The leases of the killed cores end.
+      clock.advance({ minutes: 1 });
+      cores = await Promise.all([startCore(), startCore()]);
+    }
+  }
+
+  async function isBusy(): Promise<boolean> {
+    const { read } = direct.storage.database;
+    const busy = read('calls').where('due_at', '<=', clock.now()).orWhereIn('handoff', ['open', 'doubt']);
+    return (await read(busy.as('calls')).whereNotNull('due_at').first('contact_id')) !== undefined;
+  }
+
+  return {
+    ...{ outside, taken, dialDue },
+
+    async placeAll(): Promise<{ wanted: string[]; optedOut: string[] }> {
+      const week = { rules: [{ prefix: '', days: weekdays, from: '09:00', to: '20:00' }] };
+      const scope = `scope=account&id=${tenants.account.id}`;
+      expect((await ask('PUT', `${url()}/console/calling-hours?${scope}`, { cookie, body: week })).status).to.equal(200);
+      const calls = Array.from({ length: 995 }, (_, index) => {
+        const [phone, zone] = telling[index % (10 * telling.length)] ?? ['+4930200000', zones[index % zones.length] ?? ''];
+        return place({ phone, ...(index % (10 * telling.length) < telling.length ? {} : { timeZone: zone }) }, zone);
+      });
+      const [tokyo, berlin] = [{ phone: '+81312340000' }, { phone: '+4930211111' }];
+      const optingOut = await place(tokyo, 'Asia/Tokyo');
+      special.set(optingOut, 'report an opt-out');
+      const notBefore = DateTime.fromMillis(clock.now()).plus({ hours: 2 }).toUTC().toISO();
+      const optedOut = await Promise.all([1, 2, 3].map(() => place(tokyo, 'Asia/Tokyo', { notBefore })));
+      // Its next try would be after 20:00.
+      const evening = DateTime.fromMillis(clock.now(), { zone: 'Europe/Berlin' }).set({ hour: 19, minute: 30 }).toUTC().toISO();
+      const refused = await place(berlin, 'Europe/Berlin', { notBefore: evening });
+      special.set(refused, 'refuse once');
+      const wanted = [...(await Promise.all(calls)), optingOut, refused];
+      await dialDue();
+      killsLeft = kills.map(([count, when]) => [taken.size + count, when]);
+      return { wanted, optedOut };
+    },
+
+    async statesOf(contactIds: readonly string[]): Promise<string[]> {
+      return direct.storage.database.read('calls').whereIn('contact_id', contactIds).pluck('state');
+    },
+
+    async close(): Promise<void> {
+      await Promise.all(cores.map((core) => core.stop()));
+      await direct.close();
+      await receiver.close();
+    },
+  };
+}
