@@ -12,6 +12,12 @@ export type Answer = {
   text: string;
 };
 
+/** Returns by how many milliseconds this computer's clock is ahead of the server's, from the `Date` header of a response. */
+export function leadOver(date: string | undefined): number | null {
+  const lead = Date.now() - Date.parse(date ?? '');
+  return Number.isNaN(lead) ? null : lead;
+}
+
 /** Reads the value from a response, or the reason why the request failed. */
 export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
   const failure = findFailure(answer);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console/session.ts';
-import { isKeyValue } from '#contract/key-value.ts';
+import { isKeyValue, keyValueLookalike } from '#contract/key-value.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
 import { failed } from './core-answers.ts';
@@ -146,13 +146,15 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
       return guard.end();
     },
     async identifyApiKey(pasted) {
-      const keyValue = pasted.trim();
-      if (!isKeyValue(keyValue)) {
+      // People paste whole lines, such as the ones that the console offers to copy.
+      const [keyValue, other] = new Set((pasted.match(keyValueLookalike) ?? []).filter(isKeyValue));
+      if (keyValue === undefined) {
         return refused(
           'keyValue',
           'This isn’t a key value. A key value starts with svc_sk_live_ and is 61 characters long. Paste the whole value.',
         );
       }
+      if (other !== undefined) return refused('keyValue', 'This contains several key values. Paste one at a time.');
       const digest = await sha256(keyValue);
       if (digest === null)
         return refused('keyValue', 'Your browser allows this only over HTTPS. Open the console at an https address and try again.');

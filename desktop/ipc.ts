@@ -123,8 +123,10 @@ export type Channels = {
    */
   request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;
-  /** Finds a key by its value. The value is hashed here, and only the hash goes to the core. */
+  /** Finds a key by its value. The value may be in a longer text. It's hashed here, and only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
+  /** Returns by how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
+  readClockLead(): Promise<number | null>;
   /**
    * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still
    * there.
@@ -163,6 +165,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   request: 'request',
   dismissSecret: 'dismissSecret',
   identifyApiKey: 'identifyApiKey',
+  readClockLead: 'readClockLead',
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',

@@ -67,7 +67,14 @@ export type SignInCode = { digest: Digest; userId: string; issuer: string; chall
 
 /** What else would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
-export type EndangeredKey = { id: string; name: string; createdAt: Millis; lastUsedAt: Millis | null; queuedCalls: number };
+export type EndangeredKey = {
+  id: string;
+  name: string;
+  createdAt: Millis;
+  lastUsedAt: Millis | null;
+  expiresAt: Millis | null;
+  queuedCalls: number;
+};
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 export type UserChange = Omit<UserInput, 'email'>;

@@ -73,7 +73,7 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
 
 type ShownSession = Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue' | 'hasSecondFactor' | 'issuer'>;
 
-export function sessionView(session: ShownSession, { dialer, ports }: HttpDeps): SessionView {
+export function sessionView(session: ShownSession, { dialer, hasReference, ports }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
@@ -82,6 +82,7 @@ export function sessionView(session: ShownSession, { dialer, ports }: HttpDeps):
     secondFactor: session.hasSecondFactor,
     ...(isSecondFactorDue(ports, session) ? { secondFactorDue: true } : {}),
     dialer,
+    reference: hasReference,
     ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
   };
 }
@@ -142,11 +143,11 @@ export function userView(user: ListedUser): UserView {
   };
 }
 
-export function deletionView({ user, apiKeys, sessions }: DeletionPreview): DeletionView {
+export function deletionView({ user, apiKeys, sessions }: DeletionPreview, now: Millis): DeletionView {
   return {
     user: userView(user),
-    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, queuedCalls }) => ({
-      ...{ id, name, queuedCalls },
+    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, expiresAt, queuedCalls }) => ({
+      ...{ id, name, queuedCalls, expired: isExpired(expiresAt, now) },
       lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
     })),
     nextCursor: apiKeys.nextCursor,

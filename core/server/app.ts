@@ -41,6 +41,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     ports,
     refusals: deps.refusals,
     dialer: deps.dialer,
+    hasReference: deps.webConsole !== undefined,
     publicUrl: deps.publicUrl,
     onProviderSignIn: deps.onProviderSignIn,
     isDraining: deps.isDraining,

@@ -59,6 +59,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   request,
   dismissSecret: nothing,
   identifyApiKey: text,
+  readClockLead: nothing,
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: csvName, text: z.string().max(50_000_000) }),

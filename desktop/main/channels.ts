@@ -105,6 +105,8 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       return answer;
     },
 
+    readClockLead: async () => servers.client?.clockLead() ?? null,
+
     getSignInOptions: optionsOf,
     async signInWithProvider({ server, keepSignedIn }) {
       const options = await optionsOf(server);

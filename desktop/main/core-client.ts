@@ -2,7 +2,7 @@ import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
-import { failed, findFailure, readAnswer } from '../core-answers.ts';
+import { failed, findFailure, leadOver, readAnswer } from '../core-answers.ts';
 import type { Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';
 import { withKnownAnswers } from '../known-answers.ts';
@@ -16,6 +16,8 @@ export type CoreClient = {
   send: Send;
   /** Requests a file. The response has no limits on its size or time. */
   openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
+  /** See `readClockLead`. */
+  clockLead(): number | null;
   /** The session's cookies, to be stored. */
   cookies(): SessionCookies;
   close(): Promise<void>;
@@ -33,6 +35,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   const fullPath = (path: string) => pathname.replace(/\/$/, '') + path;
   const cookieHeader = () => (jar.header() === '' ? {} : { cookie: jar.header() });
 
+  let lead: number | null = null;
   const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
     const options: Dispatcher.RequestOptions = {
       origin,
@@ -51,6 +54,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     const { statusCode, headers, body: answer } = await (await agent).request(options);
     const text = await decoded(Buffer.from(await answer.arrayBuffer()), headers['content-encoding']);
     jar.update(headers['set-cookie'] ?? []);
+    lead = leadOver(headers['date']?.toString()) ?? lead;
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
   });
 
@@ -87,6 +91,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     server,
     send: inTenancy.send,
     openFile,
+    clockLead: () => lead,
     cookies: () => jar.all(),
     close: async () => (await agent)?.destroy(),
   };

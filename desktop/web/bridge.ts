@@ -1,5 +1,5 @@
 import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/sign-in.ts';
-import { failed, findFailure, readAnswer } from '../core-answers.ts';
+import { failed, findFailure, leadOver, readAnswer } from '../core-answers.ts';
 import { coreRequest, enterCodeAt, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
@@ -7,6 +7,8 @@ import { withKnownAnswers } from '../known-answers.ts';
 import { inTenancyOfPage } from '../page-tenancy.ts';
 
 const timeoutMs = 15_000;
+
+let clockLead: number | null = null;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
 const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
@@ -21,6 +23,7 @@ const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
+  clockLead = leadOver(response.headers.get('date') ?? undefined) ?? clockLead;
   return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
 });
 
@@ -97,6 +100,7 @@ export function webBridge(): Bridge {
       if (signInResult === 'done') tabs.postMessage(null);
       return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer, signInResult };
     },
+    readClockLead: async () => clockLead,
     listServers: async () => [],
     selectServer: async () => undefined,
     forgetServer: async () => failed({ kind: 'session-ended' }),

@@ -30,7 +30,7 @@ describeDesktop('the console, for API keys', () => {
   afterEach(() => harness.close());
 
   async function openCreate(): Promise<void> {
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await dialog('Create API key').waitFor();
   }
 
@@ -64,7 +64,7 @@ describeDesktop('the console, for API keys', () => {
 
   it('moves the focus into a dialog before the next key press', async () => {
     await signInAs(harness, 'account');
-    const focused = await button('Create API Key').evaluate(async (element) => {
+    const focused = await button('Create API key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
       // A zero timeout fires before the next frame.
       await new Promise((resolve) => setTimeout(resolve));
@@ -84,7 +84,7 @@ describeDesktop('the console, for API keys', () => {
       await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
       await dismiss();
       await dialog('Create API key').waitFor({ state: 'detached' });
-      await button('Create API Key').click();
+      await button('Create API key').click();
       await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal(''));
       expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
     });
@@ -213,7 +213,7 @@ describeDesktop('the console, for API keys', () => {
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
     await button('Find key').click();
-    await harness.page.getByText('The oldest').waitFor();
+    await harness.page.getByRole('complementary', { name: /The oldest/ }).waitFor();
     await button(/Revoke…/).click();
     await dialog('Revoke API Key?').waitFor();
     await button('Cancel').click();
@@ -228,7 +228,7 @@ describeDesktop('the console, for API keys', () => {
     expect(await harness.page.getByText('Newest').count()).to.equal(0);
   });
 
-  it('finds the key for a pasted value and scrolls to its row', async () => {
+  it('finds the key for a pasted value, scrolls to its row and opens it', async () => {
     for (let index = 0; index < 30; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found in a log', { on: '2025-01-01T00:00:00.000Z' });
     await signInAs(harness, 'account');
@@ -241,6 +241,7 @@ describeDesktop('the console, for API keys', () => {
     await button('Find key').click();
     await harness.page.locator('tr.highlighted', { hasText: 'Found in a log' }).waitFor();
     await harness.page.getByText('Page 2 of 2').waitFor();
+    await harness.page.getByRole('complementary', { name: /Found in a log/ }).waitFor();
   });
 
   it('can find the same key again', async () => {
@@ -350,7 +351,7 @@ describeDesktop('using only the keyboard, the console', () => {
     await keyboard.press('Enter');
     await page.getByText('No API keys yet').waitFor();
 
-    await tabTo('Create API Key');
+    await tabTo('Create API key');
     await keyboard.press('Enter');
     await focusIn(page.getByLabel('Name', { exact: true }));
     await keyboard.type('Keyboard key');

@@ -173,7 +173,7 @@ describeDesktop('the console, for calls and users', () => {
       expect(await page.getByLabel('Type').getByRole('option').allInnerTexts()).to.deep.equal(['Account user', 'Partner user']),
     );
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page.getByText('Must not be empty.').waitFor();
+    await page.getByText('Enter a name.').waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Nora New');
     await page.getByLabel('Email', { exact: true }).fill(tenants.users.account.email);
     await page.getByLabel('Account', { exact: true }).selectOption('Green Clinic');
@@ -242,7 +242,7 @@ describeDesktop('the console, for calls and users', () => {
   it('shows who did what, to which entry and from which address', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Fresh');
     await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();

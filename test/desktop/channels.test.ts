@@ -32,6 +32,7 @@ describeDesktop('the bridge to the page', () => {
       'onCommand',
       'onExportProgress',
       'onSessionChange',
+      'readClockLead',
       'request',
       'saveExport',
       'saveFile',

@@ -105,7 +105,7 @@ describeBrowser("an administrator's day", () => {
 
   it('chooses the campaign of the test call', async () => {
     await enter();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Chosen');
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();

@@ -19,7 +19,7 @@ describeDesktop('choosing when a key expires', () => {
     await harness.page.clock.install({ time: new Date(start) });
     await harness.page.reload();
     await signInAs(harness, 'account');
-    await harness.page.getByRole('button', { name: 'Create API Key' }).click();
+    await harness.page.getByRole('button', { name: 'Create API key' }).click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Practice software');
   });
   afterEach(() => harness.close());

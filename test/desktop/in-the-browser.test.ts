@@ -127,7 +127,7 @@ describeBrowser('the console in a browser', () => {
   }
 
   async function createKey(): Promise<string> {
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Canary');
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();
@@ -178,7 +178,7 @@ describeBrowser('the console in a browser', () => {
     await page.keyboard.press('Enter');
     await heading('API keys').waitFor();
     const focused = () => page.evaluate('document.activeElement.textContent.trim()');
-    while ((await focused()) !== 'Create API Key') await page.keyboard.press('Tab');
+    while ((await focused()) !== 'Create API key') await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.keyboard.type('By keyboard');
     await page.keyboard.press('Tab');
@@ -374,7 +374,7 @@ describeBrowser('the console in a browser', () => {
     it('stays the same when Back closes a dialog', async () => {
       await open();
       await goHomeFromCalls();
-      await button('Create API Key').click();
+      await button('Create API key').click();
       await page.goBack();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await path()).to.equal('/#/api-keys');
@@ -493,7 +493,7 @@ describeBrowser('the console in a browser', () => {
     await page.getByRole('row', { name: 'Practice software' }).first().click();
     await button('Copy ID').click();
     await page.getByText('Copied the ID.').waitFor();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByRole('dialog').waitFor();
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
     expect(await page.getByText('Copied the ID.').count()).to.equal(0);

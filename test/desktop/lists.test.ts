@@ -144,7 +144,7 @@ describeDesktop('the lists of the console', () => {
 
   it("show a key's access when the value is saved, and before the key is revoked", async () => {
     await list(['One']);
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
@@ -241,7 +241,7 @@ describeDesktop('the lists of the console', () => {
 
   it('warn about a name that another key has, and keep a filled-in form when its backdrop is clicked', async () => {
     await list(['Zapier']);
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
     await harness.page.getByText('A key with this name already exists.').waitFor();
     await harness.page.mouse.click(5, 5);
@@ -274,7 +274,7 @@ describeDesktop('the lists of the console', () => {
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
     await until(async () => (await offered('new-api-key')) === true);
     expect([await offered('switch-tenancy'), await offered('show-users')]).to.deep.equal([false, false]);
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await until(async () => (await offered('new-api-key')) === false);
   });
 
@@ -282,7 +282,7 @@ describeDesktop('the lists of the console', () => {
     await list(['One']);
     const devtools = await harness.page.context().newCDPSession(harness.page);
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: 'Pacific/Auckland' });
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByRole('radio', { name: '1 Year' }).check();
     await harness.page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });

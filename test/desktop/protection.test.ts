@@ -35,7 +35,7 @@ describeDesktop('the console, for protection', () => {
     await row('+33123456789').waitFor({ state: 'detached' });
     await button('Lift +493012345678').click();
     await button('Lift').click();
-    await page.getByText('Must not be empty.').waitFor();
+    await page.getByText('Enter the reason.').waitFor();
     await page.getByLabel('Why may it be called again?').fill('She asked for a call.');
     await button('Lift').click();
     await page.getByText('No matching numbers').waitFor();

@@ -22,7 +22,7 @@ describeDesktop('a key value in the console', () => {
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
 
   async function create(): Promise<string> {
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Canary');
     await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();
@@ -62,7 +62,7 @@ describeDesktop('a key value in the console', () => {
   });
 
   it("isn't lost by double-clicking Create Key", async () => {
-    await button('Create API Key').click();
+    await button('Create API key').click();
     // The longest name makes the largest dialog.
     await harness.page.getByLabel('Name', { exact: true }).fill('W'.repeat(200));
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();

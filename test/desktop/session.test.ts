@@ -34,7 +34,7 @@ describeDesktop("the console's session", () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await page.getByRole('radio', { name: '2 Years', exact: true }).check();
     await endSessions();
@@ -123,7 +123,7 @@ describeDesktop("the console's session", () => {
 
   it('keeps a form’s input if sending it fails', async () => {
     await through();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 502 });
@@ -154,7 +154,7 @@ describeDesktop("the console's session", () => {
 
   it('detects a newer, incompatible core while a form is open, and keeps what was typed', async () => {
     await through();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
@@ -166,7 +166,7 @@ describeDesktop("the console's session", () => {
 
   it('closes the window after a key value was discarded', async () => {
     await through();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
@@ -180,7 +180,7 @@ describeDesktop("the console's session", () => {
 
   it("doesn't close the form while a key is being created", async () => {
     await through();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Slow');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     const held = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ describeDesktop("the console's session", () => {
 
   it('says that a key may have been created if the response is lost', async () => {
     await through();
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     network.faults.push('lose the answer');
@@ -213,7 +213,7 @@ describeDesktop("the console's session", () => {
     network.faults.push(held.promise);
     await button('Find key').click();
     await harness.page.keyboard.press('Escape');
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
     // A later request gets its response after this one.

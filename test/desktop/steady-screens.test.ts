@@ -193,7 +193,7 @@ for (const [where, describeHome, openHome] of homes) {
 
     it('never show an announcement over the buttons of a dialog', async () => {
       await resize(480);
-      await button('Create API Key').click();
+      await button('Create API key').click();
       await page().getByLabel('Name', { exact: true }).fill('Saved');
       await page().getByRole('radio', { name: '1 Year', exact: true }).check();
       await button('Create Key').click();

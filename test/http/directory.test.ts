@@ -38,7 +38,7 @@ describe('setting up the first partner, account and campaign', () => {
       expect([answer.status, answer.json['errors']]).to.deep.equal([
         422,
         [
-          { path: 'partner', message: 'Must not be empty.' },
+          { path: 'partner', message: 'Enter a name.' },
           {
             path: 'account',
             message:

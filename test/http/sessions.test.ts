@@ -54,6 +54,7 @@ describe('sessions', () => {
           },
           tenancy: null,
           dialer: 'off',
+          reference: true,
           secondFactor: false,
         });
         expect((await session(cookiesOf(answer))).text).to.equal(answer.text);

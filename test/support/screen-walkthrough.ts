@@ -205,7 +205,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Cancel').click();
 
     await proceed('API keys');
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     network.faults.push({ status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
@@ -272,7 +272,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
   }
 
   async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState> {
-    await button('Create API Key').click();
+    await button('Create API key').click();
     await button('Create Key').click();
     await page.getByText('Enter a name for the key.').waitFor();
     yield stop('create-key-incomplete');

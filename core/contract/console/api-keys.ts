@@ -49,7 +49,7 @@ export const apiKeysSchema = z.object({
 export type ApiKeysView = z.infer<typeof apiKeysSchema>;
 
 export const createApiKeySchema = z.strictObject({
-  name: lineSchema(limits.apiKeyName),
+  name: lineSchema(limits.apiKeyName, 'Enter a name.'),
   expiration: expirationSchema,
   timeZone: timeZoneSchema,
 });

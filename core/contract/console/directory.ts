@@ -17,7 +17,7 @@ export type CampaignsView = z.infer<typeof campaignsSchema>;
 
 // Directory: managing partners, accounts and campaigns
 
-export const nameSchema = lineSchema(limits.name);
+export const nameSchema = lineSchema(limits.name, 'Enter a name.');
 
 /** If the database has no partners, staff create the first of each. */
 export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });

@@ -83,6 +83,8 @@ export const sessionSchema = z.object({
   secondFactorDue: z.literal(true).optional(),
   /** What dials the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
+  /** Whether the server has its page for integrators, `/reference`. Earlier cores don't send it. */
+  reference: z.boolean().optional(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),
 });

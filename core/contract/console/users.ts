@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
-import { emailSchema, identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { emailSchema, identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, directoryQuerySchema, flagSchema, namedSchema, nextCursorSchema, userTypeSchema } from './common.ts';
 import { nameSchema } from './directory.ts';
 import { viewerSchema } from './session.ts';
@@ -32,7 +31,7 @@ export type UsersView = z.infer<typeof usersSchema>;
 
 export const createUserSchema = z.strictObject({
   email: emailSchema,
-  name: lineSchema(limits.name),
+  name: nameSchema,
   userType: userTypeSchema,
   /** If omitted, the account of the creator's scope, if the scope is an account. */
   accountId: identifierSchema.optional(),
@@ -70,7 +69,14 @@ export const deletionSchema = z.object({
   user: userSchema,
   /** A page of keys, newest first. */
   apiKeys: z.array(
-    z.object({ id: identifierSchema, name: z.string(), lastUsedAt: instantSchema.nullable(), queuedCalls: z.number().int() }),
+    z.object({
+      id: identifierSchema,
+      name: z.string(),
+      lastUsedAt: instantSchema.nullable(),
+      /** Earlier cores don't send it. */
+      expired: z.boolean().optional(),
+      queuedCalls: z.number().int(),
+    }),
   ),
   nextCursor: nextCursorSchema,
   sessions: z.number().int(),

@@ -52,7 +52,7 @@ export const addedNumbersSchema = z.object({
 });
 export type AddedNumbersView = z.infer<typeof addedNumbersSchema>;
 
-export const liftNumberSchema = z.strictObject({ reason: lineSchema(limits.name) });
+export const liftNumberSchema = z.strictObject({ reason: lineSchema(limits.name, 'Enter the reason.') });
 
 // Calling hours and numbers
 

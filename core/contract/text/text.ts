@@ -35,8 +35,8 @@ export function normalLine(text: string, max: number): string {
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
 /** Says what's wrong with a line, and what to do; null if it's valid. */
-export function lineProblem(line: string, max: number): string | null {
-  if (line === '') return 'Must not be empty.';
+export function lineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
+  if (line === '') return ifEmpty;
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
   if (!isPrintable(line)) return 'Must not contain control characters.';
   const [found] = hidden.exec(line) ?? [];
@@ -48,13 +48,15 @@ export function lineProblem(line: string, max: number): string | null {
 /**
  * Returns the schema of a line of text for people, such as a name. Lines are trimmed and normalized. Control characters cause problems in
  * PostgreSQL and terminals, lone surrogates can't be encoded in UTF-8, and invisible characters can mislead, so none of these are allowed.
+ *
+ * @param ifEmpty the message for an empty line
  */
-export function lineSchema(max: number) {
+export function lineSchema(max: number, ifEmpty?: string) {
   return z
     .string()
     .transform((text) => normalLine(text, max))
     .check(({ value, issues }) => {
-      const message = lineProblem(value, max);
+      const message = lineProblem(value, max, ifEmpty);
       if (message !== null) issues.push({ code: 'custom', message, input: value });
     })
     .meta({ description: `1 to ${max} characters, trimmed, without control or invisible characters.` });

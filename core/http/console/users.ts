@@ -18,7 +18,7 @@ export async function changeUser({ ports, caller, params, body }: Request<'chang
 }
 
 export async function previewDeletion({ ports, viewer, params, query }: Request<'previewDeletion'>): Promise<DeletionView> {
-  return deletionView(await domain.previewDeletion(ports, viewer, params.id, query.cursor));
+  return deletionView(await domain.previewDeletion(ports, viewer, params.id, query.cursor), ports.clock.now());
 }
 
 export async function deleteUser({ ports, caller, params, query }: Request<'deleteUser'>): Promise<void> {

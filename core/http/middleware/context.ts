@@ -49,6 +49,8 @@ export type HttpDeps = {
   isDraining(): boolean;
   /** The kind of dialer. */
   dialer: NonNullable<SessionView['dialer']>;
+  /** Whether this listener serves the page for integrators. */
+  hasReference: boolean;
   /** Where browsers reach this core, without a slash at the end; empty unless there is a provider. */
   publicUrl: string;
   /** Counts the results of signing in with the provider. */

@@ -126,7 +126,7 @@ export function userStore(database: Database): UserStore {
 
     async deletionImpact(userId, after, limit) {
       const newest = read('api_keys')
-        .select('id', 'name', 'created_at', 'last_used_at')
+        .select('id', 'name', 'created_at', 'last_used_at', 'expires_at')
         .where('creator_id', userId)
         .orderBy([
           { column: 'created_at', order: 'desc' },
@@ -134,7 +134,7 @@ export function userStore(database: Database): UserStore {
         ])
         .limit(limit);
       if (after) newest.whereRaw('(created_at, id) < (?, ?)', [after.at, after.id]);
-      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at'>[] = await newest;
+      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at' | 'expires_at'>[] = await newest;
       const queued = await countQueued(
         database,
         keys.map(({ id }) => id),
@@ -149,6 +149,7 @@ export function userStore(database: Database): UserStore {
           name: key.name,
           createdAt: key.created_at,
           lastUsedAt: key.last_used_at,
+          expiresAt: key.expires_at,
           queuedCalls: queued.get(key.id) ?? 0,
         })),
         sessions: Number(counted.sessions),

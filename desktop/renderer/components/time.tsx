@@ -49,6 +49,12 @@ export function toExpiry(at: string, zone: string | null): DateTime {
   return there.isValid ? there : here(at);
 }
 
+/** Formats the day when a key expires, in the zone that was chosen for it. Names the zone if clocks there differ from the machine's. */
+export function formatEndDay(at: string, zone: string | null): string {
+  const end = toExpiry(at, zone);
+  return end.offset === here(at).offset ? formatDay(end) : `${formatDay(end)} ${end.setLocale('en').toFormat('ZZZZ')}`;
+}
+
 /**
  * Shows the day when a key expires, in the zone that was chosen for it. Hover and focus show the exact time in that zone and in the
  * machine's own.
@@ -57,5 +63,5 @@ export function EndDay({ at, zone, isInTable = false }: { at: string; zone: stri
   const end = toExpiry(at, zone);
   const own = here(at);
   const tip = end.zoneName === own.zoneName ? formatInstant(end) : `${formatInstant(end)} (${formatInstant(own)})`;
-  return <TimeWithTip at={at} text={formatDay(end)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
+  return <TimeWithTip at={at} text={formatEndDay(at, zone)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
 }

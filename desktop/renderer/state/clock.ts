@@ -1,8 +1,22 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 
 /** The time of the current minute. Changes every minute, and so at midnight, and when the user returns to the window. */
 export const now = signal(DateTime.now());
+
+/** By how many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
+export const clockLead = signal(0);
+
+/** The server's time of the current minute. The server decides when a new key expires. */
+export const serverNow = computed(() => now.value.minus(clockLead.value));
+
+const toleranceMs = 120_000;
+
+/** Compares the machine's clock with the server's. */
+export async function readServerClock(): Promise<void> {
+  const lead = (await window.callkey.readClockLead()) ?? 0;
+  clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;
+}
 
 /** The machine's own time zone, which can change on a journey while the console is running. */
 export const ownZone = signal(readZone());

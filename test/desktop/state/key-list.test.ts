@@ -8,6 +8,7 @@ import {
   type KeyFilter,
   keyCsvRow,
   keysExpiringSoon,
+  labelKeys,
   listOwners,
   paginate,
 } from '../../../desktop/renderer/screens/api-keys/list/key-list.ts';
@@ -162,5 +163,22 @@ describe('a page of a list', () => {
 
   it('is full if the rows fill it exactly, without an empty page after it', () => {
     expect(paginate(all.slice(0, 20), 1, 10)).to.include({ count: 2, first: 11, last: 20 });
+  });
+});
+
+describe('the labels of keys in a filter', () => {
+  it('are their names, with the owner and day of creation only if several keys have the same name', () => {
+    const owner = { isYou: false, name: 'Tom' };
+    const keys = [
+      key({ id: 'k1', name: 'CRM', owner }),
+      key({ id: 'k2', name: 'CRM', owner: { isYou: true, name: 'Ada' }, createdAt: '2026-10-01T12:00:00.000Z' }),
+      key({ id: 'k3', name: 'Website', owner }),
+    ];
+    expect([...labelKeys([{ id: 'k4', name: 'CRM', owner }, ...keys])]).to.deep.equal([
+      ['k4', 'CRM (Tom)'],
+      ['k1', 'CRM (Tom, created 1 Nov 2026)'],
+      ['k2', 'CRM (You, created 1 Oct 2026)'],
+      ['k3', 'Website'],
+    ]);
   });
 });

@@ -7,7 +7,7 @@ describe('the example command for placing a call', () => {
 
   it('uses the campaign and server, a request ID and an unassigned number', () => {
     expect(command).to.include('curl https://calls.example.com/api/v1/campaigns/c1/contacts/on-demand ');
-    expect(command).to.include(`'{"requestId":"test-1","contact":{"phone":"+12025550143"}}'`);
+    expect(command).to.include(`'{"requestId":"test-1","contact":{"phone":"+493023125000"}}'`);
   });
 
   it("asks for the key, and passes it to curl as a header that doesn't show up in the process list", () => {
@@ -17,7 +17,7 @@ describe('the example command for placing a call', () => {
     const [asked, ...lines] = shown.split('\n');
     expect(asked).to.equal('API key: https://calls.example.com/api/v1/campaigns/c1/contacts/on-demand');
     expect(lines).to.deep.equal([
-      ...['-H', '@-', '-H', 'Content-Type: application/json', '-d', '{"requestId":"test-1","contact":{"phone":"+12025550143"}}'],
+      ...['-H', '@-', '-H', 'Content-Type: application/json', '-d', '{"requestId":"test-1","contact":{"phone":"+493023125000"}}'],
       'X-API-Key: svc_sk_live_some',
     ]);
   });

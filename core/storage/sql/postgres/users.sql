@@ -136,7 +136,7 @@ where "u"."deleted_at" is null
 
 -- users.deletionImpact
 
-select "id", "name", "created_at", "last_used_at"
+select "id", "name", "created_at", "last_used_at", "expires_at"
 from "api_keys"
 where "creator_id" = $1
 order by "created_at" desc, "id" desc
@@ -155,7 +155,7 @@ where "user_id" = $1
   and "half_open_until" is null
 limit $2;
 
-select "id", "name", "created_at", "last_used_at"
+select "id", "name", "created_at", "last_used_at", "expires_at"
 from "api_keys"
 where "creator_id" = $1
   and (created_at, id) < ($2, $3)

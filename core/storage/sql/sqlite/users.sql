@@ -136,7 +136,7 @@ where `u`.`deleted_at` is null
 
 -- users.deletionImpact
 
-select `id`, `name`, `created_at`, `last_used_at`
+select `id`, `name`, `created_at`, `last_used_at`, `expires_at`
 from `api_keys`
 where `creator_id` = ?
 order by `created_at` desc, `id` desc
@@ -155,7 +155,7 @@ where `user_id` = ?
   and `half_open_until` is null
 limit ?;
 
-select `id`, `name`, `created_at`, `last_used_at`
+select `id`, `name`, `created_at`, `last_used_at`, `expires_at`
 from `api_keys`
 where `creator_id` = ?
   and (created_at, id) < (?, ?)

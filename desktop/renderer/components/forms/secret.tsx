@@ -75,7 +75,7 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
       return;
     }
     setCopied(form);
-    announce(`${label} copied. ${guardsSecrets ? 'The console will clear the clipboard in one minute.' : clipboardStays}`);
+    announce(guardsSecrets ? `${label} copied. The console will clear the clipboard in one minute.` : 'Copied.');
   }
   function goBack(): void {
     setAsking(null);

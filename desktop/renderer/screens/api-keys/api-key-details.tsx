@@ -7,6 +7,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
 import { Day, Moment, toExpiry } from '../../components/time.tsx';
+import { addressOf } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
@@ -68,7 +69,6 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevok
       }
       onClose={onClose}
     >
-      <Facts facts={buildFacts(apiKey, view)} />
       <div class="actions at-start">
         <button type="button" onClick={onReplace}>
           Replace…
@@ -78,10 +78,14 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevok
             Limit…
           </button>
         )}
+        <a class="button" href={addressOf('calls', { apiKey: id })}>
+          Show calls
+        </a>
         <button type="button" class="warns" onClick={onRevoke}>
           Revoke…
         </button>
       </div>
+      <Facts facts={buildFacts(apiKey, view)} />
       {namesakes.length > 0 && <Namesakes keys={[apiKey, ...namesakes]} />}
       <Loadable resource={resource} what="usage">
         {(view) => (

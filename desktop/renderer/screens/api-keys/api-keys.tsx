@@ -103,7 +103,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
               Which key is this?
             </button>
             <button type="button" class="primary" onClick={() => open('create-key')}>
-              <Icon name="plus" /> Create API Key
+              <Icon name="plus" /> Create API key
             </button>
           </>
         }
@@ -180,15 +180,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
       )}
       {openDialog.value === 'which-key' && (
         <WhichKey
-          onFound={(key) => {
+          onFound={({ id }) => {
             close();
-            requestedKey.value = { id: key.id };
+            requestedKey.value = { id };
+            setOpenId(id);
           }}
-          onRevoke={(key) => {
-            close();
-            setRevoking(key);
-          }}
-          isListed={(id) => resource.state.peek().value?.apiKeys.some((key) => key.id === id) === true}
           onClose={close}
         />
       )}

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
+import { pluralize } from '../../state/format/format.ts';
 import { formatDay, formatInstant, formatIsoDay, formatRelative } from '../../state/format/format-time.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
@@ -39,6 +40,19 @@ export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
   return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;
 }
+
+/** Says that the machine's clock is wrong. @param leadMs negative if it's behind */
+export function describeClockLead(leadMs: number): string {
+  const [unit, size] = units.find(([, size]) => Math.abs(leadMs) >= size) ?? units[2];
+  const difference = `${pluralize(Math.round(Math.abs(leadMs) / size), unit)} ${leadMs > 0 ? 'ahead of' : 'behind'}`;
+  return `Your computer’s clock is ${difference} the server’s. The server decides when the key expires, so these dates follow its clock.`;
+}
+
+const units = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
 
 function worksUntil(expiration: Expiration, now: DateTime, timeZone: string): Resolved {
   const instant = expiryIn(timeZone, expiration, now);

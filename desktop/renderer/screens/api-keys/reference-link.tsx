@@ -1,11 +1,15 @@
 import { referenceUrl } from '../../../server-address.ts';
-import { server } from '../../state/session.ts';
+import { server, session } from '../../state/session.ts';
 
-/** Links to the server's page for integrators. It opens in the browser. */
-export function ReferenceLink() {
+/** A sentence about the server's page for integrators, with a link that opens in the browser. Empty if the server doesn't have the page. */
+export function ReferenceLink({ verb }: { verb: string }) {
+  if (session.value?.reference === false) return null;
   return (
-    <a href={referenceUrl(server.value)} target="_blank" rel="noreferrer">
-      The API reference
-    </a>
+    <>
+      <a href={referenceUrl(server.value)} target="_blank" rel="noreferrer">
+        The API reference
+      </a>{' '}
+      {verb}
+    </>
   );
 }

@@ -4,8 +4,8 @@ import { pathTo } from '#contract/routes/route.ts';
 /** The variable that the command line reads the key from. */
 const keyVariable = 'CALLKEY_API_KEY';
 
-/** One of the numbers that North America reserves for fiction, so no one has it. */
-const phone = '+12025550143';
+/** One of the numbers that Germany reserves for films, so no one has it. The simulated dialer says that it was answered. */
+const phone = '+493023125000';
 
 /**
  * Builds a shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process

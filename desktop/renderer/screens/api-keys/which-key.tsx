@@ -3,36 +3,26 @@ import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
-import { Time } from '../../components/time.tsx';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
-import { KeyAccess } from './key-access.tsx';
-import { Expiry, OwnerTag } from './list/api-key-table.tsx';
 
-type WhichKeyProps = {
-  isListed: (id: string) => boolean;
-  onFound: (key: ApiKeyView) => void;
-  onRevoke: (key: ApiKeyView) => void;
-  onClose: () => void;
-};
-
-type Answer = { apiKey: ApiKeyView | null };
+type WhichKeyProps = { onFound: (key: ApiKeyView) => void; onClose: () => void };
 
 /** Finds the key that a value belongs to. The value is hashed on this computer and goes nowhere else. */
-export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps) {
+export function WhichKey({ onFound, onClose }: WhichKeyProps) {
   const input = useRef<HTMLInputElement>(null);
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [isUnknown, setUnknown] = useState(false);
   const { isBusy, failure, form, run } = useAction();
 
   function submit(event: Event): void {
     event.preventDefault();
-    const keyValue = input.current?.value ?? '';
-    setAnswer(null);
+    const pasted = input.current?.value ?? '';
+    setUnknown(false);
     void run(
-      () => window.callkey.identifyApiKey(keyValue),
+      () => window.callkey.identifyApiKey(pasted),
       (apiKey) => {
         if (input.current) input.current.value = '';
-        if (apiKey && isListed(apiKey.id)) onFound(apiKey);
-        else setAnswer({ apiKey });
+        if (apiKey) onFound(apiKey);
+        else setUnknown(true);
       },
     );
   }
@@ -43,12 +33,18 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
         <Field
           label="Key value"
           error={fieldError(failure, 'keyValue')}
-          hint="Paste a key value you found. It stays on this computer: only its hash is sent to the server."
+          hint="Paste a key value you found, or the line it’s in. It stays on this computer: only its hash is sent to the server."
         >
           {(binding) => <input {...binding} ref={input} type="password" autocomplete="off" spellcheck={false} data-autofocus />}
         </Field>
         <FormError text={generalError(failure, ['keyValue'])} />
-        <div role="status">{answer && <Found apiKey={answer.apiKey} onRevoke={onRevoke} />}</div>
+        <div role="status">
+          {isUnknown && (
+            <p class="notice">
+              None of the keys you can see has this value. It may have been revoked, belong to someone else, or come from another server.
+            </p>
+          )}
+        </div>
         <div class="actions">
           <button type="button" onClick={onClose}>
             Close
@@ -59,28 +55,5 @@ export function WhichKey({ isListed, onFound, onRevoke, onClose }: WhichKeyProps
         </div>
       </form>
     </Dialog>
-  );
-}
-
-function Found({ apiKey, onRevoke }: { apiKey: ApiKeyView | null; onRevoke: (key: ApiKeyView) => void }) {
-  if (!apiKey)
-    return (
-      <p class="notice">
-        None of the keys you can see has this value. It may have been revoked, belong to someone else, or come from another server.
-      </p>
-    );
-  return (
-    <div class="notice">
-      <p>
-        This is <strong>{apiKey.name}</strong>, an older key that isn’t in the list. {apiKey.owner && <OwnerTag owner={apiKey.owner} />}
-      </p>
-      <p>
-        Last used: {apiKey.lastUsedAt === null ? 'Never' : <Time at={apiKey.lastUsedAt} />} · <Expiry apiKey={apiKey} />
-      </p>
-      <KeyAccess id={apiKey.id} />
-      <button type="button" onClick={() => onRevoke(apiKey)}>
-        Revoke…
-      </button>
-    </div>
   );
 }

@@ -4,6 +4,7 @@ import { DayRange } from '../../components/charts/day-range.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
 import { useFreshResource } from '../../components/loadable.tsx';
 import { callStateLabels } from '../../state/format/labels.ts';
+import { labelKeys } from '../api-keys/list/key-list.ts';
 import type { CallsSettings } from './calls-view.ts';
 
 type CallFiltersProps = { calls: CallsView['calls']; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };
@@ -46,8 +47,7 @@ type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (ap
 /** Offers the keys that the viewer can see, and revoked keys that placed some of the calls shown. */
 function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
   const keys = useFreshResource('keys-of-calls', () => window.callkey.request('listApiKeys', {}), summaryMs);
-  const named = [...(keys.state.value.value?.apiKeys ?? []), ...calls.flatMap((call) => call.apiKey ?? [])];
-  const options = new Map(named.map(({ id, name }) => [id, name]));
+  const options = labelKeys([...calls.flatMap((call) => call.apiKey ?? []), ...(keys.state.value.value?.apiKeys ?? [])]);
   // The address may name an older key than the ones that are listed.
   if (apiKey !== '' && !options.has(apiKey)) options.set(apiKey, 'The chosen key');
   return (

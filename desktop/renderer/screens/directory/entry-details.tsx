@@ -19,6 +19,17 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
   const childKind = childKinds[kind];
   return (
     <Details title={name} badge={<span class="badge">{kindLabels[kind].one}</span>} onClose={onClose}>
+      <div class="actions at-start">
+        <OpenLink entry={entry} session={session} />
+        {childKind && (
+          <button type="button" onClick={() => onShow(childKind)}>
+            Show {kindLabels[childKind].few}s
+          </button>
+        )}
+        <button type="button" onClick={onRename}>
+          Rename…
+        </button>
+      </div>
       <Facts
         facts={[
           [
@@ -32,17 +43,6 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
           ...(childKind && count !== null ? ([[kindLabels[childKind].many, formatNumber(count)]] as const) : []),
         ]}
       />
-      <div class="actions at-start">
-        <OpenLink entry={entry} session={session} />
-        {childKind && (
-          <button type="button" onClick={() => onShow(childKind)}>
-            Show {kindLabels[childKind].few}s
-          </button>
-        )}
-        <button type="button" onClick={onRename}>
-          Rename…
-        </button>
-      </div>
     </Details>
   );
 }

@@ -34,7 +34,7 @@ export function Help({ onClose }: { onClose: () => void }) {
         ))}
       </dl>
       <p>
-        <ReferenceLink /> explains how to place calls.
+        <ReferenceLink verb="explains how to place calls." />
       </p>
       <Field label="Colors">
         {(binding) => (

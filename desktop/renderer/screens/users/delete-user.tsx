@@ -48,6 +48,8 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
 }
 
 function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: DeletionView }) {
+  // Of a long list, only a page is known.
+  const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
   return (
     <>
       {apiKeys.length === 0 ? (
@@ -55,7 +57,8 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
       ) : (
         <>
           <p>
-            <strong>{pluralize(user.apiKeys, 'API key stops', 'API keys stop')} working</strong> immediately.{' '}
+            <strong>{pluralize(user.apiKeys - expired, 'API key stops', 'API keys stop')} working</strong> immediately
+            {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already`}.{' '}
             {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
             <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
           </p>

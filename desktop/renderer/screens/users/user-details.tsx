@@ -46,18 +46,6 @@ export function UserDetails({
       }
       onClose={onClose}
     >
-      <Facts
-        facts={[
-          ['Email', <bdi key="email">{user.email}</bdi>],
-          ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
-          ['API keys', formatNumber(user.apiKeys)],
-          ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
-          ...(user.secondFactor === undefined ? [] : ([['Second factor', user.secondFactor ? 'On' : 'Off']] as const)),
-          ...(user.link === null ? [] : ([['Linked with', <bdi key="link">{user.link.issuer}</bdi>]] as const)),
-          ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
-          ['Created', <Moment key="created" at={user.createdAt} />],
-        ]}
-      />
       <div class="actions at-start">
         {canSeeKeys && user.apiKeys > 0 && (
           <a class="button" href={addressOf('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
@@ -94,6 +82,18 @@ export function UserDetails({
           </>
         )}
       </div>
+      <Facts
+        facts={[
+          ['Email', <bdi key="email">{user.email}</bdi>],
+          ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
+          ['API keys', formatNumber(user.apiKeys)],
+          ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
+          ...(user.secondFactor === undefined ? [] : ([['Second factor', user.secondFactor ? 'On' : 'Off']] as const)),
+          ...(user.link === null ? [] : ([['Linked with', <bdi key="link">{user.link.issuer}</bdi>]] as const)),
+          ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
+          ['Created', <Moment key="created" at={user.createdAt} />],
+        ]}
+      />
       {isYou && <p class="hint">This is your own account. Another administrator can reset your password, or disable or delete you.</p>}
     </Details>
   );

@@ -9,7 +9,7 @@ import { FormError, focusFirstInvalid } from '../../../components/forms/field.ts
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { announce } from '../../../state/announcement.ts';
-import { now, ownZone, readClock } from '../../../state/clock.ts';
+import { ownZone, readClock, readServerClock, serverNow } from '../../../state/clock.ts';
 import { describeFailure, fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
@@ -45,13 +45,14 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
   const line = normalLine(name, limits.apiKeyName);
   const length = codePoints(line);
   // This is computed every minute, because at midnight, the range and the date of every choice change.
-  const resolved = resolve(draft, now.value);
+  const resolved = resolve(draft, serverNow.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
     (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
     (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
 
+  useEffect(() => void readServerClock(), []);
   useEffect(() => {
     if (failure?.kind === 'unreachable') onUncertain();
   }, [failure]);

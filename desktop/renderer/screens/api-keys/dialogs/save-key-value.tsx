@@ -47,14 +47,8 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       <div class="field">
         <div class="label-row">
           <h3>
-            {campaign ? (
-              <>
-                {hasSeveral ? 'Place a test call in' : 'Try it: place a test call in '}
-                {!hasSeveral && <bdi>{campaign.name}</bdi>}
-              </>
-            ) : (
-              'Example call'
-            )}
+            {campaign ? 'Try it: place a test call in ' : 'Example call'}
+            {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
           </h3>
           {campaign && hasSeveral && (
             <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
@@ -63,7 +57,8 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
         </div>
         <pre>{snippet}</pre>
         <p class="hint">
-          Paste it into a terminal, then paste the key when prompted. <ReferenceLink /> has examples in eight languages.
+          Paste it into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
+          <ReferenceLink verb="has examples in eight languages." />
         </p>
       </div>
       <p class="hint">

@@ -4,10 +4,9 @@ import { Empty } from '../../../components/loadable.tsx';
 import { Clip } from '../../../components/table/clip.tsx';
 import { focusRow } from '../../../components/table/table-focus.ts';
 import type { Selection } from '../../../components/table/table-model.ts';
-import { toExpiry } from '../../../components/time.tsx';
+import { formatEndDay } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
 import { formatNumber } from '../../../state/format/format.ts';
-import { formatDay } from '../../../state/format/format-time.ts';
 import { sortAfterPress } from '../../../state/format/sorting.ts';
 import type { Resource } from '../../../state/loading/resource.ts';
 import { isPrinting } from '../../../state/printing.ts';
@@ -101,7 +100,6 @@ function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyVi
   const soon = keysExpiringSoon(keys, now.value);
   const [first] = soon;
   if (!first || first.expiresAt === null || isShown) return null;
-  const day = formatDay(toExpiry(first.expiresAt, first.expiryTimeZone));
   return (
     <div class="banner">
       <p>
@@ -110,7 +108,7 @@ function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyVi
         <strong>
           <Clip>{first.name}</Clip>
         </strong>
-        , on {day}.
+        , on {formatEndDay(first.expiresAt, first.expiryTimeZone)}.
       </p>
       <button type="button" class="link" onClick={onShow}>
         Show {soon.length === 1 ? 'it' : 'them'}

@@ -1,7 +1,9 @@
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
+import { ownZone } from '../../../state/clock.ts';
+import { formatDay } from '../../../state/format/format-time.ts';
 import type { SortValue } from '../../../state/format/sorting.ts';
 
 export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused', 'owner-away'] as const;
@@ -89,6 +91,21 @@ export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean 
 /** Returns the other keys with the same name. */
 export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
   return keys.filter((key) => key.id !== id && key.name === name);
+}
+
+type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyView, 'createdAt'>>;
+
+/** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner and the day of their creation. */
+export function labelKeys(keys: readonly NamedKey[]): Map<string, string> {
+  const byId = new Map(keys.map((key) => [key.id, key]));
+  const sharing = Map.groupBy(byId.values(), ({ name }) => name);
+  return new Map(
+    [...byId.values()].map(({ id, name, owner, createdAt }) => {
+      const created = createdAt && `created ${formatDay(DateTime.fromISO(createdAt, { zone: ownZone.value }))}`;
+      const more = [owner && (owner.isYou ? 'You' : owner.name), created].filter((part) => part !== undefined);
+      return [id, more.length > 0 && (sharing.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
+    }),
+  );
 }
 
 export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';

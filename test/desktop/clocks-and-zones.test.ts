@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { describeBrowser } from '../support/chromium.ts';
+import { at } from '../support/clock.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { openInChromium } from '../support/screen-walkthrough.ts';
+import { eventually } from '../support/until.ts';
+
+const aheadMs = 3 * 86_400_000;
+
+function setClockAhead(ms: number): void {
+  const { now } = Date;
+  Date.now = () => now() + ms;
+}
+
+type Home = { page: Page; close(): Promise<void> };
+
+async function openWrongChromium(url: string): Promise<Home> {
+  const { page, close } = await openInChromium('about:blank');
+  await page.addInitScript(setClockAhead, aheadMs);
+  await page.goto(url);
+  return { page, close };
+}
+
+async function openWrongElectron(): Promise<Home> {
+  const { app, page, close } = await launchConsole({ env: { TZ: 'Europe/Berlin' } });
+  await app.evaluate((_, ms) => {
+    const { now } = Date;
+    Date.now = () => now() + ms;
+  }, aheadMs);
+  await page.addInitScript(setClockAhead, aheadMs);
+  await page.reload();
+  return { page, close };
+}
+
+const homes = [
+  ['in a browser', describeBrowser, openWrongChromium],
+  ['in Electron', describeDesktop, openWrongElectron],
+] as const;
+
+for (const [where, describeHome, openHome] of homes) {
+  describeHome(`the console ${where} on a computer whose clock is three days ahead`, () => {
+    let harness: CoreHarness;
+    let home: Home;
+
+    before(async () => {
+      harness = await openCore();
+      const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Of Auckland');
+      const end = { expires_at: at('2031-01-31T10:59:59.999Z'), expiry_time_zone: 'Pacific/Auckland' };
+      await harness.direct.storage.database.write('api_keys').where({ id }).update(end);
+      home = await openHome(harness.core.url);
+      home.page.setDefaultTimeout(15_000);
+      await signInAs({ ...harness, page: home.page }, 'account');
+    });
+    after(async () => {
+      await home?.close();
+      await harness?.close();
+    });
+
+    it('says so, and shows when the key will really expire', async () => {
+      const { page } = home;
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      await page.getByText('Your computer’s clock is 3 days ahead of the server’s.').waitFor();
+      await page.getByLabel('Name', { exact: true }).fill('Right');
+      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      const promised = page.getByRole('dialog').locator('output');
+      await eventually(async () => expect(await promised.innerText()).to.include('Works until'));
+      const [end] = /\d+ \w+ \d{4}, [\d:]+ [\w/]+/.exec(await promised.innerText()) ?? [];
+      await page.getByRole('button', { name: 'Create Key' }).click();
+      await page.getByText(`and works until ${end}.`).waitFor();
+      await page.getByRole('button', { name: "I've Saved It" }).click();
+    });
+
+    it('names the time zone of an expiration that was chosen elsewhere', async () => {
+      await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
+    });
+  });
+}
