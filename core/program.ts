@@ -14,3 +14,5 @@ export const adminName = isPackage ? 'callkey-admin' : 'admin';
 export const adminCommand = isPackage ? adminName : `npm run ${adminName} --`;
 /** `npm run build:web` puts the console here: next to this folder in a checkout, and next to the bundle in the package. */
 export const webConsoleFolder = fileURLToPath(new URL('../dist/web', import.meta.url));
+/** `npm run pack:cli` puts the command line for integrators here. */
+export const commandLinePackage = fileURLToPath(new URL(`../dist/callkey-cli-${version}.tgz`, import.meta.url));

@@ -1,8 +1,8 @@
 // Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
-// (npm run build:web), the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
+// (npm run build:web), the command line that it offers to integrators, the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { bundle, dependenciesOf, emptyFolder, pack, root } from './pack.ts';
+import { dirname, join } from 'node:path';
+import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
 
 /** Packages that can't be bundled: they're native, or load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];
@@ -26,6 +26,9 @@ for (const [command, entry] of Object.entries(commands))
 // The core looks for these files here, relative to `lib` instead of `core`.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
+run(process.execPath, [join('scripts', 'pack-cli.ts'), dirname(out)]);
+const commandLine = `callkey-cli-${rootPackage.version}.tgz`;
+copyFileSync(join(dirname(out), commandLine), join(out, 'dist', commandLine));
 cpSync(join(root, 'core', 'reference'), join(out, 'reference'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
 mkdirSync(join(out, 'swagger-ui'));

@@ -38,21 +38,31 @@ const advice: Partial<Record<ProblemCode, string>> = {
 
 type Page = { mediaType: string; text: string };
 
-/** Returns the pages by path. */
-export function readReference(): ReadonlyMap<string, Page> {
+/** Where the command line's package is, so that an integrator who has only this server's address can install it. */
+export const commandLinePath = '/reference/callkey-cli.tgz';
+
+/** How the page says to get it. */
+const installation = {
+  served: { install: '"$CALLKEY_SERVER/reference/callkey-cli.tgz"', download: '' },
+  missing: { install: './callkey-cli-VERSION.tgz', download: ' Download its package from the release of Callkey first.' },
+};
+
+/** Returns the pages by path. @param hasCommandLine whether the server also has {@link commandLinePath} */
+export function readReference(hasCommandLine: boolean): ReadonlyMap<string, Page> {
   const document = onDemandDocument(JSON.parse(read('openapi.json')));
   const files = Object.values(examples).map((name) => [name, read(`reference/examples/${name}`)] as const);
   return new Map([
     ['/openapi.json', { mediaType: 'application/json', text: document }],
-    ['/reference', { mediaType: 'text/html; charset=utf-8', text: referencePage(document, new Map(files)) }],
+    ['/reference', { mediaType: 'text/html; charset=utf-8', text: referencePage(document, new Map(files), hasCommandLine) }],
     ['/reference/page.css', { mediaType: 'text/css; charset=utf-8', text: read('reference/page.css') }],
     ...files.map(([name, text]): [string, Page] => [`/reference/${name}`, { mediaType: 'text/plain; charset=utf-8', text }]),
   ]);
 }
 
-function referencePage(document: string, files: ReadonlyMap<string, string>): string {
+function referencePage(document: string, files: ReadonlyMap<string, string>, hasCommandLine: boolean): string {
   const values: Readonly<Record<string, string | number>> = {
     ...limits,
+    ...installation[hasCommandLine ? 'served' : 'missing'],
     pageSizes: '',
     bodyBytes: limits.bodyBytes / 1024,
     problems: problemRows(document),

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { apiKeyHeader } from '#contract/calls/calls.ts';
 import type { Context, Middleware } from './middleware/context.ts';
 import { type Encoded, etagOf, setEncodedBody } from './middleware/encoding.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
-import { readReference } from './public-reference.ts';
+import { commandLinePath, readReference } from './public-reference.ts';
 
 type PageFile = {
   mediaType: string;
@@ -29,9 +29,10 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
   '.md': 'text/plain; charset=utf-8',
+  '.tgz': 'application/gzip',
 };
-/** Font files are already compressed. */
-const incompressible = new Set(['.woff2']);
+/** These files are already compressed. */
+const incompressible = new Set(['.woff2', '.tgz']);
 
 /** Vite adds a hash of the content to these names, such as `main-D3ruV0xq.js`. */
 const hashedName = /-[\w-]{8}\.\w+$/;
@@ -75,10 +76,18 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Reads the built page and the reference once, at startup, so that no path in a request can lead to another file. */
-export function readWebConsole(folder: string): WebConsole {
-  const reference = [...readReference()].map(([path, { mediaType, text }]) => [path, toPageFile(mediaType, Buffer.from(text))] as const);
-  return new Map([...reference, ...readBuiltPage(folder)]);
+/**
+ * Reads the built page, the reference and the command line once, at startup, so that no path in a request can lead to another file.
+ *
+ * @param commandLine the package of the command line. If it's missing, the reference says where to get it
+ */
+export function readWebConsole(folder: string, commandLine: string): WebConsole {
+  const hasCommandLine = existsSync(commandLine);
+  const reference = [...readReference(hasCommandLine)].map(
+    ([path, { mediaType, text }]) => [path, toPageFile(mediaType, Buffer.from(text))] as const,
+  );
+  const files = new Map([...reference, ...readBuiltPage(folder)]);
+  return hasCommandLine ? files.set(commandLinePath, fileOf(commandLine)) : files;
 }
 
 function readBuiltPage(folder: string): (readonly [string, PageFile])[] {

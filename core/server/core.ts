@@ -10,7 +10,7 @@ import type { Ports } from '../domain/ports/ports.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
-import { adminCommand, version, webConsoleFolder } from '../program.ts';
+import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
 import { openStorage } from '../storage/index.ts';
 import { createApp } from './app.ts';
 import { reloadCertificate } from './connections/certificate-reload.ts';
@@ -96,7 +96,7 @@ export async function startCore(
       onListed: () => housekeeping?.blockListed(),
     };
 
-    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder) : undefined;
+    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;
     if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
     let isDraining = false;
     const isReady = async () => !isDraining && (await storage.isReady());

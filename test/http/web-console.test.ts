@@ -139,8 +139,8 @@ describe('a core with WEB_CONSOLE=off', () => {
 
 describe("a console that wasn't built", () => {
   let listener: Listener;
-  const serve = async (folder: string) => {
-    const app = new Koa().use(webConsole(readWebConsole(folder)));
+  const serve = async (folder: string, commandLine = join(folder, 'none.tgz')) => {
+    const app = new Koa().use(webConsole(readWebConsole(folder, commandLine)));
     listener = await listen(
       app.callback(),
       { name: 'public', host: '127.0.0.1', port: 0 },
@@ -157,6 +157,21 @@ describe("a console that wasn't built", () => {
       `The console isn't built. Run "npm run build:web" in the Callkey folder, then restart the core.\n`,
       'text/plain; charset=utf-8',
     ]);
+  });
+
+  it("serves the command line's package if it was built, and the reference says how to install it", async () => {
+    const commandLine = join(freshDirectory(), 'callkey-cli-1.2.3.tgz');
+    writeFileSync(commandLine, 'the package');
+    const url = await serve(join(freshDirectory(), 'missing'), commandLine);
+    const { text } = await ask('GET', `${url}/reference`);
+    const [, path = ''] = /npm install --global "\$CALLKEY_SERVER(\S+)"/.exec(text) ?? [];
+    const { status, headers, text: content } = await ask('GET', url + path);
+    expect([status, headers['content-type'], content]).to.deep.equal([200, 'application/gzip', 'the package']);
+  });
+
+  it("says in the reference where to get the command line if its package wasn't built", async () => {
+    const { text } = await ask('GET', `${await serve(join(freshDirectory(), 'missing'))}/reference`);
+    expect(text).to.contain('from the release').and.not.contain('callkey-cli.tgz');
   });
 
   it("doesn't serve files that an interrupted build has left behind", async () => {
