@@ -12,7 +12,8 @@ Exit codes:
   0 success                          4 campaign access denied
   1 any other error                  5 too late, or a conflict
   2 usage error or invalid input     6 not found
-  3 key rejected                     7 unreachable or overloaded`;
+  3 key rejected                     7 unreachable or overloaded
+  8 not callable: do-not-call list or calling hours`;
 
 export const environmentHelp = `
 

@@ -4,27 +4,25 @@ import { CallkeyError } from './client/errors.ts';
 
 const localForm = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?$/;
 
+/** Parses --zone. @throws CallkeyError `usage` */
+export function parseZone(text: string): string {
+  if (isTimeZone(text)) return text;
+  throw new CallkeyError('usage', `--zone ${text}: must be an IANA time zone, such as Europe/Berlin.`);
+}
+
 /**
- * Converts an option's local time, such as `2026-11-21 09:00`, to UTC. Leaves other texts as they are, to be validated later.
+ * Converts a local time, such as `2026-11-21 09:00`, to UTC. Leaves other texts as they are, to be validated later.
  *
- * @throws CallkeyError `usage` for a local time that doesn't exist or happens twice, because clocks change
+ * @returns the reason if the time doesn't exist or happens twice, because clocks change, or if there's no zone
  */
-export function toUtc(option: string, text: string | undefined, zone: string | undefined): string | undefined {
-  if (zone !== undefined && !isTimeZone(zone))
-    throw new CallkeyError('usage', `--zone ${zone}: must be an IANA time zone, such as Europe/Berlin.`);
-  if (text === undefined || !localForm.test(text)) return text;
-  if (zone === undefined)
-    throw new CallkeyError(
-      'usage',
-      `${option} ${text}: add --zone, such as --zone Europe/Berlin, or specify a time in UTC that ends in Z.`,
-    );
-  const local = DateTime.fromISO(text.replace(' ', 'T'), { zone });
-  const isReal = local.isValid && local.toISO({ includeOffset: false })?.startsWith(text.replace(' ', 'T'));
-  if (!isReal) throw new CallkeyError('usage', `${option} ${text}: this time doesn't exist in ${zone}.`);
+export function toUtc(text: string, zone: string | null): { time: string } | { reason: string } {
+  if (!localForm.test(text)) return { time: text };
+  if (zone === null) return { reason: 'add --zone, such as --zone Europe/Berlin, or specify a time in UTC that ends in Z.' };
+  const form = text.replace(' ', 'T');
+  const local = DateTime.fromISO(form, { zone });
+  const utc = local.toISO({ includeOffset: false })?.startsWith(form) ? local.toUTC().toISO() : null;
+  if (utc === null) return { reason: `this time doesn't exist in ${zone}.` };
   if (local.getPossibleOffsets().length > 1)
-    throw new CallkeyError(
-      'usage',
-      `${option} ${text}: this time happens twice in ${zone}, because clocks change. Specify a time in UTC that ends in Z.`,
-    );
-  return local.toUTC().toISO() ?? text;
+    return { reason: `this time happens twice in ${zone}, because clocks change. Specify a time in UTC that ends in Z.` };
+  return { time: utc };
 }

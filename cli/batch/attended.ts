@@ -4,7 +4,7 @@ import type { Output } from '../output.ts';
 import { diskReason } from '../state/durable-file.ts';
 import type { Progress } from './progress.ts';
 
-/** Work that a user or a program watches: it stops after a signal, or if no one can read its results. */
+/** Work that a user or a program watches. */
 type Attended = {
   interrupt: Interrupt;
   output: Output;
@@ -13,12 +13,14 @@ type Attended = {
   /** A sentence that says how to continue. */
   resumeAdvice(): string;
   isComplete(): boolean;
+  /** Whether the work stops if no one can read its results. */
+  stopsUnread: boolean;
 };
 
 /** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice how to continue; Interrupted after a signal */
 export async function attend(attended: Attended, work: () => Promise<void>): Promise<void> {
-  const { interrupt, output, progress, formatProgress, resumeAdvice } = attended;
-  const stop = () => interrupt.controller.abort();
+  const { interrupt, output, progress, formatProgress, resumeAdvice, stopsUnread } = attended;
+  const stop = () => stopsUnread && interrupt.controller.abort();
   // The reader may have gone away during the check.
   if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
@@ -26,7 +28,8 @@ export async function attend(attended: Attended, work: () => Promise<void>): Pro
     await work();
   } catch (error) {
     // A request can fail because a signal has ended its retries. The signal is then the reason to report.
-    if (interrupt.signal() === undefined && !output.lost.aborted) throw error instanceof CallkeyError ? withAdvice(error, attended) : error;
+    if (interrupt.signal() === undefined && !(stopsUnread && output.lost.aborted))
+      throw error instanceof CallkeyError ? withAdvice(error, attended) : error;
   } finally {
     output.lost.removeEventListener('abort', stop);
     progress.clear();
@@ -51,7 +54,7 @@ function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }
     ? "The output pipe was closed, so the results can't be written."
     : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
   const goOn = isComplete()
-    ? "To get the results, run the same command again. It won't place a call twice."
-    : `${resumeAdvice()} To keep the results, redirect them to a file: > results.ndjson`;
-  throw new CallkeyError('failed', `${why} Stopped. ${formatProgress()} ${goOn}`, { code: 'results-lost' });
+    ? `${formatProgress()} To get the results, run the same command again. It won't place a call twice.`
+    : `Stopped. ${formatProgress()} ${resumeAdvice()} To keep the results, redirect them to a file: > results.ndjson`;
+  throw new CallkeyError('failed', `${why} ${goOn}`, { code: 'results-lost' });
 }

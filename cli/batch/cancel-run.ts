@@ -30,7 +30,16 @@ type CancelBatch = {
 };
 
 type Status = CancelledLine['status'] | 'not-found' | 'not-placed' | 'invalid';
+const reasons: Readonly<Record<Exclude<Status, 'cancelled'>, string>> = {
+  'too-late': 'too late: the call was already dialed',
+  'not-found': 'not found: the campaign has no such call',
+  'not-placed': 'never placed',
+  invalid: 'no requestId or contactId',
+};
 type Counts = Record<Status, number>;
+
+/** No one reads more on a terminal, and the results contain all of them. */
+const maxNotes = 100;
 
 /** Requests in flight of a killed command arrive within this time. */
 const settlingTime = 1_000;
@@ -42,7 +51,7 @@ const settlingTime = 1_000;
  */
 export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
   const counts = newCounts();
-  const journal = await openCancelJournal(run);
+  const journal = await openTolerantJournal(batch, run);
   const done = new LineSet();
   try {
     await attend(toAttended(batch, counts), async () => {
@@ -60,6 +69,31 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
     journal.close();
   }
   conclude(batch, counts);
+}
+
+/** Opens a journal that's given up if it can't be written, because cancelling calls is urgent and can be repeated. */
+async function openTolerantJournal({ output, progress }: CancelBatch, run: Run): Promise<Journal<CancelledLine>> {
+  let journal: Journal<CancelledLine> | undefined;
+  const giveUp = (error: unknown) => {
+    if (!(error instanceof CallkeyError)) throw error;
+    journal?.close();
+    journal = undefined;
+    progress.clear();
+    output.note(`${error.message} The calls are cancelled anyway, but callkey may not remember that: don't resume this run.`);
+  };
+  await openCancelJournal(run).then((opened) => {
+    journal = opened;
+  }, giveUp);
+  return {
+    add(result) {
+      try {
+        journal?.add(result);
+      } catch (error) {
+        giveUp(error);
+      }
+    },
+    close: () => journal?.close(),
+  };
 }
 
 /** Cancels the calls that a file names: the results of `call place`, or the placed file itself. Can be repeated. @throws as cancelRun */
@@ -97,6 +131,10 @@ function settle(batch: CancelBatch, counts: Counts, { journal, done }: Pass, res
 function report({ output, progress }: CancelBatch, counts: Counts, result: { line: number; status: Status }): void {
   counts[result.status]++;
   if (output.forPrograms) output.result(result);
+  else if (result.status !== 'cancelled' && counts[result.status] <= maxNotes) {
+    progress.clear();
+    output.note(`line ${result.line}: ${reasons[result.status]}`);
+  }
   progress.step();
 }
 
@@ -135,7 +173,9 @@ function newCounts(): Counts {
 }
 
 function toAttended(batch: CancelBatch, counts: Counts) {
-  return { ...batch, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice, isComplete: () => false };
+  // Every call has been tried, even if no one could read the results.
+  const reading = { stopsUnread: false, isComplete: () => true };
+  return { ...batch, ...reading, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice };
 }
 
 function formatCounts(counts: Counts): string {

@@ -137,7 +137,7 @@ export function cancelledError({ header }: Run): CallkeyError {
 function differentOptionsError({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',
-    `${header.path ?? 'This input'} was already placed with different --columns or --country options, so placing it now could call the same contacts twice. ` +
+    `${header.path ?? 'This input'} was already placed with different --columns, --country or --zone options, so placing it now could call the same contacts twice. ` +
       "Nothing was sent. Use the same options as before, or add --again to place every line as it's read now.",
     { code: 'file-changed' },
   );

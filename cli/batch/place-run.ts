@@ -33,8 +33,7 @@ type Refusals = { count: number; first?: CallkeyError; skipped: Map<string, numb
 const maxSkippedNotes = 100;
 
 /**
- * Reports the lines that are already placed, then places the others. Stops if the reader of its results goes away, because the user must
- * see every call that's placed.
+ * Reports the lines that are already placed, then places the others.
  *
  * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
  */
@@ -46,6 +45,8 @@ export async function placeRun(batch: Batch): Promise<void> {
     formatProgress: () => formatProgress(batch),
     resumeAdvice: () => resumeAdvice(batch),
     isComplete: () => run.completedAt !== null || run.placed.size === checked.good,
+    // The user must see every call that's placed.
+    stopsUnread: true,
   };
   await attend(attended, async () => {
     try {

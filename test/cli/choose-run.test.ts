@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { pickRun, type RunRequest } from '../../cli/batch/choose-run.ts';
 import { LineSet } from '../../cli/batch/file/line-numbers.ts';
+import { plainReading } from '../../cli/batch/file/reading.ts';
 import type { Run, RunHeader } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 
@@ -10,7 +11,7 @@ const request: RunRequest = {
   campaignId: 'campaign',
   path: '/contacts.csv',
   content: 'digest',
-  reading: { columns: {}, country: null },
+  reading: plainReading,
   calls: 3,
   skipped: 0,
   ownRequestIds: false,
@@ -62,7 +63,7 @@ describe('choosing the run for a file', () => {
     expect(pickRun([earlier], request, true)).to.deep.equal({ replaced: [earlier] });
   });
 
-  const otherwise = { columns: {}, country: 'DE' };
+  const otherwise = { ...plainReading, zone: 'Europe/Berlin' };
   for (const completedAt of [null, done]) {
     it(`refuses the same file with different reading options after it was placed ${completedAt ? 'completely' : 'partly'}, because the request IDs are the same`, () => {
       const earlier = { ...inPart({ path: '/moved.csv', reading: otherwise }), completedAt };

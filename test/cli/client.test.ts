@@ -231,17 +231,16 @@ describe('CallkeyClient', () => {
     });
   }
 
-  // As from JavaScript, where no compiler has checked it.
   const misuses: [string, (client: CallkeyClient, campaignId: string) => Promise<unknown>][] = [
-    // @ts-expect-error
+    // @ts-expect-error as from JavaScript
     ['an invalid call', (client, id) => client.place(id)],
-    // @ts-expect-error
+    // @ts-expect-error as from JavaScript
     ['a null call', (client, id) => client.place(id, null)],
-    // @ts-expect-error
+    // @ts-expect-error as from JavaScript
     ['a call with a BigInt', (client, id) => client.place(id, { ...newCall('misuse-1'), variables: { number: 1n } })],
-    // @ts-expect-error
+    // @ts-expect-error as from JavaScript
     ['an invalid signal', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
-    // @ts-expect-error
+    // @ts-expect-error as from JavaScript
     ['a cancel without a call', (client, id) => client.cancel(id)],
   ];
   for (const [what, misuse] of misuses) {

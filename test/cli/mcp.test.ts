@@ -84,6 +84,17 @@ describe('callkey mcp', () => {
     await agent.ended;
   });
 
+  it("refuses a number that isn't allowed even if its request ID was sent before", async () => {
+    const agent = await startAgent('--allow', '+49');
+    its.network.faults.push({ status: 422 });
+    expect(await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+493012345678' } })).to.have.property('isError', true);
+    const other = await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+12025550143' } });
+    expect(textOf(other)).to.contain("isn't allowed here");
+    expect(its.network.seen).to.have.length(1);
+    agent.leave();
+    await agent.ended;
+  });
+
   it('finishes a call in flight when the agent leaves', async () => {
     const agent = await startAgent();
     const phone = somePhone();

@@ -7,36 +7,69 @@ import { ndjson } from '../support/cli.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
 
-const schema = JSON.parse(readFileSync(new URL('../../cli/results.schema.json', import.meta.url), 'utf8'));
-const ajv = new Ajv2020({ formats: { 'date-time': /^\d{4}-\d\d-\d\dT[\d:.]+Z$/ } }).addSchema(schema, 'results');
+const text = readFileSync(new URL('../../cli/results.schema.json', import.meta.url), 'utf8');
+const schema = JSON.parse(text);
+/** Also refuses fields that the schema doesn't describe. Programs must accept those, since objects may gain fields. */
+const complete = JSON.parse(text, (_, part) => (part?.properties ? { additionalProperties: false, ...part } : part));
+const ajv = new Ajv2020({ formats: { 'date-time': /^\d{4}-\d\d-\d\dT[\d:.]+Z$/ } }).addSchema(complete, 'results');
+
+const at = '2099-07-01T09:00:00.000Z';
 
 describe('the schema of results', () => {
   const its = sharedIntegrator();
 
   async function expectResults(definition: string, args: string[], input = ''): Promise<void> {
     const { stdout, stderr } = await its.home.run([...args, '--json'], { input });
+    const schemas = { anyLine: 'results' }[definition] ?? `results#/$defs/${definition}`;
     const results = definition === 'error' ? ndjson(stderr.trim().split('\n').at(-1) ?? '') : ndjson(stdout);
     expect(results.length, stderr).to.be.above(0);
     for (const result of results) {
-      const isValid = ajv.validate(`results#/$defs/${definition}`, result);
+      const isValid = ajv.validate(schemas, result);
       expect(isValid, `${args.join(' ')}: ${JSON.stringify(result)} ${ajv.errorsText()}`).to.equal(true);
     }
   }
+
+  const newestRun = async (): Promise<string> => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs[0].run;
 
   it('describes what every command prints', async () => {
     const campaign = its.tenants.campaign.id;
     const file = join(its.home.directory, 'contacts.csv');
     writeFileSync(file, `phone\n${somePhone()}\n12\n`);
     const fromFile = ['call', 'place', campaign, '--from', file, '--skip-invalid'];
-    await expectResults('callToPlace', ['call', 'place', campaign, '--phone', somePhone(), '--dry-run']);
-    await expectResults('placedCall', ['call', 'place', campaign, '--phone', somePhone()]);
+    const times = ['--not-before', '2099-07-01T09:00:00.000Z', '--not-after', '2099-07-01T18:00:00.000Z'];
+    const whole = [
+      '--phone',
+      somePhone(),
+      '--name',
+      'Ada',
+      '--time-zone',
+      'Europe/Berlin',
+      '--var',
+      'a=b',
+      '--request-id',
+      'whole-1',
+      ...times,
+    ];
+    await expectResults('callToPlace', ['call', 'place', campaign, ...whole, '--dry-run']);
+    await expectResults('placedCall', ['call', 'place', campaign, ...whole]);
+    await expectResults('placedCall', ['call', 'place', campaign, ...whole]);
     await expectResults('cancelledCall', ['call', 'cancel', campaign, '--last']);
+    const held = { requestId: 'held-1', contactId: 'c', campaignId: campaign, state: 'queued', ...{ placedAt: at, heldUntil: at } };
+    its.network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(held) });
+    await expectResults('placedCall', ['call', 'place', campaign, '--phone', somePhone(), '--request-id', 'held-1']);
+    await expectResults('anyLine', [...fromFile, '--dry-run']);
+    for (const code of ['request-id-conflict', 'do-not-call']) {
+      its.network.faults.push({ status: 409, body: JSON.stringify({ type: `urn:x#${code}`, title: 'x', status: 409, detail: 'x' }) });
+      await expectResults('placedLine', fromFile);
+    }
     await expectResults('placedLine', fromFile);
     await expectResults('placedLine', [...fromFile, '--dry-run']);
     await expectResults('cancelledLine', ['call', 'cancel', campaign, '--from', file]);
+    await expectResults('cancelledLine', ['call', 'cancel', '--run', await newestRun()]);
     await expectResults('runs', ['call', 'runs']);
-    const { stdout } = await its.home.run(['call', 'runs', '--json']);
-    await expectResults('discarded', ['call', 'runs', 'discard', JSON.parse(stdout).runs[0].run]);
+    writeFileSync(file, `phone\n${somePhone()}\n`);
+    await its.home.run(fromFile);
+    await expectResults('discarded', ['call', 'runs', 'discard', await newestRun()]);
     await expectResults('key', ['key', 'set', '--insecure-storage'], its.key);
     await expectResults('key', ['key', 'status']);
     await expectResults('forgottenKey', ['key', 'forget']);

@@ -39,8 +39,8 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
       ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
       : [];
   if (/^\s*\{/.test(start)) {
-    if (Object.keys(reading.columns).length > 0 || reading.country !== null)
-      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
+    if (Object.keys(reading.columns).length > 0 || reading.country !== null || reading.zone !== null)
+      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns, --country and --zone: they work only with CSV.`);
     return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
   }
   if (/^\s*\[/.test(start))

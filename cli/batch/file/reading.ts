@@ -13,9 +13,14 @@ export const readingSchema = z
     columns: z.record(z.string(), z.string()),
     /** The country for numbers without a country code (ISO 3166-1, two letters). */
     country: z.string().nullable(),
+    /** The IANA time zone of local times. Journals from earlier versions don't have it. */
+    zone: z.string().nullable().default(null),
   })
   .prefault({ columns: {}, country: null });
 export type Reading = z.infer<typeof readingSchema>;
+
+/** Reads a file without any of the options. */
+export const plainReading: Reading = { columns: {}, country: null, zone: null };
 
 export const callColumns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;
 export type CallColumn = (typeof callColumns)[number];

@@ -1,5 +1,6 @@
 import { cancelFile, cancelRun } from '../../batch/cancel-run.ts';
 import { openCallFile } from '../../batch/file/call-file.ts';
+import type { Reading } from '../../batch/file/reading.ts';
 import { openSource } from '../../batch/file/source.ts';
 import type { Pace } from '../../batch/pool.ts';
 import { createProgress, type Progress } from '../../batch/progress.ts';
@@ -26,11 +27,18 @@ export async function callCancelRun(context: Context, campaignId: string | undef
 }
 
 /** Cancels the calls that a file names. */
-export async function callCancelFile(context: Context, campaignId: string, from: string, pace: Pace): Promise<void> {
+export async function callCancelFile(
+  context: Context,
+  campaignId: string,
+  from: string,
+  { pace, reading }: { pace: Pace; reading: Reading },
+): Promise<void> {
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
-    const file = await openCallFile(source, { columns: {}, country: null });
-    const again = shellCommand(context.options, 'call', 'cancel', campaignId, '--from', from);
+    const file = await openCallFile(source, reading);
+    const pairs = Object.entries(reading.columns).map(([column, header]) => `${column}=${header}`);
+    const columns = pairs.length > 0 ? ['--columns', pairs.join()] : [];
+    const again = shellCommand(context.options, 'call', 'cancel', campaignId, '--from', from, ...columns);
     await cancelBatch(context, campaignId, pace, file.lines, again, (batch) => cancelFile(batch, file));
   } finally {
     await source.close();

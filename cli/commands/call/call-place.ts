@@ -4,7 +4,7 @@ import { internationalNumber, parseCountry } from '../../batch/file/reading.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Call, PlacedCall } from '../../client/types.ts';
 import { type Context, connect, retryNotes } from '../../context.ts';
-import { toUtc } from '../../local-time.ts';
+import { parseZone, toUtc } from '../../local-time.ts';
 import { shellCommand } from '../../shell-command.ts';
 import { diskReason } from '../../state/durable-file.ts';
 import { readLastCall, rememberLastCall } from '../../state/last-call.ts';
@@ -89,13 +89,21 @@ function toCall({ phone, name, timeZone, country, zone, var: variables = [], req
   if (phone === undefined)
     throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
   const number = country === undefined ? phone : internationalNumber(phone, parseCountry(country));
-  const notBefore = toUtc('--not-before', times.notBefore, zone);
-  const notAfter = toUtc('--not-after', times.notAfter, zone);
+  const notBefore = readTime('--not-before', times.notBefore, zone);
+  const notAfter = readTime('--not-after', times.notAfter, zone);
   const parsed = variables.length === 0 ? undefined : parseVariables(variables);
   const input = { requestId, contact: defined({ phone: number, name, timeZone }), variables: parsed, notBefore, notAfter };
   const validated = validate(placeCallSchema, defined(input));
   if (validated.ok) return validated.data;
   throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
+}
+
+function readTime(option: string, text: string | undefined, zone: string | undefined): string | undefined {
+  const parsedZone = zone === undefined ? null : parseZone(zone);
+  if (text === undefined) return undefined;
+  const utc = toUtc(text, parsedZone);
+  if ('time' in utc) return utc.time;
+  throw new CallkeyError('usage', `${option} ${text}: ${utc.reason}`);
 }
 
 function parseVariables(pairs: readonly string[]): Record<string, string> {

@@ -8,6 +8,7 @@ import type { CallOptions } from './call-place.ts';
 
 type PaceOptions = { concurrency?: number; rate?: number };
 type FileOnlyOptions = { skipInvalid?: boolean; again?: boolean; columns?: string };
+type CancelAnyOptions = CancelOptions & PaceOptions & { columns?: string };
 type PlaceOptions = CallOptions & PaceOptions & FileOnlyOptions & { from?: string; dryRun?: boolean };
 
 export const campaignArgument = ['[campaign]', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)'] as const;
@@ -32,7 +33,8 @@ function addCancel(call: Command, runAction: RunAction): void {
     .option('--request-id <id>', 'request ID')
     .option('--last', 'the last call placed to this campaign from this machine')
     .option('--run <run>', 'all calls that a command placed from a file (see callkey call runs)')
-    .option('--from <file>', 'all calls in a file: the results of call place, or the file that was placed');
+    .option('--from <file>', 'all calls in a file: the results of call place, or the file that was placed')
+    .option('--columns <pairs>', 'with --from: the same as when the file was placed');
   addPaceOptions(cancel, 'with --run or --from: ', 'cancel')
     .description('cancel calls before they are dialed')
     .addHelpText(
@@ -44,21 +46,25 @@ function addCancel(call: Command, runAction: RunAction): void {
         'callkey call cancel CAMPAIGN --from results.ndjson',
       ),
     )
-    .action((campaign: string | undefined, options: CancelOptions & PaceOptions) =>
-      runAction((context) => callCancelAny(context, campaign, options)),
-    );
+    .action((campaign: string | undefined, options: CancelAnyOptions) => runAction((context) => callCancelAny(context, campaign, options)));
 }
 
-async function callCancelAny(context: Context, campaign: string | undefined, options: CancelOptions & PaceOptions): Promise<void> {
-  const { run, from, contact, requestId, last, ...pace } = options;
+async function callCancelAny(context: Context, campaign: string | undefined, options: CancelAnyOptions): Promise<void> {
+  const { run, from, columns, contact, requestId, last, ...pace } = options;
+  if (columns !== undefined && from === undefined)
+    throw new CallkeyError('usage', '--columns works only with --from FILE. Add it, or remove --columns.');
   const named = [run, from, contact, requestId, last].filter((option) => option !== undefined);
   if (named.length === 1 && run !== undefined) {
     const { callCancelRun } = await import('./call-cancel-batch.ts');
     return callCancelRun(context, campaign === undefined ? undefined : await findCampaignId(context, campaign), run, toPace(pace));
   }
   if (named.length === 1 && from !== undefined) {
-    const { callCancelFile } = await import('./call-cancel-batch.ts');
-    return callCancelFile(context, await findCampaignId(context, campaign), from, toPace(pace));
+    const [{ callCancelFile }, { parseColumns, plainReading }] = await Promise.all([
+      import('./call-cancel-batch.ts'),
+      import('../../batch/file/reading.ts'),
+    ]);
+    const reading = { ...plainReading, columns: columns === undefined ? {} : parseColumns(columns) };
+    return callCancelFile(context, await findCampaignId(context, campaign), from, { pace: toPace(pace), reading });
   }
   const { callCancel } = await import('./call-cancel.ts');
   return callCancel(context, await findCampaignId(context, campaign), options);
@@ -78,7 +84,7 @@ function addRuns(call: Command, runAction: RunAction): void {
     .action((names: string[]) => runAction(async (context) => (await import('./call-runs.ts')).callRunsDiscard(context, names)));
 }
 
-const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'zone', 'requestId'];
+const oneCallOptions = ['phone', 'name', 'timeZone', 'var', 'notBefore', 'notAfter', 'requestId'];
 
 function addPlace(call: Command, runAction: RunAction): void {
   const place = call
@@ -114,7 +120,7 @@ function addPlace(call: Command, runAction: RunAction): void {
 }
 
 async function callPlaceAny(context: Context, campaign: string | undefined, { from, ...options }: PlaceOptions): Promise<void> {
-  const { skipInvalid = false, again = false, columns, country, dryRun = false, ...call } = options;
+  const { skipInvalid = false, again = false, columns, country, zone, dryRun = false, ...call } = options;
   if (from === undefined) {
     const forFiles = [columns, call.concurrency, call.rate, skipInvalid || undefined, again || undefined];
     if (forFiles.some((option) => option !== undefined))
@@ -123,12 +129,17 @@ async function callPlaceAny(context: Context, campaign: string | undefined, { fr
         '--columns, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
       );
     const { callPlace } = await import('./call-place.ts');
-    return callPlace(context, await findCampaignId(context, campaign), { ...call, ...(country === undefined ? {} : { country }), dryRun });
+    const reading = { ...(country === undefined ? {} : { country }), ...(zone === undefined ? {} : { zone }) };
+    return callPlace(context, await findCampaignId(context, campaign), { ...call, ...reading, dryRun });
   }
-  const { parseColumns, parseCountry } = await import('../../batch/file/reading.ts');
+  const [{ parseColumns, parseCountry }, { parseZone }] = await Promise.all([
+    import('../../batch/file/reading.ts'),
+    import('../../local-time.ts'),
+  ]);
   const reading = {
     columns: columns === undefined ? {} : parseColumns(columns),
     country: country === undefined ? null : parseCountry(country),
+    zone: zone === undefined ? null : parseZone(zone),
   };
   const { callPlaceFile } = await import('./call-place-file.ts');
   return callPlaceFile(context, await findCampaignId(context, campaign), from, { ...toPace(call), skipInvalid, again, dryRun, reading });

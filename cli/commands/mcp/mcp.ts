@@ -53,7 +53,7 @@ function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Pro
   /** The request IDs sent in this session. Repeating one is free, because it can't place a second call. */
   const sent = new Set<string>();
   const place = async (call: z.output<typeof placeSchema>): Promise<ToolResult> => {
-    const refusal = sent.has(call.requestId) ? undefined : refusalOf(call.contact.phone, sent.size, tools);
+    const refusal = refusalOf(call, sent, tools);
     if (refusal !== undefined) return failure(refusal);
     sent.add(call.requestId);
     return toResult(track(tools.client.place(tools.campaignId, call)));
@@ -93,10 +93,10 @@ function describePlacing({ allow, most }: Tools): string {
   );
 }
 
-function refusalOf(phone: string, placed: number, { allow, most }: Tools): string | undefined {
+function refusalOf({ requestId, contact: { phone } }: z.output<typeof placeSchema>, sent: ReadonlySet<string>, { allow, most }: Tools) {
   if (allow.length > 0 && !allow.some((prefix) => phone.startsWith(prefix)))
     return `${phone} isn't allowed here. Only numbers that begin with ${allow.join(' or ')} are. Nothing was sent.`;
-  return placed < most
+  return sent.has(requestId) || sent.size < most
     ? undefined
     : `This session has placed ${counted(most, 'call')}, its limit. Nothing was sent. Ask the user to start it again.`;
 }

@@ -1,12 +1,15 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../core/domain/directory/tenancies.ts';
-import { ndjson } from '../support/cli.ts';
-import { sharedIntegrator } from '../support/integrator.ts';
-import { somePhone } from '../support/tenants.ts';
-import { until } from '../support/until.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../../core/domain/directory/tenancies.ts';
+import { ndjson } from '../../support/cli.ts';
+import { freshDirectory } from '../../support/databases.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { skip } from '../../support/skip.ts';
+import { somePhone } from '../../support/tenants.ts';
+import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
   const its = sharedIntegrator();
@@ -152,6 +155,58 @@ describe('callkey call cancel, for many calls', () => {
     expect(stderr).to.contain(`Cancelled 8 calls. To continue, run callkey call cancel --run ${run}.`);
   });
 
+  it('reports and cancels every call if two commands cancel the same run at once', async () => {
+    const numbers = phones(100);
+    await place(numbers);
+    const run = await newestRun();
+    const start = () => its.home.start(['call', 'cancel', '--run', run]).ended;
+    const both = await Promise.all([start(), start()]);
+    expect(both.map(({ code, stdout }) => [code, new Set(ndjson(stdout).map(({ line }) => line)).size])).to.deep.equal([
+      [0, 100],
+      [0, 100],
+    ]);
+    expect(await states(numbers)).to.deep.equal(allCancelled(100));
+    expect((await runs())[0]).to.include({ cancelled: 100 });
+  });
+
+  it("cancels every call even if its journal can't be written, and says so (needs root to mount a disk)", async function () {
+    const state = join(freshDirectory(), 'state');
+    mkdirSync(state);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=96k', 'callkey-test', state], { stdio: 'ignore' });
+    } catch {
+      skip(this, 'only root can mount');
+    }
+    try {
+      const numbers = phones(60);
+      expect((await place(numbers, '--state', state)).code).to.equal(0);
+      const { stdout } = await its.home.run(['call', 'runs', '--json', '--state', state]);
+      const cancel = ['call', 'cancel', '--run', JSON.parse(stdout).runs[0].run, '--state', state];
+      for (let size = 65_536; size >= 1; size /= 2) fillDisk(join(state, `ballast-${size}`), size);
+      const { code, stdout: results, stderr } = await its.home.run(cancel);
+      expect([code, ndjson(results).length], stderr).to.deep.equal([0, 60]);
+      expect(stderr).to.match(/Couldn't write the journal .*the disk is full\. The calls are cancelled anyway.*\nCancelled 60 calls\./);
+      expect(await states(numbers)).to.deep.equal(allCancelled(60));
+    } finally {
+      execFileSync('umount', ['-l', state]);
+    }
+  });
+
+  it('cancels every call even if no one reads its results, and says if they were lost', async () => {
+    const numbers = phones(300);
+    await place(numbers);
+    const cancel = ['call', 'cancel', '--run', await newestRun()];
+    const closed = its.home.start(cancel);
+    closed.child.stdout?.destroy();
+    expect((await closed.ended).code).to.equal(0);
+    expect(await states(numbers)).to.deep.equal(allCancelled(300));
+    const { code, stderr } = await its.home.start(cancel, { stdout: '/dev/full' }).ended;
+    expect([code, stderr]).to.deep.equal([
+      1,
+      "error: Couldn't write the results: the disk is full. Cancelled 300 calls. To get the results, run the same command again. It won't place a call twice.\n",
+    ]);
+  });
+
   describe('from a file', () => {
     const cancelFrom = (file: string, campaignId = campaign()) => its.home.run(['call', 'cancel', campaignId, '--from', file]);
     const save = (text: string) => {
@@ -173,6 +228,18 @@ describe('callkey call cancel, for many calls', () => {
       await place(numbers);
       const { code } = await cancelFrom(csv(numbers));
       expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
+    });
+
+    it('cancels the calls of a file that was placed with --columns', async () => {
+      const numbers = phones(2);
+      const text = ['Mobile;Order', ...numbers.map((number) => `${number};order-${number.slice(1)}`)].join('\n');
+      const file = join(its.home.directory, 'export.csv');
+      writeFileSync(file, text);
+      const columns = ['--columns', 'phone=Mobile,requestId=Order'];
+      expect((await its.home.run(['call', 'place', campaign(), '--from', file, ...columns])).code).to.equal(0);
+      const { code, stderr } = await its.home.run(['call', 'cancel', campaign(), '--from', file, ...columns]);
+      expect(code, stderr).to.equal(0);
+      expect(await states(numbers)).to.deep.equal(allCancelled(2));
     });
 
     it('finds nothing in another campaign, and says so', async () => {
@@ -198,8 +265,17 @@ describe('callkey call cancel, for many calls', () => {
   });
 
   it('takes exactly one of its options', async () => {
-    for (const options of [[], ['--last', '--run', 'x'], ['--from', 'x', '--request-id', 'y']])
+    for (const options of [[], ['--last', '--run', 'x'], ['--from', 'x', '--request-id', 'y'], ['--last', '--columns', 'phone=x']])
       expect((await its.home.run(['call', 'cancel', campaign(), ...options])).code, String(options)).to.equal(2);
     expect((await its.home.run(['call', 'cancel', '--run', 'nothing'])).code).to.equal(6);
   });
 });
+
+/** Writes until the disk has no room for this many bytes. */
+function fillDisk(path: string, size: number): void {
+  try {
+    for (;;) writeFileSync(path, Buffer.alloc(size), { flag: 'a' });
+  } catch {
+    // It's full.
+  }
+}

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { limits } from '#contract/limits.ts';
+import type { Reading } from '../../cli/batch/file/reading.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
+import { badLines, refusalOf } from '../support/read-calls.ts';
+
+const phone = '+493012345678';
+
+describe('refusing a call file', () => {
+  const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
+    ['an empty file', '', /empty/],
+    ['a header without any lines', 'phone,name\n', /no calls/],
+    ['a header without a phone column', 'name\nAda\n', /no phone column/],
+    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns.*--columns/],
+    ['a duplicate column', `phone,Phone\n${phone},1\n`, /column phone twice/],
+    ['a duplicate variable', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
+    [
+      'a missing column that --columns names',
+      `phone,name\n${phone},Ada\n`,
+      /no column "Mobile".*phone, name/,
+      { columns: { phone: 'Mobile' } },
+    ],
+    ['--columns with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
+    ['--zone with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--zone/, { zone: 'Europe/Berlin' }],
+    ['an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
+    ['text that mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],
+    ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
+    ["an old spreadsheet program's own file format", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
+    ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
+    ['a JSON array', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
+    [
+      'a first line that is too long, of which it shows only the start',
+      'x'.repeat(200_000),
+      /has an unknown column: "x{60}…"\. The columns/,
+    ],
+    ['a header with a misplaced quote', 'ph"one\n', /quote/],
+    ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
+    [
+      'a quoted cell that is too long',
+      `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
+      /this line is too long for a call, or there is a misplaced quotation mark/,
+    ],
+    [
+      'a misplaced quote followed by valid lines',
+      `phone,name\n${phone},A"da\n${phone},Bob\n`,
+      /line 2: there is a misplaced quotation mark/,
+    ],
+    ['NDJSON on a single line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
+  ];
+  for (const [what, content, message, reading] of unreadable) {
+    it(`refuses the whole file for ${what}`, async () => {
+      const thrown = await refusalOf(content, reading);
+      expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
+      expect(thrown).to.have.property('message').that.matches(message);
+    });
+  }
+
+  const wrongLines: [string, string, [number, string, string | RegExp]][] = [
+    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', /E\.164/]],
+    ['has a number rounded by a spreadsheet', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
+    ['has a number rounded by a German spreadsheet', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
+    ['has too few cells', `phone,name\n${phone}\n`, [2, '', 'This line has 1 cell, but the header has 2.']],
+    ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
+    ["isn't JSON", `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
+    ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'Unknown field.']],
+    ['repeats a request ID', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],
+    ['has a variable that would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
+  ];
+  for (const [what, text, [line, path, message]] of wrongLines) {
+    it(`rejects a line that ${what}`, async () => {
+      const [first, ...more] = await badLines(text);
+      expect(first?.slice(0, 2)).to.deep.equal([line, path]);
+      if (typeof message === 'string') expect(first?.[2]).to.equal(message);
+      else expect(first?.[2]).to.match(message);
+      expect(more).to.deep.equal([]);
+    });
+  }
+
+  it('reports that a value has the wrong type, instead of calling it missing', async () => {
+    expect(await badLines('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
+  });
+
+  it('rejects a call that only its request ID makes too large', async () => {
+    const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
+    const line = JSON.stringify({ contact: { phone }, variables });
+    expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);
+    expect(await badLines(`${line}\n`))
+      .to.have.nested.property('[0][2]')
+      .that.matches(/too large/);
+  });
+});

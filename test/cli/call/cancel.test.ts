@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { cancelledCallSchema } from '#contract/calls/calls.ts';
+import { CliHome } from '../../support/cli.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { singleCalls } from '../../support/single-calls.ts';
+import { somePhone } from '../../support/tenants.ts';
+
+describe('callkey call cancel', () => {
+  const its = sharedIntegrator();
+  const { place, cancel, answer } = singleCalls(its);
+
+  it('rejects a response that belongs to another call', async () => {
+    const other = {
+      requestId: 'other',
+      contactId: 'c',
+      campaignId: its.tenants.campaign.id,
+      state: 'cancelled',
+      cancelledAt: '2026-11-21T09:00:00.000Z',
+    };
+    its.network.faults.push({ status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+    const { code, stdout, stderr } = await cancel('--request-id', 'mine');
+    expect([code, stdout]).to.deep.equal([1, '']);
+    expect(stderr).to.contain("didn't come from a Callkey core");
+  });
+
+  for (const by of ['--contact', '--request-id', '--last']) {
+    it(`cancels by ${by}, and can be repeated`, async () => {
+      const placed = answer(await place(somePhone(), '--json'));
+      const reference = by === '--last' ? [by] : [by, by === '--contact' ? placed.contactId : placed.requestId];
+      const first = answer(await cancel(...reference, '--json'));
+      expect(cancelledCallSchema.parse(first)).to.include({ requestId: placed.requestId, contactId: placed.contactId });
+      expect(answer(await cancel(...reference, '--json'))).to.deep.equal(first);
+    });
+  }
+
+  it('refuses a request ID that would change the request path, and sends nothing', async () => {
+    const { length } = its.network.seen;
+    for (const command of [() => place(somePhone(), '--request-id', '..'), () => cancel('--request-id', '.')]) {
+      const { code, stderr } = await command();
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('but not "." or ".."');
+    }
+    expect(its.network.seen).to.have.length(length);
+  });
+
+  it('retries if the response is lost', async () => {
+    await place(somePhone());
+    its.network.faults.push('lose the answer', { status: 503 });
+    expect((await cancel('--last')).code).to.equal(0);
+  });
+
+  it('exits with 2 unless exactly one call is specified', async () => {
+    for (const options of [[], ['--last', '--contact', 'x'], ['--contact', 'a b'], ['--request-id', 'ä']]) {
+      expect((await cancel(...options)).code).to.equal(2);
+    }
+  });
+
+  it('exits with 5 if the call has already been dialed', async () => {
+    const { contactId } = answer(await place(somePhone(), '--json'));
+    await its.direct.storage.database.write('calls').where({ contact_id: contactId }).update({ state: 'dialing' });
+    expect((await cancel('--last')).code).to.equal(5);
+  });
+
+  it("exits with 6 if the call doesn't exist", async () => {
+    expect((await cancel('--request-id', 'no-such-call')).code).to.equal(6);
+    const { code, stderr } = await new CliHome(its.home.environment).run(['call', 'cancel', its.tenants.campaign.id, '--last']);
+    expect(code).to.equal(6);
+    expect(stderr).to.contain('--request-id');
+  });
+});

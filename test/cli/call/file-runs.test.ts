@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { callFiles } from '../../support/call-files.ts';
+import { ndjson } from '../../support/cli.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+
+describe('callkey call place --from', () => {
+  const its = sharedIntegrator();
+  const { phone, csvOf, file, place, calls, onceEach } = callFiles(its);
+
+  describe('with --dry-run', () => {
+    it("sends nothing, doesn't need a key, and reports which lines it would place and skip", async () => {
+      const path = file(`phone,name\n${phone(1)},Ada\n12,Bob\n${phone(2)},\n`);
+      const { code, stdout, stderr } = await its.home.run(
+        ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run', '--skip-invalid'],
+        { environment: { CALLKEY_API_KEY: '' } },
+      );
+      expect(code, stderr).to.equal(0);
+      const results = ndjson(stdout);
+      expect(results.map(({ line, status, contact }) => [line, status, contact])).to.deep.equal([
+        [3, 'invalid', undefined],
+        [2, 'would-place', { phone: phone(1), name: 'Ada' }],
+        [4, 'would-place', { phone: phone(2) }],
+      ]);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*Nothing was sent/);
+      expect(its.network.seen).to.deep.equal([]);
+
+      const placed = ndjson((await place(path, '--skip-invalid')).stdout).filter(({ status }) => status === 'placed');
+      expect(new Set(placed.map(({ requestId }) => requestId))).to.deep.equal(
+        new Set(results.flatMap(({ requestId }) => (requestId ? [requestId] : []))),
+      );
+    });
+
+    it('reports which lines were already placed, and leaves the run unchanged', async () => {
+      const path = file(csvOf(3));
+      its.network.faults.push('pass', { status: 401 });
+      await place(path, '--concurrency', '1');
+      const kept = its.home.files();
+      const { code, stdout, stderr } = await place(path, '--dry-run');
+      expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['placed-before', 'would-place', 'would-place']]);
+      expect(stderr).to.match(/Would place 2 of 3 lines .*Skipped because already placed: 1\./);
+      expect(its.home.files()).to.deep.equal(kept);
+    });
+
+    it('exits with 2 or 5 like the command itself', async () => {
+      expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
+      its.network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(3)), '--concurrency', '1');
+      expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
+    });
+
+    it('reports the single call that it would place', async () => {
+      const args = ['call', 'place', its.tenants.campaign.id, '--phone', phone(1), '--dry-run'];
+      const { code, stdout } = await its.home.run([...args, '--json']);
+      expect([code, JSON.parse(stdout)]).to.deep.equal([
+        0,
+        { status: 'would-place', campaignId: its.tenants.campaign.id, contact: { phone: phone(1) } },
+      ]);
+      expect(its.network.seen).to.deep.equal([]);
+    });
+  });
+
+  describe('runs', () => {
+    const stopped = async (name: string, from: number, ...more: string[]) => {
+      its.network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5, from), name), '--concurrency', '1', ...more);
+    };
+    const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
+
+    it('are listed newest first, each with its number of placed calls', async () => {
+      expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
+      await place(file(csvOf(3), 'whole.csv'));
+      await stopped('part.csv', 50);
+      const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
+      expect(
+        runs.map(({ path, calls, placed, completedAt }) => [path.split('/').at(-1), calls, placed, completedAt === null]),
+      ).to.deep.equal([
+        ['part.csv', 5, 1, true],
+        ['whole.csv', 3, 3, false],
+      ]);
+      expect((await its.home.run(['call', 'runs'])).stdout)
+        .to.contain(runs[0]?.run)
+        .and.contain('1 of 5 placed');
+    });
+
+    it("can't be resumed after they're discarded, and their calls aren't placed again", async () => {
+      await stopped('part.csv', 0);
+      const [{ run }] = await listed();
+      const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
+      expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes('stay placed'));
+      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
+      expect((await place(join(its.home.directory, 'part.csv'))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+      expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
+    });
+
+    it('show a warning when discarded that their contacts can be called again, if started with --again', async () => {
+      await stopped('part.csv', 0, '--again');
+      const [{ run }] = await listed();
+      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);
+    });
+  });
+
+  describe('resuming', () => {
+    it('resumes only at the server where the run started', async () => {
+      its.network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5)), '--concurrency', '1');
+      expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
+      expect((await its.home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: its.core.url } })).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+    });
+
+    it('asks which run to resume if several were stopped, and accepts its name', async () => {
+      for (const name of ['one.csv', 'two.csv']) {
+        its.network.faults.push('pass', { status: 401 });
+        await place(file(csvOf(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
+      }
+      const { code, stderr } = await its.home.run(['call', 'resume']);
+      expect(code).to.equal(2);
+      const name = /^(\w{8}) {2}.*one\.csv/m.exec(stderr)?.[1] ?? '';
+      expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(10));
+      expect((await its.home.run(['call', 'resume', name])).code).to.equal(6);
+    });
+
+    it('asks for the same standard input again when resuming a run that read from it', async () => {
+      its.network.faults.push('pass', { status: 401 });
+      const input = csvOf(5);
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
+      await its.home.run(args, { input });
+      const { code, stderr } = await its.home.run(['call', 'resume']);
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('--from -');
+      expect((await its.home.run(args, { input })).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(5));
+    });
+  });
+});

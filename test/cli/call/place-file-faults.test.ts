@@ -1,0 +1,172 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { callFiles } from '../../support/call-files.ts';
+import { CliHome, type CliProcess, cliMain, ndjson } from '../../support/cli.ts';
+import { bareEnvironment } from '../../support/commands.ts';
+import { spawnCore } from '../../support/core.ts';
+import { freshDatabase } from '../../support/databases.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { createKey, createTenants, openDirect, signIn } from '../../support/tenants.ts';
+
+describe('callkey call place --from, exactly once', () => {
+  const its = sharedIntegrator();
+  const { phone, csvOf, file, place, started, calls, onceEach } = callFiles(its);
+
+  it('survives lost and refused responses throughout the run', async () => {
+    its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
+    const { code, stdout } = await place(file(csvOf(60)));
+    expect(code).to.equal(0);
+    expect(ndjson(stdout)).to.have.length(60);
+    expect(await calls()).to.deep.equal(onceEach(60));
+  });
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`survives ${signal}: the command stops cleanly and can be resumed`, async () => {
+      const path = file(csvOf(300));
+      const run = started(path, '--rate', '100');
+      await run.said(/"placed"/);
+      run.child.kill(signal);
+      const { signal: by, stdout, stderr } = await run.ended;
+      expect(by).to.equal(signal);
+      expect(stderr).to.match(/placed\..*callkey call resume/s);
+      expect((await calls()).length)
+        .to.equal(ndjson(stdout).length)
+        .and.be.lessThan(300);
+      const resumed = await its.home.run(['call', 'resume']);
+      expect(resumed.code, resumed.stderr).to.equal(0);
+      expect(ndjson(resumed.stdout)).to.have.length(300);
+      expect(await calls()).to.deep.equal(onceEach(300));
+    });
+  }
+
+  it('survives repeated kills of the command and the core', async function () {
+    this.timeout(60_000);
+    const database = await freshDatabase('sqlite');
+    const first = await spawnCore(database, { DIALER: 'off' });
+    const other = await openDirect(database);
+    const otherTenants = await createTenants(other.ports);
+    const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
+    const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
+    const args = ['call', 'place', otherTenants.campaign.id, '--from', file(csvOf(1_000))];
+
+    const killed = its.home.start([...args, '--rate', '400'], { environment });
+    await killed.said(/"placed"/);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+
+    const run = its.home.start([...args, '--rate', '800'], { environment });
+    await run.said(/"replayed":false/);
+    await first.stop('SIGKILL');
+    const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
+    const { code, stdout, stderr } = await run.ended;
+    expect(code, stderr).to.equal(0);
+    expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(1_000);
+    expect(await other.storage.database.read('calls').countDistinct({ n: 'phone' }).count({ all: '*' })).to.deep.equal([
+      { n: 1_000, all: 1_000 },
+    ]);
+    await other.close();
+    await second.stop();
+  });
+
+  it('survives a missing or truncated journal', async () => {
+    const path = file(csvOf(30));
+    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
+    await place(path);
+    const runs = join(its.home.directory, '.local/state/callkey/runs');
+    for (const name of readdirSync(runs)) appendFileSync(join(runs, name), '{"line":2,"conta');
+    its.network.faults.push('pass', { status: 401 });
+    await place(path);
+    const { code } = await new CliHome(its.home.environment).run(['call', 'place', its.tenants.campaign.id, '--from', path]);
+    expect(code).to.equal(0);
+    expect((await place(path)).code).to.equal(0);
+    expect(await calls()).to.deep.equal(onceEach(30));
+  });
+
+  it('survives two commands running at the same time', async () => {
+    const path = file(csvOf(200));
+    const start = () => its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path]).ended;
+    const both = await Promise.all([start(), start()]);
+    expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
+    expect(await calls()).to.deep.equal(onceEach(200));
+  });
+
+  it('stops when the reader of its results goes away, and says how to resume', async () => {
+    const path = file(csvOf(400));
+    const run = started(path, '--rate', '200');
+    await run.said(/"placed"/);
+    run.child.stdout?.destroy();
+    const { code, stderr } = await run.ended;
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/The output pipe was closed.*of 400 lines placed\. To continue, run callkey call resume.*> results\.ndjson/);
+    expect((await calls()).length).to.be.lessThan(400);
+    const resumed = await its.home.run(['call', 'resume']);
+    expect([resumed.code, ndjson(resumed.stdout).length]).to.deep.equal([0, 400]);
+    expect(await calls()).to.deep.equal(onceEach(400));
+  });
+
+  it("stops when it's piped into head, and head has read the first results", async () => {
+    const path = file(csvOf(1_000));
+    const command = `"$0" "$@" --rate 500 | head -n 3`;
+    const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
+    const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+    const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env });
+    expect(ndjson(stdout)).to.have.length(3);
+    expect((await calls()).length).to.be.within(3, 500);
+  });
+
+  it("doesn't place any calls if the reader of its results goes away while the file is checked", async () => {
+    const wrong = Array.from({ length: 5_000 }, () => '12,');
+    const run = started(file(['phone,name', ...wrong, `${phone(1)},Ada`].join('\n')), '--skip-invalid');
+    await run.said(/"invalid"/);
+    run.child.stdout?.destroy();
+    expect(await run.ended).to.include({ code: 1 });
+    expect(await calls()).to.deep.equal([]);
+  });
+
+  it('succeeds if the reader of its results goes away after the last line was placed', async () => {
+    const run = started(file(csvOf(1)));
+    run.child.stdout?.destroy();
+    expect(await run.ended).to.include({ code: 0 });
+    expect(await calls()).to.deep.equal(onceEach(1));
+  });
+
+  it('survives a series of faults, and after each fault every acknowledged call is in the database', async function () {
+    this.timeout(60_000);
+    const path = file(csvOf(1_000));
+    const acknowledged = new Map<unknown, unknown>();
+    const account = async (stdout: string) => {
+      for (const { status, requestId, contactId } of ndjson(stdout.slice(0, stdout.lastIndexOf('\n') + 1)))
+        if (status === 'placed') acknowledged.set(requestId, contactId);
+      const rows: { request_id: string; contact_id: string }[] = await its.direct.storage.database
+        .read('calls')
+        .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+      const storedCalls = new Map(rows.map(({ request_id, contact_id }) => [request_id, contact_id]));
+      expect(storedCalls.size).to.equal(rows.length);
+      for (const [requestId, contactId] of acknowledged) expect(storedCalls.get(String(requestId))).to.equal(contactId);
+    };
+    const faults: ((run: CliProcess) => unknown)[] = [
+      ({ child }) => child.kill('SIGKILL'),
+      ({ child }) => child.kill('SIGINT'),
+      ({ child }) => child.stdout?.destroy(),
+      ({ child }) => child.kill('SIGTERM'),
+      () => its.network.faults.push({ status: 401 }),
+      ({ child }) => child.kill('SIGKILL'),
+    ];
+    for (const fault of faults) {
+      const run = started(path, '--rate', '800');
+      await run.said(/"replayed":false/);
+      fault(run);
+      await account((await run.ended).stdout);
+    }
+    const full = await its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path], { stdout: '/dev/full' }).ended;
+    expect(full.code).to.equal(1);
+    const last = await its.home.run(['call', 'resume']);
+    expect(last.code, last.stderr).to.equal(0);
+    await account(last.stdout);
+    expect(acknowledged.size).to.equal(1_000);
+    expect(await calls()).to.deep.equal(onceEach(1_000));
+  });
+});

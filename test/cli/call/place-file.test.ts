@@ -1,0 +1,234 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { addNumbers } from '../../../core/domain/protection/do-not-call.ts';
+import { callFiles } from '../../support/call-files.ts';
+import { cliMain, ndjson } from '../../support/cli.ts';
+import { bareEnvironment } from '../../support/commands.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { skip } from '../../support/skip.ts';
+
+describe('callkey call place --from', () => {
+  const its = sharedIntegrator();
+  const { phone, csvOf, file, place, calls, onceEach, own } = callFiles(its);
+
+  describe('reading', () => {
+    it('accepts CSV with a header, quotes, blank lines and a byte order mark', async () => {
+      const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone(1)},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n${phone(2)},,,${own()},,,7\r\n`;
+      const { code, stdout, stderr } = await place(file(text), '--concurrency', '1');
+      expect(code, stderr).to.equal(0);
+      const [first, second] = its.network.seen.map(({ body }) => JSON.parse(body));
+      expect(first).to.deep.include({
+        contact: { phone: phone(1), name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
+        variables: { note: 'two\nlines' },
+        notAfter: '2099-01-01T00:00:00.000Z',
+      });
+      expect(second).to.deep.equal({ requestId: `${own()}`, contact: { phone: phone(2) }, variables: { order: '7' } });
+      expect(ndjson(stdout).map(({ line, status, requestId }) => [line, status, requestId])).to.deep.equal([
+        [2, 'placed', first.requestId],
+        [5, 'placed', `${own()}`],
+      ]);
+    });
+
+    it('accepts NDJSON from standard input', async () => {
+      const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
+      const { code, stdout } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-', '--json'], { input });
+      expect(code).to.equal(0);
+      expect(
+        ndjson(stdout)
+          .map(({ line }) => line)
+          .toSorted(),
+      ).to.deep.equal([1, 3]);
+      expect(await calls()).to.deep.equal(onceEach(2));
+    });
+
+    it("says that it's reading from the terminal, and how to finish", async function () {
+      const command = `"${process.execPath}" "${cliMain}" call place ${its.tenants.campaign.id} --from -`;
+      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+      // Runs the command in its own terminal, and presses Ctrl-D there.
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: 'pipe' });
+      const isThere = await once(terminal, 'spawn').then(
+        () => true,
+        () => false,
+      );
+      if (!isThere) skip(this, 'there is no script');
+      let stderrText = '';
+      terminal.stdout.on('data', (text) => {
+        stderrText += String(text);
+      });
+      terminal.stdin.end('\x04');
+      const [code] = await once(terminal, 'close');
+      expect(code, stderrText).to.equal(2);
+      expect(stderrText).to.contain('Press Ctrl-D to finish.');
+    });
+
+    it('reports every invalid line with its number and the reason, and sends nothing', async () => {
+      const text = ['phone,name,requestId', `${phone(1)},Ada,a`, '12,Bob,b', `${phone(2)},"Two\nlines",c`, `${phone(3)}`, `${phone(4)},,a`];
+      const { code, stdout, stderr } = await place(file(text.join('\n')));
+      expect(code).to.equal(2);
+      expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
+        'line 3: contact.phone: Must be a phone number in E.164 format, such as +493012345678.',
+        'line 4: contact.name: Must not contain control characters.',
+        'line 6: This line has 1 cell, but the header has 3.',
+        'line 7: requestId: Line 2 has the same request ID.',
+      ]);
+      expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([3, 4, 6, 7].map((line) => [line, 'invalid']));
+      expect(its.network.seen).to.deep.equal([]);
+    });
+
+    it('places the valid lines with --skip-invalid', async () => {
+      const { code, stdout } = await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
+      expect(code).to.equal(0);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
+        [2, 'invalid'],
+        [3, 'placed'],
+      ]);
+    });
+
+    const unreadable: [string, string | Buffer, RegExp][] = [
+      ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
+      ['invalid NDJSON', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This isn't valid JSON/],
+    ];
+    for (const [what, content, says] of unreadable) {
+      it(`exits with 2 for ${what}, and sends nothing`, async () => {
+        const { code, stderr } = await place(file(content));
+        expect(code).to.equal(2);
+        expect(stderr).to.match(says);
+        expect(its.network.seen).to.deep.equal([]);
+      });
+    }
+
+    it('sends nothing after a misplaced quote, even with --skip-invalid', async () => {
+      const { code } = await place(file(`phone,name\n${phone(1)},A"da\n${phone(2)},Bob\n`), '--skip-invalid');
+      expect(code).to.equal(2);
+      expect(its.network.seen).to.deep.equal([]);
+    });
+
+    it('accepts files saved by a spreadsheet, and warns about ambiguous text', async () => {
+      const text = `Mobile;Kunde;Ort\n030 ${phone(1).slice(5)};Jürgen;Köln\n${phone(1)};Zoë;Köln\n`;
+      const { code, stdout, stderr } = await place(
+        file(Buffer.from(text, 'latin1')),
+        ...['--columns', 'phone=Mobile,name=Kunde', '--country', 'DE', '--concurrency', '1'],
+      );
+      expect(code, stderr).to.equal(0);
+      expect(its.network.seen.map(({ body }) => JSON.parse(body).contact)).to.deep.equal([
+        { phone: phone(1), name: 'Jürgen' },
+        { phone: phone(1), name: 'Zoë' },
+      ]);
+      expect(stderr)
+        .to.contain("isn't UTF-8")
+        .and.contain('Ignored: Ort.')
+        .and.match(/line 3: warning: .*line 2/)
+        .and.match(/1 line with the same phone number as an earlier line\./);
+      expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([
+        [2, 'placed'],
+        [3, 'placed'],
+      ]);
+    });
+
+    it('resumes a file with its original reading options, and refuses other options', async () => {
+      its.network.faults.push('pass', { status: 401 });
+      const path = file(`Mobile;Ort\n030 ${phone(1).slice(5)};Köln\n030 ${phone(2).slice(5)};Köln\n`);
+      await place(path, '--columns', 'phone=Mobile', '--country', 'DE', '--concurrency', '1');
+      const otherwise = await place(path, '--columns', 'phone=Mobile', '--country', 'AT');
+      expect([otherwise.code, otherwise.stderr]).to.satisfy(([code, text]: [number, string]) => code === 5 && text.includes('--columns'));
+      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(2));
+    });
+
+    it("doesn't use more memory for a long file than for a short file", async () => {
+      const note = 'x'.repeat(1_000);
+      const lines = Array.from({ length: 10_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${note},${note}`);
+      const path = file(['phone,requestId,var.note,var.more', ...lines].join('\n'));
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run'];
+      // This is less memory than the lines would take. The command itself needs about 20 MB.
+      const { code, stderr } = await its.home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=40' }, stdout: '/dev/null' })
+        .ended;
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('Would place 10,000 of 10,000 lines');
+    });
+
+    it("exits with 2 if the file doesn't exist or the rate is invalid", async () => {
+      expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
+      for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
+      // With two calls a month apart, the delay would be too long for a Node.js timer, which would then fire immediately.
+      expect((await place(file(csvOf(1)), '--rate', '0.0000003')).code).to.equal(2);
+    });
+  });
+
+  describe('placing', () => {
+    it('places two identical lines as two calls', async () => {
+      await place(file(`phone\n${phone(1)}\n${phone(1)}\n`));
+      expect(await calls()).to.deep.equal([2]);
+    });
+
+    it("doesn't exceed the rate", async () => {
+      const began = performance.now();
+      await place(file(csvOf(11)), '--rate', '10');
+      expect(performance.now() - began).to.be.greaterThan(1000);
+      expect(await calls()).to.deep.equal(onceEach(11));
+    });
+
+    it('reports a line that the core rejects, continues with the next line, and retries only the rejected line on the next run', async () => {
+      await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone(90), '--request-id', `taken-${own()}`]);
+      const path = file(`phone,requestId\n${phone(1)},x-${own()}\n${phone(2)},taken-${own()}\n${phone(3)},y-${own()}\n`);
+      const { code, stdout, stderr } = await place(path);
+      expect(code).to.equal(5);
+      expect(ndjson(stdout).find(({ line }) => line === 3)).to.include({ status: 'refused', code: 'request-id-conflict' });
+      expect(stderr).to.match(/line 3: rejected/);
+      its.network.seen.length = 0;
+      expect((await place(path)).code).to.equal(5);
+      expect(its.network.seen).to.have.length(1);
+    });
+
+    it('skips numbers on the do-not-call list, counts them separately, and succeeds', async () => {
+      const owner = { accountId: its.tenants.account.id, partnerId: its.tenants.partner.id };
+      const entry = { owner, country: undefined, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
+      await addNumbers(its.direct.ports, operator, { ...entry, phones: [phone(2)] });
+      const { code, stdout, stderr } = await place(file(csvOf(3, 1)));
+      expect(code, stderr).to.equal(0);
+      const results = ndjson(stdout).toSorted((a, b) => Number(a['line']) - Number(b['line']));
+      expect(results.map(({ status }) => status)).to.deep.equal(['placed', 'skipped', 'placed']);
+      expect(results[1]).to.include({ line: 3, code: 'do-not-call' });
+      expect(stderr).to.contain('Skipped 1 line: 1 do-not-call.');
+    });
+
+    for (const [what, status, exit] of [
+      ['the key', 401, 3],
+      ['the campaign', 403, 4],
+    ] as const) {
+      it(`stops with ${exit} if ${what} is refused, and continues once it's accepted`, async () => {
+        const path = file(csvOf(20));
+        its.network.faults.push('pass', 'pass', 'pass', { status });
+        const stopped = await place(path, '--concurrency', '1');
+        expect(stopped.code).to.equal(exit);
+        expect(stopped.stderr).to.match(/callkey call resume/);
+        expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+        expect(await calls()).to.deep.equal(onceEach(20));
+      });
+    }
+
+    it('reports why it stopped, but not for each line that had to stop as a result', async () => {
+      const busy = { status: 503, headers: { 'Retry-After': '30' } };
+      its.network.faults.push(busy, busy, busy, { status: 401 });
+      expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
+    });
+
+    it("doesn't store phone numbers or names", async () => {
+      its.network.faults.push('pass', { status: 401 });
+      await place(file(csvOf(5)));
+      const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
+      expect(kept.map(({ path }) => path).join()).to.contain('runs/');
+      for (const { path, text } of kept)
+        expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
+    });
+
+    it("doesn't support cancel --last, since a file has several calls: cancel then requires an identifier", async () => {
+      await place(file(csvOf(2)));
+      expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
+    });
+  });
+});

@@ -1,0 +1,180 @@
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { cliMain } from '../../support/cli.ts';
+import { bareEnvironment } from '../../support/commands.ts';
+import { faultyProxy } from '../../support/faulty-proxy.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { singleCalls } from '../../support/single-calls.ts';
+import { skip } from '../../support/skip.ts';
+import { somePhone } from '../../support/tenants.ts';
+
+describe('callkey call place, without a response', () => {
+  const its = sharedIntegrator();
+  const { place, cancel, callsTo, sentIds, answer } = singleCalls(its);
+
+  it("exits with 7 if no response arrives, and doesn't place a second call on the next run", async () => {
+    const phone = somePhone();
+    its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
+    const failed = await place(phone);
+    expect(failed.code).to.equal(7);
+    expect(failed.stderr).to.match(/Run the same command again/);
+    expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+    expect(await callsTo(phone)).to.have.length(1);
+  });
+
+  it('exits with 7 if the connection is refused, and says that nothing was sent', async () => {
+    const args = ['call', 'place', 'x', '--phone', somePhone(), '--server', 'http://127.0.0.1:1', '--json'];
+    const { code, stderr } = await its.home.run(args);
+    expect(code).to.equal(7);
+    const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+    expect(error).to.include({ code: 'unreachable', exitCode: 7 });
+    expect(error.message).to.match(/connection refused. The call wasn't sent/);
+  });
+
+  it('exits with 1 on any other error', async () => {
+    const huge = { status: 202, body: 'x'.repeat(2_000_000) };
+    its.network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
+    for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);
+  });
+
+  it('retries with the same request ID if the response is lost, and places one call', async () => {
+    const phone = somePhone();
+    its.network.faults.push('lose the answer', 'lose the answer');
+    expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+    expect(sentIds()).to.have.length(3);
+    expect(new Set(sentIds()).size).to.equal(1);
+    expect(await callsTo(phone)).to.have.length(1);
+  });
+
+  for (const status of [429, 503]) {
+    it(`retries after ${status}`, async () => {
+      its.network.faults.push({ status });
+      expect((await place(somePhone())).code).to.equal(0);
+      expect(new Set(sentIds()).size).to.equal(1);
+    });
+  }
+
+  it('waits as long as Retry-After says, and gives up if the wait would be too long', async () => {
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
+    const began = performance.now();
+    expect((await place(somePhone())).code).to.equal(0);
+    expect(performance.now() - began).to.be.greaterThan(2000);
+
+    its.network.faults.push({ status: 429, headers: { 'Retry-After': '3600' } });
+    const { code, stderr } = await place(somePhone());
+    expect(code).to.equal(7);
+    expect(stderr).to.contain('3600 s');
+  });
+
+  it('never follows a redirect with the key', async () => {
+    const elsewhere = await faultyProxy(its.core.url);
+    try {
+      for (const status of [301, 302, 303, 307, 308]) {
+        its.network.faults.push({ status, headers: { Location: `${elsewhere.url}/api` } });
+        const { code, stderr } = await place(somePhone());
+        expect(code).to.equal(1);
+        expect(stderr).to.contain('redirect');
+      }
+      expect(elsewhere.seen).to.deep.equal([]);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  describe('killed before its response arrives', () => {
+    it('uses the same request ID on the next run', async () => {
+      const phone = somePhone();
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+      const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
+      await process.said(/< 503/);
+      process.child.kill('SIGKILL');
+      await process.ended;
+      expect(answer(await place(phone, '--json'))).to.include({ requestId: sentIds()[0] });
+      expect(new Set(sentIds()).size).to.equal(1);
+    });
+
+    it("doesn't place a second call if the killed command had already placed it", async () => {
+      const phone = somePhone();
+      its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
+      const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
+      await process.said(/< 503/);
+      process.child.kill('SIGKILL');
+      await process.ended;
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+      expect(await callsTo(phone)).to.have.length(1);
+    });
+
+    it('uses the same request ID even if the process ID is in use again', async function () {
+      // Each PID namespace starts at 1. In the first run, PID 2 is the command. In the second, it's the unrelated `sleep`.
+      const inNamespace = (script: string, args: string[]): [string, string[]] => [
+        'unshare',
+        ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],
+      ];
+      const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } };
+      if (spawnSync(...inNamespace('true', []), options).status !== 0)
+        skip(this, 'unshare is missing, or may not make a process namespace');
+      const args = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone()];
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
+      const killed = spawn(...inNamespace('"$0" "$@" & wait', [...args, '--verbose']), options);
+      await new Promise<void>((resolve) => killed.stderr.on('data', (text) => String(text).includes('< 503') && resolve()));
+      killed.kill('SIGKILL');
+      await once(killed, 'close');
+      const { stderr } = await promisify(execFile)(...inNamespace('sleep 60 & "$0" "$@"', args), options);
+      expect(stderr).to.contain('Retrying with its request ID');
+      expect([sentIds().length, new Set(sentIds()).size]).to.deep.equal([2, 1]);
+    });
+
+    it('places a separate call while the first command is still running', async () => {
+      const phone = somePhone();
+      its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
+      const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
+      await first.said(/< 503/);
+      expect((await place(phone)).code).to.equal(0);
+      expect((await first.ended).code).to.equal(0);
+      expect(await callsTo(phone)).to.have.length(2);
+    });
+
+    it('places a new call if the first call has been cancelled', async () => {
+      const phone = somePhone();
+      its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
+      expect((await place(phone)).code).to.equal(7);
+      expect((await cancel('--last')).code).to.equal(0);
+      expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
+    });
+  });
+
+  it('leaves no data on disk after a refused call', async () => {
+    const placed = answer(await place(somePhone(), '--json'));
+    const before = its.home.files();
+    for (const status of [401, 403, 409, 422]) {
+      its.network.faults.push({ status });
+      await place(somePhone());
+    }
+    expect(its.home.files()).to.deep.equal(before);
+    expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
+  });
+
+  it('keeps the request ID if a retry is refused after the first response was lost', async () => {
+    const phone = somePhone();
+    its.network.faults.push('lose the answer', { status: 401 });
+    expect((await place(phone)).code).to.equal(3);
+    expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
+  });
+
+  it('places a new call once the first call has a response', async () => {
+    const phone = somePhone();
+    await place(phone);
+    await place(phone);
+    expect(await callsTo(phone)).to.have.length(2);
+  });
+
+  it("doesn't store the phone number", async () => {
+    const phone = somePhone();
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600' } });
+    await place(phone, '--name', 'Ada Lovelace');
+    await place(somePhone());
+    for (const { path, text } of its.home.files()) expect(text, path).not.to.contain(phone.slice(3)).and.not.contain('Lovelace');
+  });
+});

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { placedCallSchema } from '#contract/calls/calls.ts';
+import { makeKeyValue } from '#contract/key-value.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+import { singleCalls } from '../../support/single-calls.ts';
+import { createKey, signIn, somePhone } from '../../support/tenants.ts';
+
+describe('callkey call place', () => {
+  const its = sharedIntegrator();
+  const { place, answer } = singleCalls(its);
+
+  it('reads a national number with --country, and local times with --zone', async () => {
+    const args = ['--phone', '030 23125000', '--country', 'de', '--not-before', '2099-07-01 09:00', '--not-after', '2099-07-01T18:00:30'];
+    const { stdout } = await its.home.run([
+      'call',
+      'place',
+      its.tenants.campaign.id,
+      ...args,
+      '--zone',
+      'Europe/Berlin',
+      '--dry-run',
+      '--json',
+    ]);
+    expect(JSON.parse(stdout)).to.deep.include({
+      ...{ contact: { phone: '+493023125000' }, notBefore: '2099-07-01T07:00:00.000Z', notAfter: '2099-07-01T16:00:30.000Z' },
+    });
+  });
+
+  for (const [time, zone, says] of [
+    ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
+    ['2027-10-31T02:30', 'Europe/Berlin', /happens twice in Europe\/Berlin/],
+    ['2027-02-30T10:00', 'Europe/Berlin', /doesn't exist/],
+    ['2027-02-28T10:00', 'Mars/Olympus', /must be an IANA time zone/],
+    ['2027-02-28T10:00', undefined, /add --zone/],
+  ] as const) {
+    it(`refuses --not-before ${time}${zone === undefined ? ' without --zone' : ` in ${zone}`}`, async () => {
+      const args = ['--phone', '+493023125000', '--not-before', time, ...(zone === undefined ? [] : ['--zone', zone])];
+      const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...args]);
+      expect([code, its.network.seen.length]).to.deep.equal([2, 0]);
+      expect(stderr).to.match(says);
+    });
+  }
+
+  it('warns on standard error when the key expires soon', async () => {
+    const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
+    const cookie = await signIn(its.core.url, 'ada@example.com');
+    const { keyValue } = await createKey(its.core.url, cookie, 'Ending', { kind: 'custom', date: day });
+    const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--json'], {
+      environment: { CALLKEY_API_KEY: keyValue },
+    });
+    expect([code, Object.keys(JSON.parse(stdout))], stderr).to.deep.equal([
+      0,
+      ['requestId', 'contactId', 'campaignId', 'state', 'placedAt', 'replayed'],
+    ]);
+    expect(stderr).to.match(/^The API key expires in (9|10) days, at \d{4}-\d\d-\d\dT[\d:.]+Z\./);
+  });
+
+  it('rejects a response that belongs to another request ID', async () => {
+    const phone = somePhone();
+    const other = {
+      requestId: 'other',
+      contactId: 'c',
+      campaignId: its.tenants.campaign.id,
+      state: 'queued',
+      placedAt: '2026-11-21T09:00:00.000Z',
+    };
+    its.network.faults.push({ status: 202, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(other) });
+    const { code, stdout, stderr } = await place(phone, '--request-id', 'mine');
+    expect([code, stdout]).to.deep.equal([1, '']);
+    expect(stderr).to.contain("didn't come from a Callkey core");
+  });
+
+  it('places a call and prints it', async () => {
+    const phone = somePhone();
+    const options = ['--name', 'Ada Lovelace', '--time-zone', 'Europe/Berlin', '--var', 'orderNumber=4711', '--var', 'note=a=b'];
+    const when = ['--not-before', '2026-11-21T09:00:00.000Z', '--not-after', '2099-11-21T18:00:00.000Z', '--request-id', 'order-4711'];
+    const placed = answer(await place(phone, ...options, ...when, '--json'));
+    expect({ ...placedCallSchema.parse(placed), replayed: false }).to.deep.equal(placed);
+    expect(placed).to.include({ requestId: 'order-4711', campaignId: its.tenants.campaign.id, replayed: false });
+    expect(JSON.parse(its.network.seen[0]?.body ?? '')).to.deep.equal({
+      requestId: 'order-4711',
+      contact: { phone, name: 'Ada Lovelace', timeZone: 'Europe/Berlin' },
+      variables: { orderNumber: '4711', note: 'a=b' },
+      notBefore: '2026-11-21T09:00:00.000Z',
+      notAfter: '2099-11-21T18:00:00.000Z',
+    });
+  });
+
+  it('tells the user how to cancel the call', async () => {
+    const { code, stdout, stderr } = await place(somePhone());
+    expect([code, stderr]).to.deep.equal([0, '']);
+    expect(stdout)
+      .to.match(/Request ID: /)
+      .and.contain(`callkey call cancel ${its.tenants.campaign.id} --request-id `);
+  });
+
+  it('suggests a cancel command with the same options, and that command works', async () => {
+    const { stdout } = await place(somePhone(), '--request-id', '~x', '--profile', 'other');
+    const [, cancel = ''] = /^Cancel it with: callkey (.*)$/m.exec(stdout) ?? [];
+    expect(cancel).to.equal(`call cancel ${its.tenants.campaign.id} --request-id '~x' --profile other`);
+    expect((await its.home.run(cancel.replaceAll("'", '').split(' '))).code).to.equal(0);
+  });
+
+  for (const [what, options, says] of [
+    ['an invalid phone number', ['--phone', '12'], '--phone: '],
+    ['a missing phone number', [], '--phone'],
+    ['an invalid time zone', ['--phone', '+493012345678', '--time-zone', 'Mars/Olympus'], '--time-zone: '],
+    ['a variable without a value', ['--phone', '+493012345678', '--var', 'x'], '--var x'],
+    ['a duplicate variable', ['--phone', '+493012345678', '--var', 'x=1', '--var', 'x=2'], '--var'],
+    ['a time without a zone', ['--phone', '+493012345678', '--not-before', 'tomorrow'], '--not-before: '],
+    ['a request ID with a space', ['--phone', '+493012345678', '--request-id', 'a b'], '--request-id: '],
+    ['both a phone number and a file', ['--phone', '+493012345678', '--from', 'x.csv'], '--from'],
+    ['a file option with a single call', ['--phone', '+493012345678', '--skip-invalid'], '--from'],
+    ['a concurrency for a single call', ['--phone', '+493012345678', '--concurrency', '8'], '--from'],
+    ['a rate for a single call', ['--phone', '+493012345678', '--rate', '20'], '--from'],
+    ['--from without a file name', ['--from', ''], '--from: specify a file'],
+  ] as const) {
+    it(`exits with 2 for ${what}, and sends nothing`, async () => {
+      const { code, stdout, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...options]);
+      expect([code, stdout]).to.deep.equal([2, '']);
+      expect(stderr).to.contain(says);
+      expect(its.network.seen).to.deep.equal([]);
+    });
+  }
+
+  it('exits with 2 if the campaign would change the request path', async () => {
+    for (const campaign of ['..', '.', 'a/b', '%2e%2e', '']) {
+      expect((await its.home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
+    }
+    expect(its.network.seen).to.deep.equal([]);
+  });
+
+  it('exits with 2 and sends nothing if a variable would be lost or a name has invisible characters', async () => {
+    for (const wrong of [
+      ['--var', '__proto__=x'],
+      ['--name', 'Ada\u202e'],
+    ]) {
+      expect(await place(somePhone(), ...wrong)).to.include({ code: 2, stdout: '' });
+    }
+    expect(its.network.seen).to.deep.equal([]);
+  });
+
+  it('exits with 2 if the core rejects the input', async () => {
+    its.network.faults.push({
+      status: 422,
+      body: JSON.stringify({
+        type: 'urn:x#invalid',
+        title: 'x',
+        status: 422,
+        detail: 'Wrong.',
+        errors: [{ path: 'contact.phone', message: 'No such number.' }],
+      }),
+    });
+    const { code, stderr } = await place(somePhone());
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('contact.phone: No such number.');
+  });
+
+  it('exits with 2 without a key, or if the key is mistyped', async () => {
+    for (const mistyped of ['', its.key.slice(0, -1), `${its.key.slice(0, -1)}!`]) {
+      const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], {
+        environment: { CALLKEY_API_KEY: mistyped },
+      });
+      expect(code).to.equal(2);
+      expect(stderr).not.to.contain(its.key.slice(0, 30));
+    }
+    expect(its.network.seen).to.deep.equal([]);
+  });
+
+  it('exits with 2 without a server', async () => {
+    const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
+    expect(code).to.equal(2);
+    expect(stderr).to.contain('--server');
+  });
+
+  it('exits with 3 if the key is refused', async () => {
+    const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
+    const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], { environment });
+    expect(code).to.equal(3);
+    expect(stderr)
+      .to.match(/key/)
+      .and.match(/callkey key set/);
+  });
+
+  it('exits with 4 if the campaign is refused', async () => {
+    const { code, stdout } = await its.home.run(['call', 'place', its.tenants.otherCampaign.id, '--phone', somePhone(), '--json']);
+    expect([code, stdout]).to.deep.equal([4, '']);
+  });
+
+  it('exits with 5 if the request ID was already used for a different call', async () => {
+    await place(somePhone(), '--request-id', 'taken');
+    expect((await place(somePhone(), '--request-id', 'taken')).code).to.equal(5);
+  });
+
+  it('says that the call was already placed if the request ID is repeated', async () => {
+    const phone = somePhone();
+    const first = answer(await place(phone, '--request-id', 'same', '--json'));
+    expect(answer(await place(phone, '--request-id', 'same', '--json'))).to.deep.equal({ ...first, replayed: true });
+  });
+});

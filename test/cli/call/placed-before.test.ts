@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { callFiles } from '../../support/call-files.ts';
+import { ndjson } from '../../support/cli.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+
+describe('callkey call place --from, for lines that were already placed', () => {
+  const its = sharedIntegrator();
+  const { phone, csvOf, file, place, calls, onceEach, own } = callFiles(its);
+
+  it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
+    const path = file(csvOf(10));
+    await place(path);
+    its.network.seen.length = 0;
+    const second = await place(path);
+    expect(second.code).to.equal(0);
+    expect(second.stderr).to.match(/was already placed in full.*--again/);
+    expect(ndjson(second.stdout).every(({ status, replayed }) => status === 'placed' && replayed === true)).to.equal(true);
+    expect(its.network.seen).to.deep.equal([]);
+
+    expect((await place(path, '--again')).code).to.equal(0);
+    expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
+  });
+
+  it('resumes a stopped --again run like any other run', async () => {
+    const path = file(csvOf(10));
+    await place(path);
+    its.network.faults.push('pass', 'pass', { status: 401 });
+    await place(path, '--again', '--concurrency', '1');
+    expect((await place(path, '--again')).code).to.equal(0);
+    expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
+  });
+
+  it('refuses a partly placed file that has changed since, unless --again is given', async () => {
+    const path = file(csvOf(10));
+    its.network.faults.push('pass', 'pass', { status: 401 });
+    await place(path, '--concurrency', '1');
+    its.network.seen.length = 0;
+    file(csvOf(11));
+    for (const args of [
+      ['call', 'place', its.tenants.campaign.id, '--from', path],
+      ['call', 'resume'],
+    ]) {
+      const { code, stderr } = await its.home.run(args);
+      expect(code).to.equal(5);
+      expect(stderr).to.match(/has changed since/);
+    }
+    expect(its.network.seen).to.deep.equal([]);
+    expect((await place(path, '--again')).code).to.equal(0);
+    expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
+  });
+
+  it('refuses a partly placed file if its skipped lines have been fixed since, because the other lines were already placed', async () => {
+    await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
+    const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
+    expect(code).to.equal(5);
+    expect(await calls()).to.deep.equal([1]);
+  });
+
+  it('refuses a placed file that was edited, even if its lines were moved, but accepts a file with only the new lines', async () => {
+    const path = file(csvOf(3));
+    await place(path);
+    its.network.seen.length = 0;
+    file(`var.x,name,phone\n,Eve,${phone(9)}\n,Ada 2,${phone(2)}\n`);
+    for (const more of [[], ['--dry-run'], ['--skip-invalid']]) {
+      const { code, stderr } = await place(path, ...more);
+      expect(code, stderr).to.equal(5);
+      expect(stderr).to.match(/has 1 line that was placed before: line 3 \(line 4 of .*\)\. Placing it now.*separate file.*--again/);
+    }
+    expect(its.network.seen).to.deep.equal([]);
+    expect((await place(file(`phone,name\n${phone(9)},Eve\n`))).code).to.equal(0);
+    expect(await calls()).to.deep.equal(onceEach(4));
+    file(csvOf(3, 1));
+    expect((await place(path, '--again')).code).to.equal(0);
+    expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 2, 2]);
+  });
+
+  it('refuses lines that were already placed from any file, and sends nothing', async () => {
+    await place(file(csvOf(3)));
+    its.network.seen.length = 0;
+    const extended = `${csvOf(3).trimEnd()}\n${phone(9)},Eve\n`;
+    const others = [
+      file(extended, 'copy.csv'),
+      file(csvOf(2).replace('Ada 1', 'Someone else'), 'renamed.csv'),
+      file(Buffer.from(`\ufeff${extended}`, 'utf16le'), 'unicode.csv'),
+      file(extended.replaceAll(',', ';'), 'semicolons.csv'),
+    ];
+    for (const path of others) {
+      const { code, stderr } = await place(path);
+      expect(code, stderr).to.equal(5);
+      expect(stderr).to.match(/placed before: line \d \(line \d of .*contacts\.csv/);
+    }
+    const piped = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
+    const spelled = { CALLKEY_SERVER: `${its.network.url.replace('http', 'HTTP')}/` };
+    for (const environment of [{}, spelled]) {
+      const { code, stderr } = await its.home.run(piped, { input: extended, environment });
+      expect(code, stderr).to.equal(5);
+      expect(stderr).to.match(/has 3 lines that were placed before/);
+    }
+    expect(its.network.seen).to.deep.equal([]);
+    expect(await calls()).to.deep.equal(onceEach(3));
+  });
+
+  it('refuses to resume a file if its remaining lines have been placed from another file since', async () => {
+    const path = file(csvOf(3));
+    its.network.faults.push('pass', { status: 401 });
+    await place(path, '--concurrency', '1');
+    expect((await place(file(csvOf(1, 1), 'rest.csv'))).code).to.equal(0);
+    its.network.seen.length = 0;
+    const { code, stderr } = await its.home.run(['call', 'resume']);
+    expect(code, stderr).to.equal(5);
+    expect(its.network.seen, stderr).to.deep.equal([]);
+    expect(stderr).to.match(/line 3 \(line 2 of .*rest\.csv/);
+  });
+
+  it("isn't blocked by an earlier run that didn't place any calls", async () => {
+    its.network.faults.push({ status: 401 });
+    await place(file(csvOf(3)), '--concurrency', '1');
+    expect((await place(file(csvOf(4)))).code).to.equal(0);
+    expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
+    expect(await calls()).to.deep.equal(onceEach(4));
+  });
+
+  it('accepts a changed file whose lines have their own request IDs', async () => {
+    const line = (n: number) => `${phone(n)},${own()}-${n}`;
+    its.network.faults.push('pass', { status: 401 });
+    await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
+    expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
+    expect(await calls()).to.deep.equal(onceEach(3));
+  });
+
+  it('places another file at the same path after the first has finished', async () => {
+    await place(file(csvOf(3)));
+    expect((await place(file(csvOf(3, 100)))).code).to.equal(0);
+    expect(await calls()).to.deep.equal(onceEach(6));
+  });
+});

@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { expect } from 'chai';
+import { createDispatcher } from '../../cli/client/dispatcher.ts';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { sharedIntegrator } from '../support/integrator.ts';
+import { skip } from '../support/skip.ts';
+import { somePhone } from '../support/tenants.ts';
+
+describe('callkey with certificates and proxies', () => {
+  const its = sharedIntegrator();
+
+  const placeArgs = (phone: string, ...more: string[]) => ['call', 'place', its.tenants.campaign.id, '--phone', phone, ...more];
+  const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
+
+  let secure: RunningCore;
+  let certificate: ReturnType<typeof selfSignedCertificate>;
+  let server: string;
+
+  before(async function () {
+    if (!hasOpenssl) skip(this, 'there is no openssl');
+    certificate = selfSignedCertificate();
+    secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...certificate } });
+    server = `https://localhost:${new URL(secure.url).port}`;
+  });
+  after(() => secure?.close());
+  const trusting = () => ({ CALLKEY_SERVER: server, NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE });
+
+  it("ends the command immediately if the certificate isn't trusted, without a retry or a call in doubt", async () => {
+    const phone = somePhone();
+    const { code, stderr } = await its.home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.match(/certificate.*NODE_EXTRA_CA_CERTS/)
+      .and.not.match(/trying again|may have been placed/);
+    expect(its.home.files()).to.deep.equal([]);
+  });
+
+  it('checks the certificate whatever NODE_TLS_REJECT_UNAUTHORIZED says, also as a library, and says so', async () => {
+    const environment = { CALLKEY_SERVER: server, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored/);
+    expect(stderr).to.match(/certificate.*NODE_EXTRA_CA_CERTS/);
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    const dispatcher = createDispatcher(server, 1, 10_000);
+    const error: unknown = await dispatcher.request({ origin: server, path: '/', method: 'GET' }).catch((thrown: unknown) => thrown);
+    if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    await dispatcher.close();
+    expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  });
+
+  it("ends the command immediately if the server doesn't support TLS", async () => {
+    const environment = { CALLKEY_SERVER: its.network.url.replace('http:', 'https:') };
+    const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.match(/doesn't use TLS/)
+      .and.not.match(/trying again/);
+  });
+
+  /**
+   * An HTTP proxy like those in companies: it sees which server a client connects to, but not what it sends. With null, it never
+   * responds.
+   */
+  async function tunnel(status: number | null = 200) {
+    const asked: string[] = [];
+    const sockets = new Set<Duplex>();
+    const proxy = createServer((_, response) => response.writeHead(500).end('Only CONNECT.'));
+    const keep = (socket: Duplex) => sockets.add(socket.on('error', () => undefined));
+    proxy.on('connect', ({ url = '', headers }, client) => {
+      keep(client);
+      asked.push(`${url} ${headers['proxy-authorization'] ?? ''}`.trim());
+      if (status === null) return;
+      if (status !== 200) {
+        client.end(`HTTP/1.1 ${status} No\r\nContent-Length: 0\r\n\r\n`);
+        return;
+      }
+      const target = connect(Number(url.split(':')[1]), '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 Connected\r\n\r\n');
+        target.pipe(client).pipe(target);
+      });
+      keep(target);
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    const close = async () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      proxy.closeAllConnections();
+      await once(proxy, 'close');
+    };
+    return { asked, address: `127.0.0.1:${port}`, close };
+  }
+
+  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+    it(`uses the proxy in ${name} with its user and password`, async () => {
+      const proxy = await tunnel();
+      const phone = somePhone();
+      const environment = { ...trusting(), [name]: `http://ada:p%40ss@${proxy.address}` };
+      const { code, stderr } = await its.home.start(placeArgs(phone, '--verbose'), { environment }).ended;
+      await proxy.close();
+      expect(code, stderr).to.equal(0);
+      expect(proxy.asked).to.deep.equal([`localhost:${new URL(server).port} Basic ${btoa('ada:p@ss')}`]);
+      expect(stderr).not.to.contain('p%40ss').and.not.contain('p@ss');
+      expect(await callsTo(phone)).to.have.length(1);
+    });
+  }
+
+  it('bypasses the proxy for NO_PROXY servers, and for this machine without TLS, to keep the key from the proxy', async () => {
+    const proxy = await tunnel();
+    const proxies = { HTTPS_PROXY: proxy.address, HTTP_PROXY: `http://${proxy.address}`, http_proxy: `http://${proxy.address}` };
+    const noProxy = await its.home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } })
+      .ended;
+    expect(noProxy.code, noProxy.stderr).to.equal(0);
+    expect((await its.home.run(placeArgs(somePhone()), { environment: proxies })).code).to.equal(0);
+    await proxy.close();
+    expect(proxy.asked).to.deep.equal([]);
+  });
+
+  it('reports immediately that the proxy refused, and for 407 that it requires a password', async () => {
+    for (const [status, says] of [
+      [407, /HTTPS_PROXY=http:\/\/USER:PASSWORD@/],
+      [403, /proxy.*403/],
+    ] as const) {
+      const proxy = await tunnel(status);
+      const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: `http://${proxy.address}` };
+      const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
+      await proxy.close();
+      expect(code, stderr).to.equal(1);
+      expect(stderr)
+        .to.match(says)
+        .and.not.match(/trying again/);
+    }
+  });
+
+  for (const address of ['ftp://ada:secret@proxy.example.com', 'http://ada:secret%@proxy.example.com']) {
+    it(`exits with 2 for an invalid proxy address, without repeating its password: ${address.replace('secret', '…')}`, async () => {
+      const environment = { CALLKEY_SERVER: server, HTTPS_PROXY: address };
+      const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('HTTPS_PROXY').and.not.contain('secret');
+    });
+  }
+
+  it("says that the proxy isn't responding, both if the connection fails and if the proxy stays silent", async function () {
+    // Twice the time limit for a connection or response.
+    this.timeout(40_000);
+    const gone = await tunnel();
+    await gone.close();
+    const silent = await tunnel(null);
+    const doctor = async (address: string) => {
+      const environment = { ...trusting(), HTTPS_PROXY: `http://${address}` };
+      const { code, stdout } = await its.home.run(['doctor'], { environment });
+      return [code, /FAIL +server +(.*)/.exec(stdout)?.[1]];
+    };
+    const [withoutProxy, withSilentProxy] = await Promise.all([doctor(gone.address), doctor(silent.address)]);
+    await silent.close();
+    expect(withoutProxy).to.deep.equal([7, `Couldn't reach ${server} (1 attempt): the proxy in HTTPS_PROXY isn't responding.`]);
+    expect(withSilentProxy).to.deep.equal([7, `Couldn't reach ${server} (1 attempt): no response in time.`]);
+  });
+});

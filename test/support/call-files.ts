@@ -1,0 +1,35 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { sharedIntegrator } from './integrator.ts';
+
+/** What tests of files of calls share. Each test has phone numbers that no other test of its suite uses. */
+export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
+  let test = 0;
+  beforeEach(() => {
+    test++;
+  });
+  const phone = (n: number) => `+4930${10_000_000 + test * 100_000 + n}`;
+  const placing = (path: string, more: readonly string[]) => ['call', 'place', its.tenants.campaign.id, '--from', path, ...more];
+  return {
+    phone,
+    /** A request ID, or a part of one, that no other test uses. */
+    own: () => `own-${test}`,
+    csvOf: (count: number, from = 0) =>
+      ['phone,name', ...Array.from({ length: count }, (_, n) => `${phone(from + n)},Ada ${from + n}`)].join('\n'),
+    file(text: string | Buffer, name = 'contacts.csv') {
+      const path = join(its.home.directory, name);
+      writeFileSync(path, text);
+      return path;
+    },
+    place: (path: string, ...more: string[]) => its.home.run(placing(path, more)),
+    started: (path: string, ...more: string[]) => its.home.start(placing(path, more)),
+    /** The number of calls to each of this test's phone numbers. */
+    async calls(): Promise<number[]> {
+      const rows: { phone: string | null }[] = await its.direct.storage.database
+        .read('calls')
+        .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
+      return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
+    },
+    onceEach: (count: number) => Array.from({ length: count }, () => 1),
+  };
+}

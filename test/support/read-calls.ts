@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/file/call-file.ts';
+import { plainReading, type Reading } from '../../cli/batch/file/reading.ts';
+import { openSource } from '../../cli/batch/file/source.ts';
+import { freshDirectory } from './databases.ts';
+
+/** What a file contains, as the command reads it. */
+type Read = { good: CallLine[]; bad: BadLine[]; sameNumber: [number, number][]; notes: string[]; content: string };
+
+export async function readCalls(content: string | Buffer, reading: Partial<Reading> = {}): Promise<Read> {
+  const directory = freshDirectory();
+  const path = join(directory, 'calls');
+  writeFileSync(path, content);
+  const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
+  try {
+    const file = await openCallFile(source, { ...plainReading, ...reading });
+    const result: Read = { good: [], bad: [], sameNumber: [], notes: file.notes, content: file.content };
+    const { bad, good } = await checkCalls(file, {
+      badLine: (line) => result.bad.push(line),
+      sameNumber: (...lines) => result.sameNumber.push(lines),
+      line: () => undefined,
+    });
+    result.good.push(...(await Readable.from(goodLines(file, bad)).toArray()));
+    expect([good, bad.size]).to.deep.equal([result.good.length, result.bad.length]);
+    return result;
+  } finally {
+    await source.close();
+  }
+}
+/** Why a whole file is refused. */
+export const refusalOf = (content: string | Buffer, reading?: Partial<Reading>) =>
+  readCalls(content, reading).then(
+    () => expect.fail('It was read.'),
+    (thrown: unknown) => thrown,
+  );
+/** The errors of invalid lines. */
+export const badLines = async (text: string, reading?: Partial<Reading>) =>
+  (await readCalls(text, reading)).bad.flatMap(({ line, errors }) => errors.map(({ path, message }) => [line, path, message]));
