@@ -58,5 +58,5 @@ export function createOutput(
 
 /** Redacts key values, which may come from a mistyped argument, a URL or a server's response. */
 export function redact(text: string): string {
-  return text.replace(keyValueLookalike, (found) => (found === keyValuePrefix ? found : `${keyValuePrefix}[redacted]`));
+  return text.replace(keyValueLookalike, (match) => (match === keyValuePrefix ? match : `${keyValuePrefix}[redacted]`));
 }

@@ -18,7 +18,7 @@ import { keyCommands } from './admin/key.ts';
 import { partnerCommands } from './admin/partner.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/program/context.ts';
 import { fileOfCaller } from './admin/program/files.ts';
-import { operatorOf } from './admin/program/operator.ts';
+import { toOperator } from './admin/program/operator.ts';
 import { type Output, outputTo } from './admin/program/output.ts';
 import { callingHoursCommands } from './admin/protection/calling-hours.ts';
 import { doNotCallCommands } from './admin/protection/do-not-call.ts';
@@ -84,7 +84,7 @@ async function useDatabase<Result>(settings: Settings, access: Access, use: (con
   const storage = openStorage(settings.location, systemClock, unobserved, mayCreate ? 'make' : 'refuse');
   try {
     if (access === 'use' || access === 'fill') await requireSchema(storage, access === 'fill');
-    return await use(contextOf(settings, storage));
+    return await use(createContext(settings, storage));
   } finally {
     await storage.close();
   }
@@ -108,7 +108,7 @@ function readSettings(): Settings {
   return settings;
 }
 
-function contextOf(settings: Settings, storage: Storage): AdminContext {
+function createContext(settings: Settings, storage: Storage): AdminContext {
   const ports = {
     clock: systemClock,
     randomness: systemRandomness,
@@ -127,7 +127,7 @@ function contextOf(settings: Settings, storage: Storage): AdminContext {
     ...settings,
     ports,
     storage,
-    actor: operatorOf(process.env),
+    actor: toOperator(process.env),
     givenDays: readRetentionDays(process.env),
     readInput: () => text(process.stdin),
   };
@@ -145,7 +145,7 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
   await storage.migrate();
 }
 
-function exitCodeOf(error: unknown): number {
+function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof ConfigError) return 2;
   if (!(error instanceof Problem)) return 1;
@@ -185,7 +185,7 @@ if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksW
 try {
   await createProgram().parseAsync();
 } catch (error) {
-  process.exitCode = exitCodeOf(error);
+  process.exitCode = toExitCode(error);
   // Commander has already shown its own errors, and a request for help isn't an error.
   const isShown = error instanceof CommanderError && (!asJson || error.exitCode === 0);
   if (!isShown) output.error(outputCode(error), formatError(error));

@@ -43,8 +43,8 @@ const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', imp
 // flags.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
-  const given = { MALLOC_ARENA_MAX: arenas, UV_THREADPOOL_SIZE: threads, NODE_COMPILE_CACHE: compileCache, ...env };
-  process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], given);
+  const settings = { MALLOC_ARENA_MAX: arenas, UV_THREADPOOL_SIZE: threads, NODE_COMPILE_CACHE: compileCache, ...env };
+  process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], settings);
 }
 
 // If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
@@ -57,7 +57,7 @@ const { oneTimePasswordNote } = await import('./domain/directory/users.ts');
 const { createLog } = await import('./server/start/log.ts');
 const { argon2Passwords } = await import('./server/passwords.ts');
 const { notifyServiceManager } = await import('./server/start/service-manager.ts');
-const { sessionSecretsOf } = await import('./server/start/session-secrets.ts');
+const { loadSessionSecrets } = await import('./server/start/session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./server/start/system.ts');
 const { unknownVariables, unknownVariableText } = await import('./server/start/unknown-variables.ts');
 
@@ -88,7 +88,7 @@ async function main(): Promise<void> {
     passwords: argon2Passwords(systemRandomness),
     signal: stopping.signal,
   };
-  const starting = startCore(config, sessionSecretsOf(config, systemRandomness), outside);
+  const starting = startCore(config, loadSessionSecrets(config, systemRandomness), outside);
 
   async function stop(): Promise<void> {
     stopping.abort();

@@ -140,7 +140,7 @@ export type Channels = {
    * Saves a file that the core sends, where the user chooses, while it arrives. Reports its rows to `onExportProgress`. There's one export
    * at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.
    */
-  saveExport(wanted: ExportRequest): Promise<Result<Exported | null>>;
+  saveExport(request: ExportRequest): Promise<Result<Exported | null>>;
   cancelExport(): Promise<void>;
   /** The commands that are available at the moment. The menu disables the others. */
   offerCommands(offered: { commands: Command[] }): Promise<void>;

@@ -5,7 +5,7 @@ type Headers = Readonly<Record<string, string>>;
 type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;
 
 /** Enough responses for the screens that a user returns to. A list of 500 keys takes 150 KB. */
-const most = 30;
+const max = 30;
 
 /** Sends the last response's ETag with a request, and returns that response again if the core says that it hasn't changed. */
 export function withKnownAnswers(exchange: Exchange): Exchange {
@@ -20,7 +20,7 @@ export function withKnownAnswers(exchange: Exchange): Exchange {
     known.delete(id);
     if (answer.status === 200) known.set(id, answer);
     const [oldest] = known.keys();
-    if (known.size > most && oldest !== undefined) known.delete(oldest);
+    if (known.size > max && oldest !== undefined) known.delete(oldest);
     return answer;
   };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { manPage } from '../cli/commands/man/man-page.ts';
 import { minNodeVersion } from '../cli/min-node-version.ts';
 import { createProgram } from '../cli/program.ts';
-import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
+import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
 /** It has a binary for each platform, which npm chooses at installation. */
 const external = ['@napi-rs/keyring'];
@@ -40,7 +40,7 @@ pack(out, 'cli', {
   types: './types/index.d.ts',
   engines: { node: `>=${minNodeVersion.major}.${minNodeVersion.minor}.0` },
   // It's needed only to store a key in the system's keychain.
-  optionalDependencies: dependenciesOf(external),
+  optionalDependencies: pickDependencies(external),
   man: ['man/callkey.1'],
   files: ['lib', 'types', 'man', 'mcp.md', 'results.schema.json', 'THIRD-PARTY-LICENSES.txt'],
 });

@@ -2,7 +2,7 @@
 // (npm run build:web), the command line that it offers to integrators, the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bundle, dependenciesOf, emptyFolder, pack, root, rootPackage, run } from './pack.ts';
+import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
 /** Packages that can't be bundled: they're native, or load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];
@@ -12,7 +12,7 @@ const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
 const out = emptyFolder('callkey-core');
 await bundle(out, { entryPoints: { main: 'core/main.ts', admin: 'core/admin.ts' }, target: `node${oldestNode}`, minify: false, external });
 // An older Node can't even parse the bundle.
-const startOf = (command: string, entry: string) => `#!/usr/bin/env node
+const launcher = (command: string, entry: string) => `#!/usr/bin/env node
 if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
   process.stderr.write(\`${command} needs Node.js ${oldestNode} or later, and this is \${process.version}.\\n\`);
   process.exitCode = 1;
@@ -22,7 +22,7 @@ if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
 `;
 mkdirSync(join(out, 'bin'));
 for (const [command, entry] of Object.entries(commands))
-  writeFileSync(join(out, 'bin', `${command}.js`), startOf(command, entry), { mode: 0o755 });
+  writeFileSync(join(out, 'bin', `${command}.js`), launcher(command, entry), { mode: 0o755 });
 // The core looks for these files here, relative to `lib` instead of `core`.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
@@ -42,6 +42,6 @@ pack(out, 'core', {
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
   imports: { '#swagger-ui/*': './swagger-ui/*' },
   engines: { node: `>=${oldestNode}` },
-  dependencies: dependenciesOf(external),
+  dependencies: pickDependencies(external),
   files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });

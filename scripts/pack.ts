@@ -41,11 +41,11 @@ export async function bundle(folder: string, options: Bundle): Promise<void> {
     // The bundled CommonJS modules need it to load Node's own modules.
     banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
   });
-  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), licensesOf(metafile));
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), listLicenses(metafile));
 }
 
 /** Takes the exact versions of the root's dependencies. */
-export function dependenciesOf(names: readonly string[]): Record<string, string> {
+export function pickDependencies(names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, rootPackage.dependencies[name] ?? '']));
 }
 
@@ -75,11 +75,11 @@ export function run(command: string, args: string[], cwd = root): void {
   if (status !== 0) throw error ?? new Error(`${command} failed.`);
 }
 
-function licensesOf({ inputs }: Metafile): string {
+function listLicenses({ inputs }: Metafile): string {
   const folders = new Set(Object.keys(inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []));
   const texts = [...folders]
     .toSorted()
-    .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${licenseOf(join(root, folder)).trim()}\n`);
+    .map((folder) => `${folder.replace(/^.*node_modules\//, '')}\n\n${readLicense(join(root, folder)).trim()}\n`);
   return [...texts, ...ownDataLicenses(Object.keys(inputs))].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
@@ -92,7 +92,7 @@ function ownDataLicenses(paths: readonly string[]): string[] {
   });
 }
 
-function licenseOf(folder: string): string {
+function readLicense(folder: string): string {
   const file = readdirSync(folder).find((name) => /^(licen[cs]e|copying)/i.test(name));
   if (file !== undefined) return readFileSync(join(folder, file), 'utf8');
   // A few packages only name their license.

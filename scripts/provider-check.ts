@@ -73,7 +73,7 @@ const describe = (sent: Sent) => ('status' in sent ? `the response was ${sent.st
 const isTaken = (sent: Sent) => 'status' in sent && sent.status >= 200 && sent.status < 300;
 const isRefused = (sent: Sent) => 'status' in sent && sent.status >= 400 && sent.status < 500;
 
-function handoffOf(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
+function createHandoff(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
   const id = randomUUID();
   const names = { handoffId: id, requestId: `provider-check-${id}`, contactId: id, campaignId: 'provider-check' };
   return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
@@ -101,13 +101,13 @@ const server = createServer(async (incoming, response) => {
     say(false, 'An outcome has valid fields', errors);
     return response.writeHead(422).end();
   }
-  const found = outcomes.get(checked.data.handoffId);
-  if (!found) {
+  const outcome = outcomes.get(checked.data.handoffId);
+  if (!outcome) {
     say(false, 'An outcome belongs to a hand-off that was sent', `${checked.data.handoffId} doesn't. Report the handoffId unchanged`);
     return response.writeHead(404).end();
   }
-  found.states.add(checked.data.state);
-  return response.writeHead(++found.reports === 1 ? 503 : 204).end();
+  outcome.states.add(checked.data.state);
+  return response.writeHead(++outcome.reports === 1 ? 503 : 204).end();
 });
 
 function parsed(text: string): unknown {
@@ -119,7 +119,7 @@ function parsed(text: string): unknown {
 }
 
 async function checkHandoffs(): Promise<boolean> {
-  const forged = await send(handoffOf(), { by: `whsec_${Buffer.alloc(32, 'x').toString('base64')}` });
+  const forged = await send(createHandoff(), { by: `whsec_${Buffer.alloc(32, 'x').toString('base64')}` });
   if ('error' in forged) {
     say(false, 'The adapter can be reached', forged.error);
     return false;
@@ -129,15 +129,15 @@ async function checkHandoffs(): Promise<boolean> {
     'A hand-off with a wrong signature is refused',
     `${describe(forged)}. Anyone who finds the address could make it call. Respond with 401`,
   );
-  const stale = await send(handoffOf(), { at: now() - 600 });
+  const stale = await send(createHandoff(), { at: now() - 600 });
   say(
     isRefused(stale),
     'A hand-off signed ten minutes ago is refused',
     `${describe(stale)}. Anyone who has recorded one could send it again. Respond with 401`,
   );
-  const plain = handoffOf();
+  const plain = createHandoff();
   const name = 'Zoë "O’Neill" <&>';
-  const whole = handoffOf({
+  const whole = createHandoff({
     contact: { name, timeZone: 'Europe/Berlin' },
     variables: { orderNumber: '4711', größe: 'ß\n\t"\\</Say>', 'SHELL(true)': '', empty: '' },
   });

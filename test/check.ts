@@ -27,13 +27,13 @@ const mochaArgs = args.filter((arg) => !paths.includes(arg));
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /** A file that hasn't run here yet counts as one second per kilobyte. A part of a file comes first. */
-const secondsOf = (file: string, part?: string) => {
+const expectedSeconds = (file: string, part?: string) => {
   if (isSkipped(file)) return 0;
-  return seconds[keyOf(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
+  return seconds[toKey(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
 };
 const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
-const keyOf = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
+const toKey = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
 /** One mocha process, and how many seconds it is expected to take. */
 type Run = { files: string[]; part?: string; expected: number };
@@ -41,17 +41,17 @@ type Run = { files: string[]; part?: string; expected: number };
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const runs = runsOf(files.sort()).sort((a, b) => b.expected - a.expected);
+const runs = toRuns(files.sort()).sort((a, b) => b.expected - a.expected);
 
 /** Short files share a process with their neighbors, because starting one takes a second of processor time. */
-function runsOf(sorted: readonly string[]): Run[] {
+function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     if (file.endsWith('chaos.test.ts')) {
-      for (const part of ['1/2', '2/2']) made.push({ files: [file], part, expected: secondsOf(file, part) });
+      for (const part of ['1/2', '2/2']) made.push({ files: [file], part, expected: expectedSeconds(file, part) });
       continue;
     }
-    const expected = secondsOf(file);
+    const expected = expectedSeconds(file);
     const last = made.at(-1);
     if (last && last.part === undefined && last.expected + expected < 40) {
       last.files.push(file);
@@ -112,7 +112,7 @@ const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', '
 /** Runs files in a separate process, and prints its output in one piece. */
 async function run({ files: given, part }: Run): Promise<void> {
   const [first = '', ...others] = given;
-  const name = others.length > 0 ? `${first} and ${others.length} after it` : keyOf(first, part);
+  const name = others.length > 0 ? `${first} and ${others.length} after it` : toKey(first, part);
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
@@ -128,7 +128,7 @@ async function run({ files: given, part }: Run): Promise<void> {
   // A failure that mocha doesn't count, such as a file that can't be loaded, counts as one.
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
-  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[keyOf(file, part)] = Math.round(took);
+  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[toKey(file, part)] = Math.round(took);
   say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 

@@ -8,7 +8,7 @@ import { signingSecret } from './support/receiver.ts';
 
 const secret = 'a secret for tests of at least 32 characters';
 
-function errorOf(environment: Record<string, string>): string {
+function readError(environment: Record<string, string>): string {
   try {
     readConfig(environment);
     return 'none';
@@ -138,7 +138,7 @@ describe('the configuration', () => {
     ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
   ] as const) {
     it(`refuses ${variable}=${value || '(unset)'} with a one-line error that names the variable`, () => {
-      const message = errorOf({ ...more, [variable]: value });
+      const message = readError({ ...more, [variable]: value });
       expect(message).to.match(new RegExp(`^${variable}: [^\n]+$`));
       if (value.length > 7) expect(message.split(' ')).not.to.include(value);
     });
@@ -239,7 +239,7 @@ describe('the configuration of a provider', () => {
       'OIDC_EMAIL: must be verified with this issuer, because anyone can get an account there',
     ],
   ] as const) {
-    it(`stops the start with: ${message}`, () => expect(errorOf(environment)).to.equal(message));
+    it(`stops the start with: ${message}`, () => expect(readError(environment)).to.equal(message));
   }
 
   it('accepts every email address of a single tenant', () => {

@@ -6,7 +6,7 @@ import { createLog } from '../core/server/start/log.ts';
 
 describe('the log', () => {
   const keyValue = makeKeyValue(randomBytes);
-  const lineOf = (fields: object, message: string): string => {
+  const formatLine = (fields: object, message: string): string => {
     let text = '';
     const destination = new Writable({
       write(chunk, _encoding, done) {
@@ -27,13 +27,13 @@ describe('the log', () => {
   ];
   for (const [where, fields, message] of places) {
     it(`redacts a key value in ${where}`, () => {
-      const line = lineOf(fields, message);
+      const line = formatLine(fields, message);
       expect(line).to.contain('svc_sk_live_[redacted]');
       expect(line).not.to.contain(keyValue.slice(12));
     });
   }
 
   it('omits the details that libraries attach to errors, such as the parameters of a statement', () => {
-    expect(lineOf({ err: Object.assign(new Error('failed'), { parameters: ['secret'] }) }, 'failed')).not.to.contain('secret');
+    expect(formatLine({ err: Object.assign(new Error('failed'), { parameters: ['secret'] }) }, 'failed')).not.to.contain('secret');
   });
 });

@@ -48,7 +48,7 @@ function listPlaces(program: Command): Place[] {
       options: options.flatMap(({ long, description, required }) =>
         long ? [{ flag: long, description, takes: required ? (values[long] ?? 'text') : 'nothing' }] : [],
       ),
-      argument: argumentOf(command, words),
+      argument: expectedArgument(command, words),
     };
     if (here.words === 'completion') here.commands = shells.map((name) => ({ name, description: '' }));
     return [here, ...subcommands.flatMap((sub) => place(sub, [...words, sub.name()]))];
@@ -57,10 +57,10 @@ function listPlaces(program: Command): Place[] {
 }
 
 /** @returns undefined if the value of the command's first argument isn't known */
-function argumentOf(command: Command, words: string[]): ValueKind | undefined {
+function expectedArgument(command: Command, words: string[]): ValueKind | undefined {
   const name = command.registeredArguments[0]?.name() ?? '';
   const kind = words.join(' ') === 'campaign forget' ? 'campaigns' : values[name];
-  return valueKinds.find((known) => known === kind);
+  return valueKinds.find((valueKind) => valueKind === kind);
 }
 
 const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish, powershell };

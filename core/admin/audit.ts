@@ -25,8 +25,8 @@ const sealSchema = z
 
 /** Verifies the audit log. @returns whether it's intact */
 async function runVerify({ ports, output }: AdminContext, seals: string[]): Promise<boolean> {
-  const known = seals.map((seal) => parseInput(sealSchema, seal, 'SEAL'));
-  const { faults, ...report } = await verifyChain(ports.stores.auditChain, known);
+  const parsedSeals = seals.map((seal) => parseInput(sealSchema, seal, 'SEAL'));
+  const { faults, ...report } = await verifyChain(ports.stores.auditChain, parsedSeals);
   const ok = faults.length === 0;
   const shown = `${report.seal.seq}:${report.seal.hash}`;
   const lines = faults.map((fault) => `FAIL   ${fault}`);

@@ -53,8 +53,8 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 }
 
 /** Erases a person's data. @returns whether everything was erased */
-async function runErase({ ports, actor, output }: AdminContext, given: string, options: { doNotCall?: true }): Promise<boolean> {
-  const phone = parseInput(phoneSchema, given, 'PHONE');
+async function runErase({ ports, actor, output }: AdminContext, phoneOrId: string, options: { doNotCall?: true }): Promise<boolean> {
+  const phone = parseInput(phoneSchema, phoneOrId, 'PHONE');
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, phone);
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];
   if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);

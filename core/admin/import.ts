@@ -21,9 +21,9 @@ export function importCommand(program: Command, { withDatabase }: Runner): void 
 
 async function runImport({ ports, storage, actor, output, fileOf }: AdminContext, path: string): Promise<void> {
   const file = fileOf(path);
-  const wanted = parseInput(importFileSchema, await readJson(file), file);
+  const input = parseInput(importFileSchema, await readJson(file), file);
   try {
-    answer(output, await importAll(ports, storage.imports, pause, actor, wanted));
+    answer(output, await importAll(ports, storage.imports, pause, actor, input));
   } catch (error) {
     if (!(error instanceof ImportInterrupted)) throw error;
     // Print the one-time passwords of the users created so far, because they can't be shown later.

@@ -8,7 +8,7 @@ import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { validate } from '#contract/validate.ts';
-import { digestOf, listAllApiKeys, revokeVisible } from '../domain/api-keys.ts';
+import { listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
 import { changeLimits, describeLimits } from '../domain/key-limits.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
@@ -182,7 +182,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
 /** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
 async function idOfValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
-    const key = await ports.stores.apiKeys.findByDigest(everyKey, digestOf(value));
+    const key = await ports.stores.apiKeys.findByDigest(everyKey, toDigest(value));
     if (key) return key.id;
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }

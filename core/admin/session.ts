@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
-import { auditEvent, owningScopeOf, userSubject } from '../domain/audit/audit.ts';
+import { auditEvent, toOwningScope, userSubject } from '../domain/audit/audit.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { findUser } from './user.ts';
@@ -14,7 +14,7 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
 
 async function runRevoke({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), toOwningScope(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
   output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} of ${user.email}.`);
 }

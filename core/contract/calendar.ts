@@ -13,13 +13,13 @@ export function isTimeZone(name: string): boolean {
  * Returns a time zone. Names are case-insensitive, and Luxon caches every spelling forever, so only the runtime's own spelling is passed to
  * it.
  */
-function zoneOf(name: string): IANAZone {
+function toZone(name: string): IANAZone {
   return IANAZone.create(knownZones.has(name) ? name : new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone);
 }
 
 /** Returns how many minutes a time zone's clocks are ahead of UTC. */
 export function offsetAt(at: number, timeZone: string): number {
-  return zoneOf(timeZone).offset(at);
+  return toZone(timeZone).offset(at);
 }
 
 /** Returns the number of days from 1970-01-01 to a day. */
@@ -29,7 +29,7 @@ export function dayNumber(day: string): number {
 
 /** Returns the current day in a time zone. */
 export function localDay(now: number, timeZone: string): string {
-  return isoDay(DateTime.fromMillis(now, { zone: zoneOf(timeZone) }));
+  return isoDay(DateTime.fromMillis(now, { zone: toZone(timeZone) }));
 }
 
 /** Adds days and years to a day. In common years, Luxon changes 29 February to 28 February. */
@@ -58,7 +58,7 @@ export function startOfDay(day: string, timeZone: string): number {
   // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and never changes back for a whole day. Search
   // by halves, down to one millisecond.
   const midnight = inUtc(day).toMillis();
-  const zone = zoneOf(timeZone);
+  const zone = toZone(timeZone);
   const reached = (instant: number) => isoDay(DateTime.fromMillis(instant, { zone }));
   // Nearly every day begins at midnight with no clock change nearby. Try that first, because the search has 28 steps and costs ten times as
   // much.

@@ -7,7 +7,7 @@ export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: Fi
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
   // Without reportInput, an issue has no input, and every value of the wrong type would look like a missing field.
   const parsed = schema.safeParse(input, { reportInput: true });
-  return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(fieldErrorsOf) };
+  return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toFieldErrors) };
 }
 
 /** The names of the types that a value can be required to have. */
@@ -20,7 +20,7 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
+function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
     // Shorten the key: the sender can make it any length, and the response repeats it.
@@ -29,7 +29,7 @@ function fieldErrorsOf(issue: z.core.$ZodIssue): FieldError[] {
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   // A record only says that a key is invalid; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
-  const wanted = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
-  const said = wanted === undefined ? message : `Must be ${wanted}.`;
-  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : said }];
+  const kind = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
+  const reason = kind === undefined ? message : `Must be ${kind}.`;
+  return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : reason }];
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Settlement } from '../domain/calls/call-states.ts';
-import { dialingLimits, nextStep, settlementOf } from '../domain/calls/dialing.ts';
+import { dialingLimits, nextStep, toSettlement } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { type Millis, plus } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
@@ -96,7 +96,7 @@ export function startDialer(deps: {
     const result = await provider.handOff(call);
     observer.onHandoff(result.kind);
     observer.onResult(result);
-    return settlementOf(call, result, provider, clock.now(), deps.random);
+    return toSettlement(call, result, provider, clock.now(), deps.random);
   }
 
   /** Retries while the lease lasts: only this process knows the result, and a short database outage must not lose it. */

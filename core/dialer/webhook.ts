@@ -25,7 +25,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
     name: 'webhook',
     deduplicates: options.deduplicates,
     async handOff(call) {
-      const body = JSON.stringify(handoffOf(call));
+      const body = JSON.stringify(toHandoff(call));
       try {
         const response = await request(options.url, {
           method: 'POST',
@@ -37,9 +37,9 @@ export function webhookProvider(options: { url: string; secrets: readonly string
           reset: true,
           signal: AbortSignal.timeout(timeouts.answer),
         });
-        return await resultOf(response);
+        return await toResult(response);
       } catch (error) {
-        return failureOf(error, connections);
+        return toFailure(error, connections);
       }
     },
     // When this is called, the outcome is overdue: the provider hasn't reported it.
@@ -47,7 +47,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
   };
 }
 
-function handoffOf(call: ClaimedCall): Handoff {
+function toHandoff(call: ClaimedCall): Handoff {
   return {
     handoffId: call.contactId,
     requestId: call.requestId,
@@ -64,7 +64,7 @@ function handoffOf(call: ClaimedCall): Handoff {
 }
 
 /** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */
-async function resultOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
+async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {
     body.dump().catch(() => undefined);
@@ -101,7 +101,7 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
     .join('');
 }
 
-function failureOf(error: unknown, { whyNotSent }: Connections): HandoffResult {
+function toFailure(error: unknown, { whyNotSent }: Connections): HandoffResult {
   const reason = whyNotSent(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider couldn't be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : errorCode(error) || 'connection lost';

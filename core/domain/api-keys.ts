@@ -5,8 +5,8 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { folded } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
-import { byDay, chartDays, startOf } from './calls/days.ts';
-import { type KeyVisibility, scopeOf } from './directory/scope.ts';
+import { byDay, chartDays, firstDayStart } from './calls/days.ts';
+import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus } from './instant.ts';
 import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
@@ -17,7 +17,7 @@ import { invalidField, Problem } from './problem.ts';
  * Returns the digest under which storage knows a key value or session ID. One round of SHA-256 is enough for a secret with full entropy.
  * With a salt, an index couldn't find the digest.
  */
-export function digestOf(secret: string): Digest {
+export function toDigest(secret: string): Digest {
   return hash('sha256', secret, 'hex');
 }
 
@@ -27,7 +27,7 @@ export async function createApiKey(
   { viewer, actor }: SignedInCaller,
   { name, expiration, timeZone }: CreateApiKey,
 ): Promise<{ apiKey: ApiKey; keyValue: string }> {
-  const { owningScope } = scopeOf(viewer);
+  const { owningScope } = scopeFor(viewer);
   if (!owningScope)
     throw new Problem('forbidden', 'Select an account or partner first. The key will have access only to that account or partner.');
   const now = ports.clock.now();
@@ -50,7 +50,7 @@ export async function createApiKey(
     limits: null,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
-  if (!(await ports.stores.apiKeys.create(apiKey, digestOf(keyValue), ports.maxActiveKeys, event))) throw tooManyKeys(ports.maxActiveKeys);
+  if (!(await ports.stores.apiKeys.create(apiKey, toDigest(keyValue), ports.maxActiveKeys, event))) throw tooManyKeys(ports.maxActiveKeys);
   return { apiKey, keyValue };
 }
 
@@ -61,7 +61,7 @@ function tooManyKeys(max: number): Problem {
 
 /** @param olderThan the ID of a key: lists the keys after it. If omitted, lists only the newest keys */
 export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
-  const visibility = scopeOf(viewer).apiKeys;
+  const visibility = scopeFor(viewer).apiKeys;
   const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
   return ports.stores.apiKeys.list(visibility, limits.listedApiKeys, last);
 }
@@ -82,16 +82,16 @@ export async function listAllApiKeys(
 ): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const store = ports.stores.apiKeys;
   if (search === '' && limit !== null) return store.list(visibility, limit, null);
-  const wanted = folded(search);
+  const term = folded(search);
   const apiKeys: ApiKey[] = [];
   let total = 0;
   for (let cursor: string | null = null; ; ) {
-    const some: ApiKey[] = await store.page(visibility, cursor, readAtOnce);
-    const found = some.filter(({ name }) => folded(name).includes(wanted));
-    total += found.length;
-    for (const key of found) if (limit === null || apiKeys.length < limit) apiKeys.push(key);
-    const last = some.at(-1);
-    if (!last || some.length < readAtOnce) return { apiKeys, total };
+    const keys: ApiKey[] = await store.page(visibility, cursor, readAtOnce);
+    const matches = keys.filter(({ name }) => folded(name).includes(term));
+    total += matches.length;
+    for (const key of matches) if (limit === null || apiKeys.length < limit) apiKeys.push(key);
+    const last = keys.at(-1);
+    if (!last || keys.length < readAtOnce) return { apiKeys, total };
     cursor = last.id;
   }
 }
@@ -105,14 +105,14 @@ export type KeyDetails = ApiKeyDetails & {
 
 /** Returns a key with its use on the last days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
-  const scope = scopeOf(viewer);
+  const scope = scopeFor(viewer);
   const { apiKeys, activity } = ports.stores;
   const details = await apiKeys.details(scope.apiKeys, id);
   if (!details) throw keyNotFound();
   const now = ports.clock.now();
   const days = chartDays(now, timeZone);
   const [counts, events, today] = await Promise.all([
-    apiKeys.usage(id, startOf(days)),
+    apiKeys.usage(id, firstDayStart(days)),
     activity.listOfApiKey(scope.activity, id, limits.page),
     countToday(ports, details.apiKey, now),
   ]);
@@ -134,12 +134,12 @@ async function countToday({ stores: { apiKeys } }: Ports, { id, limits }: ApiKey
 
 /** Limits a key that the viewer could also revoke. */
 export function changeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, change: ChangeApiKey): Promise<ApiKey> {
-  return changeLimits(ports, { visibility: scopeOf(viewer).apiKeys, actor }, id, change);
+  return changeLimits(ports, { visibility: scopeFor(viewer).apiKeys, actor }, id, change);
 }
 
 /** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
-  const apiKey = await findApiKey(ports, scopeOf(viewer).apiKeys, id);
+  const apiKey = await findApiKey(ports, scopeFor(viewer).apiKeys, id);
   const store = ports.stores.apiKeys;
   const since = plus(ports.clock.now(), -oneDay);
   const [queuedCalls, counts, addresses] = await Promise.all([
@@ -161,7 +161,7 @@ export async function revokeApiKey(
   cancelQueuedCalls: boolean,
   why: Why = {},
 ): Promise<void> {
-  await revokeVisible(ports, scopeOf(viewer).apiKeys, actor, id, cancelQueuedCalls, why);
+  await revokeVisible(ports, scopeFor(viewer).apiKeys, actor, id, cancelQueuedCalls, why);
 }
 
 export async function revokeVisible(
@@ -187,8 +187,8 @@ export async function revokeApiKeys(
   { ids, cancelQueuedCalls, ...why }: RevokeApiKeys,
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const asked = [...new Set(ids)];
-  const found = await ports.stores.apiKeys.findAll(scopeOf(viewer).apiKeys, asked);
-  const revoked = new Set(await revokeFound(ports, actor, found, cancelQueuedCalls, why));
+  const accessible = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, asked);
+  const revoked = new Set(await revokeFound(ports, actor, accessible, cancelQueuedCalls, why));
   return { revoked: asked.filter((id) => revoked.has(id)), gone: asked.filter((id) => !revoked.has(id)) };
 }
 
@@ -213,7 +213,7 @@ function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], can
 
 /** Returns the visible key with this digest. */
 export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Promise<ApiKey | null> {
-  return ports.stores.apiKeys.findByDigest(scopeOf(viewer).apiKeys, digest);
+  return ports.stores.apiKeys.findByDigest(scopeFor(viewer).apiKeys, digest);
 }
 
 async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {

@@ -25,7 +25,7 @@ export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: num
  *
  * @param now
  */
-export function doubtOf({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
+export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
   if (newestAt !== null && now > newestAt + maxPause.toMillis()) return { than: 'recorded', at: newestAt, aheadBy: now - newestAt };
   return null;
@@ -41,7 +41,7 @@ export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: 
 
 function inWords(ms: number): string {
   const duration = Duration.fromMillis(ms);
-  const unit = (['days', 'hours', 'minutes'] as const).find((one) => duration.as(one) >= 2) ?? 'seconds';
+  const unit = (['days', 'hours', 'minutes'] as const).find((candidate) => duration.as(candidate) >= 2) ?? 'seconds';
   return `${Math.floor(duration.as(unit))} ${unit}`;
 }
 
@@ -61,16 +61,16 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
   let trusted = { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY };
 
   async function look(now: Millis): Promise<boolean> {
-    const known = await store.read();
-    const found = doubtOf(known, now);
-    const isChanged = (found === null) !== (doubt === null);
-    doubt = found;
-    trusted = found
+    const recorded = await store.read();
+    const newDoubt = findDoubt(recorded, now);
+    const isChanged = (newDoubt === null) !== (doubt === null);
+    doubt = newDoubt;
+    trusted = doubt
       ? { from: Number.POSITIVE_INFINITY, until: Number.NEGATIVE_INFINITY }
       : { from: now, until: now + clockSkew.toMillis() };
-    if (isChanged) onChange(found);
-    if (found) return false;
-    if (known.newestAt === null || now - known.newestAt >= recordEvery) await store.advance(now);
+    if (isChanged) onChange(doubt);
+    if (doubt) return false;
+    if (recorded.newestAt === null || now - recorded.newestAt >= recordEvery) await store.advance(now);
     return true;
   }
 
@@ -83,7 +83,7 @@ export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | nul
 
 /** @throws Problem `conflict` if nothing may be ended or erased with this clock */
 export async function requireTrustedClock(store: ClockStore, clock: Clock, acceptCommand: string): Promise<void> {
-  const doubt = doubtOf(await store.read(), clock.now());
+  const doubt = findDoubt(await store.read(), clock.now());
   if (doubt) throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
 }
 
@@ -96,7 +96,7 @@ export async function requireTrustedClock(store: ClockStore, clock: Clock, accep
 export async function acceptClock(ports: Ports, actor: Actor, acceptCommand: string): Promise<Millis> {
   const { clock, activity } = ports.stores;
   const now = ports.clock.now();
-  const doubt = doubtOf(await clock.read(), now);
+  const doubt = findDoubt(await clock.read(), now);
   if (doubt?.than === 'server') throw new Problem('conflict', describeDoubt(doubt, acceptCommand));
   await clock.set(now);
   const subject = { kind: 'clock', id: ports.randomness.id(), name: timestamp(now) } as const;

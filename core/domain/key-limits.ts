@@ -9,15 +9,15 @@ import type { Actor, ApiKey, KeyLimits } from './model.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
-const networksOf = new WeakMap<KeyLimits, readonly Network[]>();
+const networksByLimits = new WeakMap<KeyLimits, readonly Network[]>();
 
 /** Whether a key with these limits is accepted from an address. */
 export function allowsAddress(limits: KeyLimits | null, address: string): boolean {
   if (limits === null || limits.addresses === null) return true;
-  const known = networksOf.get(limits);
-  if (known) return isInNetworks(known, address);
+  const cached = networksByLimits.get(limits);
+  if (cached) return isInNetworks(cached, address);
   const networks = limits.addresses.map(parseNetwork).filter((network) => typeof network !== 'string');
-  networksOf.set(limits, networks);
+  networksByLimits.set(limits, networks);
   return isInNetworks(networks, address);
 }
 
@@ -32,7 +32,7 @@ export function nextMidnight(at: Millis, timeZone: string): Millis {
 }
 
 /** Returns what's left of a key's calls for the day; undefined if the key can place any number of calls. */
-export function quotaOf(limits: KeyLimits | null, placedToday: number | null, at: Millis): Quota | undefined {
+export function toQuota(limits: KeyLimits | null, placedToday: number | null, at: Millis): Quota | undefined {
   if (placedToday === null || limits === null || limits.callsPerDay === null) return undefined;
   const { callsPerDay, timeZone } = limits;
   const resetsIn = Math.ceil((nextMidnight(at, timeZone) - at) / 1_000);

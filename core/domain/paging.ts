@@ -9,18 +9,18 @@ export type Page<Item> = { items: Item[]; nextCursor: string | null };
 export const rowsForPage = limits.page + 1;
 export const rowsForDirectoryPage = limits.directoryPage + 1;
 
-export function pageOf<Item>(found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.page, found, cursorOf);
+export function toPage<Item>(items: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+  return pageOfSize(limits.page, items, cursorOf);
 }
 
-export function directoryPage<Item>(found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.directoryPage, found, cursorOf);
+export function directoryPage<Item>(items: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+  return pageOfSize(limits.directoryPage, items, cursorOf);
 }
 
-export function pageOfSize<Item>(size: number, found: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  const items = found.slice(0, size);
+export function pageOfSize<Item>(size: number, rows: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+  const items = rows.slice(0, size);
   const last = items.at(-1);
-  return { items, nextCursor: found.length > size && last !== undefined ? cursorOf(last) : null };
+  return { items, nextCursor: rows.length > size && last !== undefined ? cursorOf(last) : null };
 }
 
 /** A position in a list that's ordered by time and ID. It stays valid if the item there is deleted. */

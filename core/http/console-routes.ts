@@ -22,11 +22,11 @@ import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
-import { etagOf, setEncodedBody } from './middleware/encoding.ts';
+import { setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { signOut as endSession, isHalfOpen, isSignedIn, sessionOf, takeTenancy } from './middleware/session.ts';
+import { signOut as endSession, getSession, isHalfOpen, isSignedIn, takeTenancy } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -81,8 +81,8 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     };
     const run: Middleware = async (ctx) => {
       if (isHalfOpen(ctx)) return endSession(ctx);
-      requireNothingDue(deps.ports, sessionOf(ctx).data, name);
-      await (turns ? inTurn(turns, ctx, searchOf(ctx), () => handle(ctx)) : handle(ctx));
+      requireNothingDue(deps.ports, getSession(ctx).data, name);
+      await (turns ? inTurn(turns, ctx, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
     router.register(path, [method], [matched(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
@@ -99,14 +99,14 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
 }
 
 function inTurn(turns: ConsoleTurns, ctx: Context, search: string | null, work: (turn: Turn) => Promise<void>): Promise<void> {
-  const { id, data } = sessionOf(ctx);
+  const { id, data } = getSession(ctx);
   return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, (turn) => {
     ctx.state.turn = turn;
     return work(turn);
   });
 }
 
-function searchOf(ctx: Context): string | null {
+function readSearch(ctx: Context): string | null {
   return ctx.query['search'] ? ctx.path : null;
 }
 
@@ -166,10 +166,10 @@ const consoleAnswer: Middleware = async (ctx, next) => {
  * `no-cache` to those requests.
  */
 async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
-  const etag = etagOf(bytes);
+  const etag = toEtag(bytes);
   ctx.set('ETag', etag);
-  const known = ctx.get('If-None-Match').split(',');
-  if (known.some((tag) => tag.trim() === etag)) {
+  const etags = ctx.get('If-None-Match').split(',');
+  if (etags.some((tag) => tag.trim() === etag)) {
     ctx.body = null;
     ctx.status = 304;
   } else if (bytes.length < worthCompressing) ctx.body = bytes;

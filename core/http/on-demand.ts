@@ -5,7 +5,7 @@ import { limits } from '#contract/limits.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
-import { digestOf } from '../domain/api-keys.ts';
+import { toDigest } from '../domain/api-keys.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import { allowsAddress } from '../domain/key-limits.ts';
@@ -50,16 +50,16 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
   };
 
   return async (ctx, next) => {
-    const found = findRoute(ctx);
-    if (!found) return next();
-    ctx.state.route = found.path;
+    const match = findRoute(ctx);
+    if (!match) return next();
+    ctx.state.route = match.path;
 
-    const keyValue = keyValueOf(ctx);
+    const keyValue = readKeyValue(ctx);
     if (keyValue === null) {
       await turnOfStranger();
       return refuseKey(ctx);
     }
-    const caller = { digest: digestOf(keyValue), address: addressOf(ctx), deadline: performance.now() + deadlines.answer };
+    const caller = { digest: toDigest(keyValue), address: addressOf(ctx), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
     // Look up a key that wasn't accepted recently first, so that each request in a flood of bad keys costs only one lookup, and its body
     // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.
@@ -69,7 +69,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     if (endsSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
-      await found.handler(ctx, ports, { ...caller, key }, isPlain ? found.parameters : decoded(found.parameters));
+      await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.parameters : decoded(match.parameters));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
       // A key that has placed all its calls for today is still accepted. Remembered, its next requests only read.
@@ -138,7 +138,7 @@ function validOrEmpty(text: string | undefined, isValid: (text: string) => boole
 }
 
 function findRoute(ctx: Context) {
-  const path = pathOf(ctx.url);
+  const path = toPath(ctx.url);
   for (const { method, pattern, path: name, handler } of routes) {
     const match = ctx.method === method ? pattern.exec(path) : null;
     if (match) return { path: name, handler, parameters: match.groups ?? {} };
@@ -147,7 +147,7 @@ function findRoute(ctx: Context) {
 }
 
 /** Returns the path without the query. Proxies may send complete addresses (RFC 9112 §3.2.2). */
-function pathOf(target: string): string {
+function toPath(target: string): string {
   const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? '');
   const end = path.indexOf('?');
   return end < 0 ? path : path.slice(0, end);
@@ -159,7 +159,7 @@ const idempotencyKeyHeader = 'idempotency-key';
 /**
  * Reads the key header; no other code does. If the header was sent twice, Node joins the values, and the result isn't a valid key value.
  */
-function keyValueOf({ req }: Context): string | null {
+function readKeyValue({ req }: Context): string | null {
   const value = req.headers[keyHeader];
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
@@ -167,11 +167,11 @@ function keyValueOf({ req }: Context): string | null {
 /** Remembers keys whose last request was accepted, with their expiry. This decides only which query runs first. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
-  const most = 10_000;
+  const max = 10_000;
   return {
     get: (digest: Digest) => keys.get(digest),
     add(digest: Digest, key: ActiveKey) {
-      if (keys.size >= most) keys.clear();
+      if (keys.size >= max) keys.clear();
       keys.set(digest, key);
     },
     delete: (digest: Digest) => keys.delete(digest),

@@ -36,14 +36,14 @@ const contentSecurityPolicy = [
 const files: Readonly<Record<string, { type: string; body: () => string | NodeJS.ReadableStream }>> = {
   '/reference': { type: 'html', body: () => page },
   '/reference/start.js': { type: 'js', body: () => start },
-  '/reference/swagger-ui.css': { type: 'css', body: () => streamOf('swagger-ui.css') },
-  '/reference/swagger-ui-bundle.js': { type: 'js', body: () => streamOf('swagger-ui-bundle.js') },
+  '/reference/swagger-ui.css': { type: 'css', body: () => openStream('swagger-ui.css') },
+  '/reference/swagger-ui-bundle.js': { type: 'js', body: () => openStream('swagger-ui-bundle.js') },
 };
 
 /**
  * Opens a file of the dependency in package.json: npm's package in a checkout, or a copy in the package that `npm run pack:core` builds.
  */
-function streamOf(file: string): NodeJS.ReadableStream {
+function openStream(file: string): NodeJS.ReadableStream {
   return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }
 

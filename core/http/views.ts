@@ -11,7 +11,7 @@ import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
 import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { awaySince } from '../domain/directory/managed-users.ts';
-import { scopeOf, seesOthersKeys } from '../domain/directory/scope.ts';
+import { scopeFor, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
 import type {
   ApiKey,
@@ -54,7 +54,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView
     callsPerDay: key.limits?.callsPerDay ?? null,
     limitsVersion: key.limits?.version ?? null,
   };
-  if (seesOthersKeys(scopeOf(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
+  if (seesOthersKeys(scopeFor(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
   if (key.creator.isDisabled) view.ownerDisabled = true;
   if ((key.creator.lastSignInAt ?? key.createdAt) < awaySince(now)) view.ownerAway = true;
   return view;

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { apiKeyHeader } from '#contract/calls/calls.ts';
 import type { Context, Middleware } from './middleware/context.ts';
-import { type Encoded, etagOf, setEncodedBody } from './middleware/encoding.ts';
+import { type Encoded, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
@@ -93,20 +93,20 @@ export function readWebConsole(folder: string, commandLine: string): WebConsole 
 function readBuiltPage(folder: string): (readonly [string, PageFile])[] {
   try {
     const names = readdirSync(join(folder, assetsFolder)).map((name) => `/${assetsFolder}/${name}`);
-    return [[pagePath, fileOf(join(folder, 'index.html'))], ...names.map((path) => [path, fileOf(join(folder, path))] as const)];
+    return [[pagePath, findFile(join(folder, 'index.html'))], ...names.map((path) => [path, findFile(join(folder, path))] as const)];
   } catch {
     return [];
   }
 }
 
-function fileOf(path: string): PageFile {
+function findFile(path: string): PageFile {
   const extension = extname(path);
   const file = toPageFile(mediaTypes[extension] ?? 'application/octet-stream', readFileSync(path), !incompressible.has(extension));
   return hashedName.test(path) ? { ...file, cacheControl: 'public, max-age=31536000, immutable' } : file;
 }
 
 function toPageFile(mediaType: string, bytes: Buffer, isCompressible = true): PageFile {
-  return { mediaType, cacheControl: 'no-cache', etag: etagOf(bytes), bytes, encoded: {}, isCompressible };
+  return { mediaType, cacheControl: 'no-cache', etag: toEtag(bytes), bytes, encoded: {}, isCompressible };
 }
 
 /** Returns the methods that the page's own paths support. */

@@ -48,7 +48,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
   };
   const inConsole = consoleRoutes(httpDeps);
-  const methodsOf = (path: string) => [
+  const listMethods = (path: string) => [
     ...onDemandMethods(path),
     ...outcomeMethods(path),
     ...webConsoleMethods(deps.webConsole, path),
@@ -71,6 +71,6 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(webConsole(deps.webConsole))
     .use(session(app, httpDeps, deps.sessionSecrets))
     .use(inConsole.routes())
-    .use(notFound(methodsOf));
+    .use(notFound(listMethods));
   return app;
 }

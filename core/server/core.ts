@@ -20,7 +20,7 @@ import { createFirstUser, type FirstUser, type Housekeeping, startHousekeeping }
 import { createMetrics } from './metrics.ts';
 import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
-import { secretBoxOf } from './sealed-secrets.ts';
+import { createSecretBox } from './sealed-secrets.ts';
 import type { Config, DialerConfig } from './start/config.ts';
 import { asDatabaseError } from './start/start-errors.ts';
 
@@ -89,7 +89,7 @@ export async function startCore(
       provider: config.oidc && openIdProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
-      secretBox: secretBoxOf(sessionSecrets, randomness),
+      secretBox: createSecretBox(sessionSecrets, randomness),
       requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,
       onStopped: metrics.onStopped,
@@ -216,7 +216,7 @@ async function startConfiguredDialer(
       config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
     concurrency: config.concurrency,
     clock,
-    random: () => randomOf(randomness),
+    random: () => randomFraction(randomness),
   });
 }
 
@@ -228,6 +228,6 @@ async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: nu
 }
 
 /** Returns a number from 0 to 1, evenly distributed. */
-function randomOf(randomness: Randomness): number {
+function randomFraction(randomness: Randomness): number {
   return Buffer.from(randomness.bytes(4)).readUInt32BE() / 2 ** 32;
 }

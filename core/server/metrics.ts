@@ -25,7 +25,7 @@ export type Metrics = {
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
   /** Each function here takes another one that reads the figures when Prometheus scrapes. */
-  watch: ReturnType<typeof gaugesOf>;
+  watch: ReturnType<typeof createGauges>;
   registry: Registry;
 };
 
@@ -60,7 +60,7 @@ export function createMetrics(version: string): Metrics {
       for (const result of results) if (result !== 'throttled') this.inc({ result }, 0);
       for (const { metricName, labels, value } of (await requests.get()).values) {
         const isKeyed = metricName?.endsWith('_count') && String(labels.route).startsWith('/api/');
-        if (isKeyed) this.inc({ result: resultOf(Number(labels.status)) }, value);
+        if (isKeyed) this.inc({ result: toResult(Number(labels.status)) }, value);
       }
     },
   });
@@ -144,8 +144,8 @@ export function createMetrics(version: string): Metrics {
       requests.observe({ route, method, status }, seconds);
       // A sign-in ends with the password, or with the code that has to follow.
       const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
-      if (isSignIn && method === 'POST' && (status === 201 || resultOf(status) !== 'accepted')) signIns.inc({ result: resultOf(status) });
-      if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: resultOf(status) });
+      if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
+      if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: toResult(status) });
     },
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
@@ -153,7 +153,7 @@ export function createMetrics(version: string): Metrics {
     onAddressRefused: () => refusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
-    watch: gaugesOf(registry),
+    watch: createGauges(registry),
     registry,
   };
 }
@@ -162,7 +162,7 @@ export function createMetrics(version: string): Metrics {
  * Creates gauges that are read when Prometheus scrapes. Gauges that don't need the database are read separately, so that they're available
  * without it.
  */
-function gaugesOf(registry: Registry) {
+function createGauges(registry: Registry) {
   return {
     queue: watchedGauges(registry, {
       due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
@@ -217,7 +217,7 @@ const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'
 const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
 
 /** Says what a response's status means for the request's credentials. */
-function resultOf(status: number): (typeof results)[number] {
+function toResult(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';
   return status >= 500 || status === notAnswered ? 'undecided' : 'accepted';

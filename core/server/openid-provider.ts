@@ -38,8 +38,8 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   }
 
   async function readMetadata(client: Client): Promise<Metadata> {
-    const found = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: checksOf(client) });
-    const metadata = found.serverMetadata();
+    const discovered = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: listChecks(client) });
+    const metadata = discovered.serverMetadata();
     // For Entra ID, openid-client accepts the issuer of any tenant.
     if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) throw invalid(`the provider calls itself ${metadata.issuer}`);
     known = { metadata: { ...metadata }, until: performance.now() + metadataLife };
@@ -55,12 +55,12 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     const authenticate = methods.includes('client_secret_post') ? client.ClientSecretPost() : client.ClientSecretBasic();
     const configuration = new client.Configuration({ ...metadata }, clientId, settings, authenticate);
     configuration.timeout = timeout;
-    for (const check of checksOf(client)) check(configuration);
+    for (const check of listChecks(client)) check(configuration);
     return configuration;
   }
 
   /** Without the first one, a token that anyone signed would be accepted if it came over the connection to the provider. */
-  function checksOf(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
+  function listChecks(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
     const isOnThisMachine = issuer.startsWith('http:');
     return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];
   }
@@ -94,7 +94,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     try {
       return await work();
     } catch (error) {
-      const reason = reasonOf(error);
+      const reason = toReason(error);
       if (reason !== 'cancelled') log.warn({ issuer, reason, error: describe(error) }, 'sign-in with the provider failed');
       throw new ProviderError(reason, describe(error));
     }
@@ -138,7 +138,7 @@ const unreachableCodes: readonly unknown[] = [
   'OAUTH_PARSE_ERROR',
 ];
 
-function reasonOf(error: unknown): ProviderError['reason'] {
+function toReason(error: unknown): ProviderError['reason'] {
   if (error instanceof ProviderError) return error.reason;
   const { code, error: answered, name } = Object(error);
   if (cancelledByUser.includes(answered)) return 'cancelled';

@@ -6,7 +6,7 @@ import type { Passwords, Randomness } from '../domain/ports/environment.ts';
 import type { PasswordOrigin } from '../domain/ports/sign-in.ts';
 import { Problem } from '../domain/problem.ts';
 import { FairQueue } from '../domain/sign-in/fair-queue.ts';
-import { networksOf, providerOf } from '../domain/sign-in/networks.ts';
+import { toNetworks, toProvider } from '../domain/sign-in/networks.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
@@ -86,7 +86,7 @@ class PasswordQueue {
   inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const line = vouched === null ? this.#strangers : this.#vouched;
-    const path = vouched === null ? [providerOf(address), ...networksOf(address).toReversed()] : [vouched];
+    const path = vouched === null ? [toProvider(address), ...toNetworks(address).toReversed()] : [vouched];
     const waiting: Waiting = {
       run: () => this.#run(turn).then(resolve, reject),
       refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),

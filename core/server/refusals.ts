@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
-import { auditEvent, owningScopeOf, sessionSubject } from '../domain/audit/audit.ts';
+import { auditEvent, sessionSubject, toOwningScope } from '../domain/audit/audit.ts';
 import { errorCode } from '../domain/error-code.ts';
 import type { Digest, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
@@ -79,7 +79,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
       const user = typeof who === 'string' ? null : who;
       // No user has this address, so only the service's staff see the event.
       const subject = user ? sessionSubject(user) : { kind: 'session' as const, id: 'unknown', name: String(who) };
-      await activity.record(auditEvent(ports, { who: user, address }, `session.refused-${reason}`, subject, user && owningScopeOf(user)));
+      await activity.record(auditEvent(ports, { who: user, address }, `session.refused-${reason}`, subject, user && toOwningScope(user)));
     }
   }
 
@@ -90,7 +90,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
       // Record the event here and not during the password check, because the check must take as long for an unknown email address.
       const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
       if (!user) continue;
-      const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), owningScopeOf(user));
+      const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), toOwningScope(user));
       await activity.record(event);
     }
   }
@@ -169,10 +169,10 @@ function refusedAddresses(ports: Ports) {
   return {
     add(digest: Digest, address: string): void {
       const done = recorded.get(digest);
-      const found = waiting.get(digest) ?? new Set();
-      const isKnown = done?.has(address) || (done?.size ?? 0) + found.size >= mostAddresses;
-      if (isKnown || (found.size === 0 && waiting.size >= mostAttempts)) return;
-      waiting.set(digest, found.add(address));
+      const addresses = waiting.get(digest) ?? new Set();
+      const isKnown = done?.has(address) || (done?.size ?? 0) + addresses.size >= mostAddresses;
+      if (isKnown || (addresses.size === 0 && waiting.size >= mostAttempts)) return;
+      waiting.set(digest, addresses.add(address));
     },
     async record(): Promise<void> {
       if (performance.now() - recordedSince >= recordEvery || recorded.size > mostKept) {
@@ -181,13 +181,13 @@ function refusedAddresses(ports: Ports) {
       }
       const taken = waiting;
       waiting = new Map();
-      for (const [digest, found] of taken) {
+      for (const [digest, addresses] of taken) {
         const key = await ports.stores.apiKeys.findByDigest({ kind: 'all' }, digest);
         if (!key) continue;
         const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
-        for (const address of found)
+        for (const address of addresses)
           await ports.stores.activity.record(auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.owningScope));
-        recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...found]));
+        recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...addresses]));
       }
     },
   };
@@ -248,7 +248,7 @@ function countByAddress() {
 
 /** Writes one line for each of the addresses with the most refusals, and one for all others. */
 function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
-  const counts = [...byAddress].toSorted(([, one], [, other]) => other - one);
+  const counts = [...byAddress].toSorted(([, a], [, b]) => b - a);
   // Log only an IP address, because a trusted proxy may forward any text as one.
   for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
   const rest = counts.slice(mostLines);

@@ -11,8 +11,8 @@ type Key = { name: string; bytes: Buffer };
  * Encrypts secrets with a key that's derived from the newest session secret, and decrypts them with any of them. A copy of the database
  * doesn't contain these keys. Each encrypted secret starts with the name of its key.
  */
-export function secretBoxOf(sessionSecrets: readonly string[], randomness: Randomness): SecretBox {
-  const keys = sessionSecrets.map(keyOf);
+export function createSecretBox(sessionSecrets: readonly string[], randomness: Randomness): SecretBox {
+  const keys = sessionSecrets.map(deriveKey);
   const [newest] = keys;
   if (!newest) throw new Error('SESSION_SECRETS is empty.');
   return {
@@ -39,7 +39,7 @@ export function secretBoxOf(sessionSecrets: readonly string[], randomness: Rando
 export const missingSecret =
   'a second factor was encrypted with a session secret that SESSION_SECRETS no longer contains. Add that secret at the end, or reset the second factor with "admin user second-factor reset"';
 
-function keyOf(sessionSecret: string): Key {
+function deriveKey(sessionSecret: string): Key {
   const bytes = Buffer.from(hkdfSync('sha256', sessionSecret, '', 'callkey second factors', sizes.key));
   return { name: hash('sha256', bytes, 'hex').slice(0, 8), bytes };
 }

@@ -18,10 +18,10 @@ export function watchedGauges<Key extends string>(
   let looking: Promise<void> | undefined;
 
   async function show(): Promise<void> {
-    const found = await look?.().catch(() => undefined);
+    const values = await look?.().catch(() => undefined);
     for (const [key, { gauge, label }] of gauges) {
       gauge.reset();
-      const reading = found?.[key] ?? {};
+      const reading = values?.[key] ?? {};
       if (typeof reading === 'number') gauge.set(reading);
       else if (label === undefined) gauge.set(Number.NaN);
       else for (const [value, figure] of Object.entries(reading)) gauge.set({ [label]: value }, figure);
@@ -38,7 +38,7 @@ export function watchedGauges<Key extends string>(
     const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers: [registry], collect });
     return [key, { gauge, label }] as const;
   });
-  return (given) => {
-    look = given;
+  return (current) => {
+    look = current;
   };
 }

@@ -26,7 +26,7 @@ import { type DatabaseFigures, databaseFigures } from './engine/figures.ts';
 import { openDatabase } from './engine/open.ts';
 import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
-import { keyUseOf } from './keys/key-use.ts';
+import { createKeyUse } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { numberImportStore } from './protection/number-imports.ts';
 import { protectionStore } from './protection/protection.ts';
@@ -85,12 +85,12 @@ export function openStorage(
 ): Storage {
   const database = openDatabase(location, ifMissing);
   const { keys, lists, background, 'sign-in': signIn } = database.lanes;
-  const listed = storesOf(lists);
+  const listed = createStores(lists);
   const users = reportingOutages(userStore(database));
   const sweptKeys = reportingOutages(apiKeyStore(background));
   const sweptUsers = reportingOutages(userStore(background));
   const sweptNumbers = reportingOutages(protectionStore(background));
-  const keyUse = keyUseOf(background, clock, observers.onBackgroundError);
+  const keyUse = createKeyUse(background, clock, observers.onBackgroundError);
   return {
     database,
     stores: {
@@ -149,7 +149,7 @@ export function openStorage(
     },
     throttle: reportingOutages(throttleStore(signIn)),
     imports: reportingOutages(importStore(background)),
-    pools: poolsOf(database),
+    pools: listPools(database),
     figures: () => databaseFigures(background, freeBytes(location)),
     lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
@@ -172,7 +172,7 @@ export function openStorage(
 }
 
 /** Creates the stores that use the lane for the console's lists. */
-function storesOf(lists: Database) {
+function createStores(lists: Database) {
   return {
     apiKeys: reportingOutages(apiKeyStore(lists)),
     users: reportingOutages(userStore(lists)),
@@ -184,7 +184,7 @@ function storesOf(lists: Database) {
   };
 }
 
-function poolsOf({ pools }: OpenedDatabase): Pool[] {
+function listPools({ pools }: OpenedDatabase): Pool[] {
   return Array.from(pools, ([name, { client }]) => ({
     name,
     use: () => ({ used: client.pool.numUsed(), free: client.pool.numFree(), waiting: client.pool.numPendingAcquires() }),

@@ -38,7 +38,7 @@ const exportRequest = z
   .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
   .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
   // The refinement has checked the type of the input.
-  .transform((wanted) => wanted as ExportRequest);
+  .transform((request) => request as ExportRequest);
 
 type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z.ZodType<Parameters<Channels[Name]>[0]> };
 

@@ -40,7 +40,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   /** Only one sign-in at a time waits for the browser. */
   let waiting = new AbortController();
 
-  async function optionsOf(server: string): Promise<Result<SignInOptions>> {
+  async function readOptions(server: string): Promise<Result<SignInOptions>> {
     const read = readTypedAddress(server);
     if (!read.ok) return refused('server', read.problem);
     const client = coreClient(read.address);
@@ -107,9 +107,9 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     readClockLead: async () => servers.client?.clockLead() ?? null,
 
-    getSignInOptions: optionsOf,
+    getSignInOptions: readOptions,
     async signInWithProvider({ server, keepSignedIn }) {
-      const options = await optionsOf(server);
+      const options = await readOptions(server);
       const read = readTypedAddress(server);
       if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
       if (!options.value.oidc) return refused('server', 'This server has no provider to sign in with. Use your password.');
@@ -127,7 +127,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     },
     cancelProviderSignIn: async () => waiting.abort(),
     async signOutOfProvider(server) {
-      const options = await optionsOf(server);
+      const options = await readOptions(server);
       if (options.ok && options.value.oidc?.signOutUrl) await shell.openExternal(options.value.oidc.signOutUrl);
     },
     confirmApp: async () => failed({ kind: 'session-ended' }),
@@ -137,15 +137,15 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
     saveFile: (file) => window.saveFile(file),
-    async saveExport(wanted) {
+    async saveExport(request) {
       exporting.abort();
       exporting = new AbortController();
       const { signal } = exporting;
       const { client } = servers;
-      const filePath = client && (await window.chooseFile(wanted.file));
+      const filePath = client && (await window.chooseFile(request.file));
       if (!client) return failed({ kind: 'session-ended' });
       if (filePath === null || signal.aborted) return { ok: true, value: null };
-      const opened = await client.openFile(exportPath(wanted), signal);
+      const opened = await client.openFile(exportPath(request), signal);
       if (signal.aborted) return { ok: true, value: null };
       if (!opened.ok) return opened;
       return saveExport({ body: opened.value, filePath, signal, onRows: (rows) => window.reportProgress(rows) });

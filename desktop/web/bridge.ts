@@ -110,7 +110,7 @@ export function webBridge(): Bridge {
     async signInWithProvider({ staysOnPage }) {
       const options = await send(coreRequest('showSignIn', {}));
       if (!options.ok) return options;
-      const url = startUrlOf(options.value);
+      const url = startUrl(options.value);
       if (staysOnPage) open(url, '_blank', 'noopener');
       else location.assign(url);
       return { ok: true, value: null };
@@ -135,10 +135,10 @@ export function webBridge(): Bridge {
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,
-    saveExport(wanted) {
+    saveExport(request) {
       exporting.abort();
       exporting = new AbortController();
-      return saveExport(wanted, exporting.signal, (rows) => onRows(rows));
+      return saveExport(request, exporting.signal, (rows) => onRows(rows));
     },
     cancelExport: async () => exporting.abort(),
     // A browser has its own menu.
@@ -164,15 +164,15 @@ export function webBridge(): Bridge {
 /** Returns how a sign-in ended, and removes it from the address, so that reloading the page doesn't repeat the message. */
 function takeSignInResult(): SignInResult | null {
   const url = new URL(location.href);
-  const given = url.searchParams.get(signInResultParameter);
-  if (given === null) return null;
+  const result = url.searchParams.get(signInResultParameter);
+  if (result === null) return null;
   url.searchParams.delete(signInResultParameter);
   history.replaceState(history.state, '', url);
-  return signInResults.find((result) => result === given) ?? null;
+  return signInResults.find((known) => known === result) ?? null;
 }
 
 /** Returns where to start. A page at another address than the provider knows goes there first: the cookie couldn't come back to it. */
-function startUrlOf({ oidc }: SignInOptions): string {
+function startUrl({ oidc }: SignInOptions): string {
   const start = new URL(oidc?.url ?? document.baseURI, document.baseURI);
   return start.origin === location.origin ? start.href : new URL('..', start).href;
 }
@@ -184,8 +184,8 @@ async function saveFile({ name, text }: { name: string; text: string }): Promise
 }
 
 /** Collects a file in blobs, because the browser keeps large ones on disk, and saves it. */
-async function saveExport(wanted: ExportRequest, signal: AbortSignal, onRows: (rows: number) => void): ReturnType<Bridge['saveExport']> {
-  const opened = await openFile(exportPath(wanted), signal);
+async function saveExport(request: ExportRequest, signal: AbortSignal, onRows: (rows: number) => void): ReturnType<Bridge['saveExport']> {
+  const opened = await openFile(exportPath(request), signal);
   if (signal.aborted) return { ok: true, value: null };
   if (!opened.ok) return opened;
   let parts: BlobPart[] = [];
@@ -194,7 +194,7 @@ async function saveExport(wanted: ExportRequest, signal: AbortSignal, onRows: (r
     if (parts.length >= partsPerBlob) parts = [new Blob(parts)];
   };
   const exported = await copyExport({ body: opened.value, write, onRows, signal });
-  if (exported) download(wanted.file, new Blob(parts, { type: 'text/csv' }));
+  if (exported) download(request.file, new Blob(parts, { type: 'text/csv' }));
   return { ok: true, value: exported };
 }
 

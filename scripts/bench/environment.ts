@@ -5,7 +5,7 @@ import { cpus, release, totalmem, type } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { digestOf } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
@@ -123,7 +123,7 @@ export async function insertKeys(database: Database, count: number, creator: { i
   const scope = { creator_id: creator.id, creator_partner_id: account.partnerId, account_id: account.id, partner_id: account.partnerId };
   const rowOf = (key: string, n: number) => ({
     id: `${creator.id}-${n}`,
-    digest: digestOf(key),
+    digest: toDigest(key),
     name: 'Bench',
     created_at: Date.now(),
     ...scope,

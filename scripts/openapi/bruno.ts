@@ -44,13 +44,13 @@ function requestFile(path: string, method: string, { summary, security, paramete
   const inQuery = named.filter((parameter) => parameter.in === 'query');
   const body = requestBody?.content['application/json'].example;
   const url = `{{server}}${path.replace(/\{(\w+)\}/g, ':$1')}`;
-  const query = inQuery.filter(({ required }) => required).map(({ name }) => `${name}=${exampleOf(name)}`);
+  const query = inQuery.filter(({ required }) => required).map(({ name }) => `${name}=${toExample(name)}`);
   return [
     block('meta', { name: summary.replace(/\. .*/, ''), type: 'http', seq: String(seq) }),
     block(method, { url: [url, ...query].join('?'), body: body ? 'json' : 'none', auth: 'none' }),
     // In Bruno, a tilde disables optional parameters.
-    block('params:query', Object.fromEntries(inQuery.map(({ name, required }) => [required ? name : `~${name}`, exampleOf(name)]))),
-    block('params:path', Object.fromEntries(inPath.map(({ name }) => [name, exampleOf(name)]))),
+    block('params:query', Object.fromEntries(inQuery.map(({ name, required }) => [required ? name : `~${name}`, toExample(name)]))),
+    block('params:path', Object.fromEntries(inPath.map(({ name }) => [name, toExample(name)]))),
     block('headers', security.some((scheme) => 'apiKey' in scheme) ? { 'X-API-Key': '{{keyValue}}' } : {}),
     body ? `body:json {\n${indent(JSON.stringify(body, fromEnvironment, 2))}\n}\n` : '',
     `docs {\n${indent(`${summary}.`)}\n}\n`,
@@ -61,7 +61,7 @@ function requestFile(path: string, method: string, { summary, security, paramete
 
 const examples: Readonly<Record<string, string>> = { requestId: 'order-4711' };
 
-function exampleOf(parameter: string): string {
+function toExample(parameter: string): string {
   return parameter in variables ? `{{${parameter}}}` : (examples[parameter] ?? '');
 }
 

@@ -23,7 +23,7 @@ export function openapiDocument(version: string): Json {
   const paths: Record<string, Json> = {};
   for (const [id, route] of Object.entries<Route>(routes)) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(id, route, responses) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: toOperation(id, route, responses) };
   }
   return {
     openapi: '3.1.1',
@@ -53,26 +53,26 @@ export function openapiDocument(version: string): Json {
   };
 }
 
-function operationOf(id: string, route: Route, responses: Json): Json {
+function toOperation(id: string, route: Route, responses: Json): Json {
   return {
     operationId: id,
     tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', halfOpenSession: 'Console', nothing: 'Console' }[route.by]],
     summary: route.summary,
     security: route.by === 'nothing' ? [] : [{ [route.by === 'halfOpenSession' ? 'session' : route.by]: [] }],
-    parameters: parametersOf(id, route),
+    parameters: listParameters(id, route),
     ...(route.body
       ? { requestBody: { required: !(route.body instanceof z.ZodOptional), content: jsonContent(schemaName(route.body)) } }
       : {}),
     responses: {
-      [route.status]: successOf(id, route),
-      ...pendingOf(id, route),
+      [route.status]: toSuccess(id, route),
+      ...toPending(id, route),
       ...notModified(id, route),
       ...problemResponses(route, responses),
     },
   };
 }
 
-function parametersOf(id: string, route: Route): Json[] {
+function listParameters(id: string, route: Route): Json[] {
   const { path, by, query } = route;
   const inPath = parameterNames(path).map((name) => ({
     name,
@@ -92,7 +92,7 @@ function parametersOf(id: string, route: Route): Json[] {
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
 }
 
-function successOf(id: string, route: Route): Json {
+function toSuccess(id: string, route: Route): Json {
   const { by, status, answer } = route;
   const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
   const sent = headersWhere([
@@ -111,8 +111,8 @@ function successOf(id: string, route: Route): Json {
   };
 }
 
-function pendingOf(id: string, { pending, ...route }: Route): Json {
-  return pending ? { 202: { ...successOf(id, { ...route, answer: pending }), description: STATUS_CODES[202] } } : {};
+function toPending(id: string, { pending, ...route }: Route): Json {
+  return pending ? { 202: { ...toSuccess(id, { ...route, answer: pending }), description: STATUS_CODES[202] } } : {};
 }
 
 function hasEtag({ by, method, answer }: Route): boolean {
@@ -120,7 +120,7 @@ function hasEtag({ by, method, answer }: Route): boolean {
 }
 
 function notModified(id: string, route: Route): Json {
-  return hasEtag(route) ? { 304: { ...successOf(id, route), description: STATUS_CODES[304], content: undefined } } : {};
+  return hasEtag(route) ? { 304: { ...toSuccess(id, route), description: STATUS_CODES[304], content: undefined } } : {};
 }
 
 const csvContent = { 'text/csv': { schema: { type: 'string' } } };
@@ -137,7 +137,7 @@ function jsonContent(name: string): Json {
 /** Builds a route's references to problem responses, and adds those responses to `responses`. */
 function problemResponses(route: Route, responses: Json): Json {
   const references: Json = {};
-  for (const [status, codes] of Map.groupBy(problemsOf(route), (code) => problemTable[code].status)) {
+  for (const [status, codes] of Map.groupBy(listProblems(route), (code) => problemTable[code].status)) {
     const name = codes.map((code) => code.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())).join('Or');
     const fullName = route.by === 'apiKey' && status !== 401 ? `${name}ToKey` : name;
     responses[fullName] ??= problemResponse(codes, status, route);
@@ -146,7 +146,7 @@ function problemResponses(route: Route, responses: Json): Json {
   return references;
 }
 
-function problemsOf({ by, body, problems = [] }: Route): ProblemCode[] {
+function listProblems({ by, body, problems = [] }: Route): ProblemCode[] {
   const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
   const has: [boolean, ...ProblemCode[]][] = [
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],

@@ -62,8 +62,8 @@ async function findChannels(): Promise<void> {
 }
 
 async function isHandoff(id: string): Promise<boolean> {
-  const found = await get(`/channels/${id}/variable?variable=CALLKEY_HANDOFF_ID`).catch(() => null);
-  return typeof found === 'object' && found !== null && 'value' in found && found.value === id;
+  const variable = await get(`/channels/${id}/variable?variable=CALLKEY_HANDOFF_ID`).catch(() => null);
+  return typeof variable === 'object' && variable !== null && 'value' in variable && variable.value === id;
 }
 
 async function get(path: string): Promise<unknown> {

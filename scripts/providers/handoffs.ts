@@ -72,8 +72,8 @@ export function serve({ call, outcomeOf }: Recipe): void {
 }
 
 /** @throws Error unless one of the secrets has signed it */
-function verified(given: IncomingHttpHeaders, body: string): Handoff {
-  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
+function verified(received: IncomingHttpHeaders, body: string): Handoff {
+  const headers = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]));
   const isSigned = webhooks.some((webhook) => {
     try {
       return webhook.verify(body, headers) !== undefined;

@@ -24,6 +24,6 @@ export function isSignedByRetell(key: string, signature: unknown, body: string, 
   return Math.abs(now - Number(time)) < window && isEqual(expected, Buffer.from(digest, 'hex'));
 }
 
-function isEqual(expected: Buffer, given: Buffer): boolean {
-  return given.length === expected.length && timingSafeEqual(given, expected);
+function isEqual(expected: Buffer, actual: Buffer): boolean {
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

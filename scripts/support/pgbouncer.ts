@@ -48,15 +48,15 @@ export async function startPgBouncer(
   };
   process.once('exit', end);
   const ended = once(child, 'exit');
-  const said: string[] = [];
+  const output: string[] = [];
   const up = new Promise<void>((resolve) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
-      said.push(line);
+      output.push(line);
       if (line.includes('process up')) resolve();
     });
   });
   const failed = ended.then(() => {
-    throw new Error(`PgBouncer did not start:\n${said.join('\n')}`);
+    throw new Error(`PgBouncer did not start:\n${output.join('\n')}`);
   });
   await Promise.race([up, failed]);
   failed.catch(() => undefined);

@@ -22,10 +22,10 @@ export type PostgresServer = {
 
 /** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
 export async function sharedPostgres(): Promise<PostgresServer> {
-  const given = process.env['TEST_POSTGRES_URL'];
+  const sharedUrl = process.env['TEST_POSTGRES_URL'];
   // Otherwise, autovacuum would visit each of several hundred new databases every minute.
   const settings = ['autovacuum=off'];
-  return given === undefined ? startPostgres(settings) : databasesOn(given, async () => undefined);
+  return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, async () => undefined);
 }
 
 /**
@@ -86,8 +86,8 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
   writeFileSync(join(directory, 'password'), password);
   // PostgreSQL refuses to run as root.
   const isRoot = process.getuid?.() === 0;
-  const idOf = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
-  const user = isRoot ? { uid: idOf('-u'), gid: idOf('-g') } : {};
+  const readId = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
+  const user = isRoot ? { uid: readId('-u'), gid: readId('-g') } : {};
   if (isRoot) execFileSync('chown', ['-R', 'postgres', directory]);
   const data = join(directory, 'data');
   const init = ['--pgdata', data, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${join(directory, 'password')}`, '--no-sync'];

@@ -137,10 +137,10 @@ describe('a relative file path in a command', () => {
 
 describe('admin help', () => {
   const runner = { withDatabase: () => async () => undefined, withoutDatabase: () => async () => undefined };
-  for (const commandsOf of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
-    it(`lists both create and its older name: ${commandsOf.name}`, () => {
+  for (const addCommands of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
+    it(`lists both create and its older name: ${addCommands.name}`, () => {
       const program = new Command();
-      commandsOf(program, runner);
+      addCommands(program, runner);
       expect(program.commands[0]?.helpInformation()).to.match(/^ {2}create\|add /m);
     });
   }

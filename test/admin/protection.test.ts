@@ -51,11 +51,11 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
     it('lists and removes numbers of an account or of a whole partner, with a reason', async () => {
       await admin(['do-not-call', 'add', phone, ...account]);
       await admin(['do-not-call', 'add', '+33123456789', ...partner]);
-      const phonesOf = async (...scope: string[]) =>
+      const listPhones = async (...scope: string[]) =>
         (await json('do-not-call', 'list', ...scope)).entries.map((entry: { phone: string }) => entry.phone);
-      expect(await phonesOf(...partner)).to.deep.equal(['+33123456789', phone]);
-      expect(await phonesOf(...account)).to.deep.equal([phone]);
-      expect(await phonesOf(...partner, '--search', '+4930')).to.deep.equal([phone]);
+      expect(await listPhones(...partner)).to.deep.equal(['+33123456789', phone]);
+      expect(await listPhones(...account)).to.deep.equal([phone]);
+      expect(await listPhones(...partner, '--search', '+4930')).to.deep.equal([phone]);
       expect((await admin(['do-not-call', 'remove', phone, ...account])).code).to.equal(2);
       expect(await json('do-not-call', 'remove', phone, ...account, '--reason', 'Asked for a call')).to.deep.equal({ removed: phone });
       expect((await admin(['do-not-call', 'remove', phone, ...account, '--reason', 'again'])).code).to.equal(3);

@@ -31,7 +31,7 @@ async function makeTemplate(): Promise<string> {
 /** @param directory the data directory; it has a limited size if the disk is to be full */
 export async function startCluster(trial: Trial, directory = freshDirectory()): Promise<Cluster> {
   template ??= makeTemplate();
-  const cluster = await clusterAt(trial, copyOf(await template, directory));
+  const cluster = await clusterAt(trial, copyData(await template, directory));
   await cluster.start();
   await cluster.query('CREATE DATABASE callkey');
   return cluster;
@@ -40,7 +40,7 @@ export async function startCluster(trial: Trial, directory = freshDirectory()): 
 /** A standby that the primary waits for: nothing is committed before it's on both servers. */
 export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
   await primary.stop('SIGINT');
-  const data = copyOf(primary.data, freshDirectory());
+  const data = copyData(primary.data, freshDirectory());
   writeFileSync(join(data, 'standby.signal'), '');
   const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
   // Not on the command line, where every user of the machine could read it.
@@ -52,7 +52,7 @@ export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluste
 }
 
 /** Copies a server's files into a directory that PostgreSQL's own user can access. */
-function copyOf(original: string, directory: string): string {
+function copyData(original: string, directory: string): string {
   const data = join(directory, 'data');
   chmodSync(directory, 0o755);
   cpSync(original, data, { recursive: true, preserveTimestamps: true });
@@ -63,8 +63,8 @@ function copyOf(original: string, directory: string): string {
 
 async function clusterAt(trial: Trial, data: string) {
   const port = await freePort();
-  const addressOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
-  const query = (sql: string) => queryOnce(addressOf('postgres'), sql);
+  const formatAddress = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  const query = (sql: string) => queryOnce(formatAddress('postgres'), sql);
   const isUp = (within: number) => eventually(() => query('SELECT 1').then(Boolean, () => false), within);
   const fixed = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_wal_size=8MB', 'min_wal_size=2MB'];
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -73,9 +73,9 @@ async function clusterAt(trial: Trial, data: string) {
 
   async function start(...settings: string[]): Promise<void> {
     const args = [...fixed, ...settings].flatMap((one) => ['-c', one]);
-    const child = spawn(postgres, ['-D', data, ...args], { ...ownerOf(data), stdio: 'ignore' });
+    const child = spawn(postgres, ['-D', data, ...args], { ...readOwner(data), stdio: 'ignore' });
     server = child;
-    endLater(trial, () => signalAll(processesOf(child.pid ?? 0, data), 'SIGKILL'));
+    endLater(trial, () => signalAll(listProcesses(child.pid ?? 0, data), 'SIGKILL'));
     if (!(await isUp(30_000))) throw new Error("PostgreSQL doesn't start");
   }
   /** A fast shutdown (SIGINT), or one like a crash (SIGQUIT). */
@@ -86,10 +86,10 @@ async function clusterAt(trial: Trial, data: string) {
     await ended;
   }
   return {
-    ...{ port, data, query, start, stop, url: addressOf('callkey') },
+    ...{ port, data, query, start, stop, url: formatAddress('callkey') },
     /** Its main process and all the others. */
-    processes: () => processesOf(server?.pid ?? 0, data),
-    signal: (name: NodeJS.Signals) => signalAll(processesOf(server?.pid ?? 0, data), name),
+    processes: () => listProcesses(server?.pid ?? 0, data),
+    signal: (name: NodeJS.Signals) => signalAll(listProcesses(server?.pid ?? 0, data), name),
     async crash(): Promise<void> {
       await stop('SIGQUIT');
       await start();
@@ -113,7 +113,7 @@ export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
 }
 
 /** The main process of a server on these files, unless another process has its number by now, and all the others. */
-export function processesOf(main: number, data: string): number[] {
+export function listProcesses(main: number, data: string): number[] {
   const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
   const all = lines.map((line) => ({
     line,
@@ -134,7 +134,7 @@ export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
 }
 
 /** PostgreSQL refuses to run as root. There it runs as the user who owns the data. */
-export function ownerOf(data: string): { uid?: number; gid?: number } {
+export function readOwner(data: string): { uid?: number; gid?: number } {
   if (!isRoot) return {};
   const { uid, gid } = statSync(data);
   return { uid, gid };

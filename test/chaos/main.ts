@@ -10,7 +10,7 @@ import { cleanUp } from '../support/clean-up.ts';
 import { killAll } from '../support/core.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { cases } from './cases/index.ts';
-import { attacksOf, begin, faultsOf, lineOf, type Row } from './run.ts';
+import { begin, formatRow, listAttacks, listFaults, type Row } from './run.ts';
 
 const { values } = parseArgs({
   options: {
@@ -34,15 +34,15 @@ const { log, table } = new Console(process.stdout);
 log(`${process.platform} ${release()} ${process.arch}`);
 const rows: Row[] = [];
 try {
-  const attacks = attacksOf(cases, kinds, values.quick).filter(({ one }) => chosen.includes(one.name));
+  const attacks = listAttacks(cases, kinds, values.quick).filter(({ one }) => chosen.includes(one.name));
   const { rowOf } = begin(attacks, { isQuick: values.quick, ...(values.calls === undefined ? {} : { calls: Number(values.calls) }) });
   for (const attack of attacks) {
     const row = await rowOf(attack);
     rows.push(row);
-    log(lineOf(row));
+    log(formatRow(row));
   }
 } finally {
   await cleanUp();
 }
 table(Object.fromEntries(rows.map((row) => [`${row.name} on ${row.kind}`, { ...row.counts, s: row.seconds }])));
-process.exitCode = rows.some((row) => faultsOf(row).length > 0) ? 1 : 0;
+process.exitCode = rows.some((row) => listFaults(row).length > 0) ? 1 : 0;

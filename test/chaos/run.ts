@@ -18,7 +18,7 @@ export type Row = { name: string; kind: DatabaseKind; seconds: number; counts: C
 type Options = { isQuick: boolean; calls?: number };
 type Attack = { one: Case; kind: DatabaseKind };
 
-export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[], isQuick: boolean): Attack[] {
+export function listAttacks(cases: readonly Case[], kinds: readonly DatabaseKind[], isQuick: boolean): Attack[] {
   return cases.flatMap((one) => {
     const { databases = databaseKinds, quickDatabases = databases } = one;
     return (isQuick ? quickDatabases : databases).filter((kind) => kinds.includes(kind)).map((kind) => ({ one, kind }));
@@ -28,17 +28,17 @@ export function attacksOf(cases: readonly Case[], kinds: readonly DatabaseKind[]
 /**
  * Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
  *
- * @returns `rowOf`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
+ * @returns `runAttack`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
  */
 export function begin(attacks: readonly Attack[], options: Options) {
   const begun = new Map<Attack, Promise<Row>>();
-  const rowOf = (attack: Attack): Promise<Row> => {
+  const runAttack = (attack: Attack): Promise<Row> => {
     const first = attacks.indexOf(attack);
     for (const next of attacks.slice(first, first + (options.isQuick ? 2 : 1)))
       if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
     return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
   };
-  return { rowOf, ended: () => Promise.allSettled(begun.values()) };
+  return { rowOf: runAttack, ended: () => Promise.allSettled(begun.values()) };
 }
 
 /** Runs a case until it ends or its time is up, and leaves nothing behind. */
@@ -64,15 +64,15 @@ async function runCase({ name, attack }: Case, kind: DatabaseKind, { isQuick, ca
 }
 
 /** The columns that should be 0 but aren't. */
-export function faultsOf({ counts }: Row): string[] {
+export function listFaults({ counts }: Row): string[] {
   const { sent: _, acknowledged: __, ...zeros } = counts ?? { sent: 0, acknowledged: 0 };
   return Object.entries(zeros).flatMap(([column, count]) => (count === 0 ? [] : [`${column} ${count}`]));
 }
 
 /** The result of one case. */
-export function lineOf(row: Row): string {
+export function formatRow(row: Row): string {
   const { name, kind, counts, notes, seconds } = row;
   if (counts === null) return `${name} on ${kind}: skipped, ${notes.join()}`;
-  const verdict = faultsOf(row).join(', ').toUpperCase() || 'all zero';
+  const verdict = listFaults(row).join(', ').toUpperCase() || 'all zero';
   return `${name} on ${kind}: ${counts.sent} sent, ${counts.acknowledged} acknowledged, ${verdict} (${seconds} s; ${notes.join('; ')})`;
 }

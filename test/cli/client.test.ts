@@ -18,8 +18,8 @@ describe('CallkeyClient', () => {
     clients.push(client);
     return client;
   };
-  const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
-  const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  const findCalls = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
+  const rejection = (work: Promise<unknown>): Promise<unknown> =>
     work.then(
       () => expect.fail('It did not fail.'),
       (error: unknown) => error,
@@ -30,7 +30,7 @@ describe('CallkeyClient', () => {
     its.network.faults.push('lose the answer');
     const placed = await connect().place(its.tenants.campaign.id, newCall('lost-1'));
     expect(placed).to.include({ requestId: 'lost-1', campaignId: its.tenants.campaign.id, state: 'queued', replayed: true });
-    expect(await callsOf('lost-1')).to.have.length(1);
+    expect(await findCalls('lost-1')).to.have.length(1);
     expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
   });
 
@@ -45,15 +45,15 @@ describe('CallkeyClient', () => {
   it('distinguishes errors by kind and code', async () => {
     const client = connect();
     await client.place(its.tenants.campaign.id, newCall('kinds-1'));
-    const conflict = await errorOf(client.place(its.tenants.campaign.id, newCall('kinds-1')));
+    const conflict = await rejection(client.place(its.tenants.campaign.id, newCall('kinds-1')));
     expect(conflict).to.be.instanceOf(CallkeyError).and.include({ kind: 'conflict', code: 'request-id-conflict' });
-    expect(await errorOf(client.cancel(its.tenants.campaign.id, { requestId: 'nobody' }))).to.include({
+    expect(await rejection(client.cancel(its.tenants.campaign.id, { requestId: 'nobody' }))).to.include({
       kind: 'notFound',
       code: 'call-not-found',
     });
-    expect(await errorOf(client.place(its.tenants.otherCampaign.id, newCall('kinds-2')))).to.include({ kind: 'campaignRefused' });
+    expect(await rejection(client.place(its.tenants.otherCampaign.id, newCall('kinds-2')))).to.include({ kind: 'campaignRefused' });
     const stranger = connect({ keyValue: makeKeyValue(randomBytes) });
-    expect(await errorOf(stranger.place(its.tenants.campaign.id, newCall('kinds-3')))).to.include({
+    expect(await rejection(stranger.place(its.tenants.campaign.id, newCall('kinds-3')))).to.include({
       kind: 'keyRefused',
       code: 'unauthorized',
     });
@@ -61,10 +61,10 @@ describe('CallkeyClient', () => {
 
   it('tells the status, the wait and the ID for the operator in its errors', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600', 'X-Request-Id': 'seen-1' } });
-    expect(await errorOf(connect().place(its.tenants.campaign.id, newCall('details-1')))).to.include({
+    expect(await rejection(connect().place(its.tenants.campaign.id, newCall('details-1')))).to.include({
       ...{ kind: 'unreachable', status: 503, retryAfter: 3600, requestId: 'seen-1' },
     });
-    const notFound = await errorOf(connect().cancel(its.tenants.campaign.id, { requestId: 'nobody' }));
+    const notFound = await rejection(connect().cancel(its.tenants.campaign.id, { requestId: 'nobody' }));
     expect(notFound).to.include({ status: 404, retryAfter: undefined });
     expect(notFound).to.have.property('requestId').that.is.a('string');
   });
@@ -108,7 +108,7 @@ describe('CallkeyClient', () => {
       await once(server.listen(0, '127.0.0.1'), 'listening');
       const { port } = server.address() as AddressInfo;
       const client = connect({ server: `http://127.0.0.1:${port}`, timeout: 200, retry: { attempts: 1 } });
-      const error = await errorOf(client.place(its.tenants.campaign.id, newCall('dripping-1')));
+      const error = await rejection(client.place(its.tenants.campaign.id, newCall('dripping-1')));
       expect(error).to.include({ kind: 'unreachable', isUnsent: false });
       expect(error).to.have.property('message').that.contains('in time');
       const closed = once(server, 'close');
@@ -119,7 +119,7 @@ describe('CallkeyClient', () => {
   }
 
   it('names the fields that the core rejects', async () => {
-    const error = await errorOf(connect().place(its.tenants.campaign.id, { requestId: 'fields-1', contact: { phone: '12' } }));
+    const error = await rejection(connect().place(its.tenants.campaign.id, { requestId: 'fields-1', contact: { phone: '12' } }));
     expect(error).to.include({ kind: 'usage', code: 'invalid' });
     expect(error).to.have.nested.property('errors[0].path', 'contact.phone');
   });
@@ -132,19 +132,19 @@ describe('CallkeyClient', () => {
     const controller = new AbortController();
     const client = connect();
     const call = newCall('aborted-1');
-    const placing = errorOf(client.place(its.tenants.campaign.id, call, { signal: controller.signal }));
+    const placing = rejection(client.place(its.tenants.campaign.id, call, { signal: controller.signal }));
     await until(() => its.network.seen.length === 1);
     const reason = new Error('no more time');
     controller.abort(reason);
     expect(await placing).to.equal(reason);
     held.resolve();
-    await until(async () => (await callsOf('aborted-1')).length === 1);
+    await until(async () => (await findCalls('aborted-1')).length === 1);
     expect(await client.place(its.tenants.campaign.id, call)).to.include({ requestId: 'aborted-1', replayed: true });
   });
 
   it('sends nothing if the signal has already aborted', async () => {
     const signal = AbortSignal.abort();
-    expect(await errorOf(connect().place(its.tenants.campaign.id, newCall('aborted-2'), { signal }))).to.equal(signal.reason);
+    expect(await rejection(connect().place(its.tenants.campaign.id, newCall('aborted-2'), { signal }))).to.equal(signal.reason);
     expect(its.network.seen).to.deep.equal([]);
   });
 
@@ -155,7 +155,7 @@ describe('CallkeyClient', () => {
     const first = client.place(its.tenants.campaign.id, newCall('turn-1'));
     await until(() => its.network.seen.length === 1);
     const controller = new AbortController();
-    const second = errorOf(client.place(its.tenants.campaign.id, newCall('turn-2'), { signal: controller.signal }));
+    const second = rejection(client.place(its.tenants.campaign.id, newCall('turn-2'), { signal: controller.signal }));
     controller.abort();
     expect(await second).to.equal(controller.signal.reason);
     held.resolve();
@@ -168,7 +168,7 @@ describe('CallkeyClient', () => {
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);
     const client = connect();
-    const placing = errorOf(client.place(its.tenants.campaign.id, newCall('closed-1')));
+    const placing = rejection(client.place(its.tenants.campaign.id, newCall('closed-1')));
     await until(() => its.network.seen.length === 1);
     await client.close();
     const error = await placing;
@@ -177,13 +177,13 @@ describe('CallkeyClient', () => {
       .to.have.property('message')
       .that.matches(/closed.*may have been placed/);
     held.resolve();
-    await until(async () => (await callsOf('closed-1')).length === 1);
+    await until(async () => (await findCalls('closed-1')).length === 1);
   });
 
   it("ends the delay before a retry when it's closed", async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const client = connect({ retry: { onRetry: () => void client.close() } });
-    expect(await errorOf(client.place(its.tenants.campaign.id, newCall('closed-2')))).to.include({ kind: 'unreachable' });
+    expect(await rejection(client.place(its.tenants.campaign.id, newCall('closed-2')))).to.include({ kind: 'unreachable' });
     expect(its.network.seen).to.have.length(1);
   });
 
@@ -192,7 +192,7 @@ describe('CallkeyClient', () => {
     await client.close();
     await client.close();
     for (const asked of [client.place(its.tenants.campaign.id, newCall('closed-3')), client.cancel('some', { requestId: 'closed-3' })]) {
-      const error = await errorOf(asked);
+      const error = await rejection(asked);
       expect(error).to.include({ kind: 'usage', message: 'The client is closed. Create a new one.' });
     }
     expect(its.network.seen).to.deep.equal([]);
@@ -202,7 +202,7 @@ describe('CallkeyClient', () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
     const controller = new AbortController();
     const client = connect({ retry: { onRetry: () => controller.abort() } });
-    expect(await errorOf(client.place(its.tenants.campaign.id, newCall('aborted-3'), { signal: controller.signal }))).to.equal(
+    expect(await rejection(client.place(its.tenants.campaign.id, newCall('aborted-3'), { signal: controller.signal }))).to.equal(
       controller.signal.reason,
     );
   });
@@ -213,7 +213,7 @@ describe('CallkeyClient', () => {
   ] as const) {
     it(`doesn't place a call ${what}`, async () => {
       // @ts-expect-error as from JavaScript, which no compiler has checked
-      expect(await errorOf(connect().place(its.tenants.campaign.id, call))).to.include({ kind: 'usage' });
+      expect(await rejection(connect().place(its.tenants.campaign.id, call))).to.include({ kind: 'usage' });
       expect(its.network.seen).to.deep.equal([]);
     });
   }
@@ -224,7 +224,7 @@ describe('CallkeyClient', () => {
     ['request', 'some', { requestId: '' }],
   ] as const) {
     it(`refuses to cancel with an invalid ${what} ID`, async () => {
-      const error = await errorOf(connect().cancel(campaign, reference));
+      const error = await rejection(connect().cancel(campaign, reference));
       expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(error).to.have.property('message').that.contains(`isn't a valid ${what} ID`);
       expect(its.network.seen).to.deep.equal([]);
@@ -245,7 +245,7 @@ describe('CallkeyClient', () => {
   ];
   for (const [what, misuse] of misuses) {
     it(`refuses ${what}, and sends nothing`, async () => {
-      expect(await errorOf(misuse(connect(), its.tenants.campaign.id)))
+      expect(await rejection(misuse(connect(), its.tenants.campaign.id)))
         .to.be.instanceOf(CallkeyError)
         .and.include({ kind: 'usage' });
       expect(its.network.seen).to.deep.equal([]);

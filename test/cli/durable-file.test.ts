@@ -12,7 +12,7 @@ import { somePhone } from '../support/tenants.ts';
 import { canTrace, runTraced } from '../support/traced.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });
-const errorOf = (doing: Promise<unknown>): Promise<unknown> =>
+const rejection = (doing: Promise<unknown>): Promise<unknown> =>
   doing.then(
     () => 'none',
     (error) => error,
@@ -30,7 +30,7 @@ describe('writing a file durably', () => {
     const folder = freshDirectory();
     const path = join(folder, 'file');
     mkdirSync(join(path, 'full'), { recursive: true });
-    const error = await errorOf(writeDurably(path, 'text', 'Name another.'));
+    const error = await rejection(writeDurably(path, 'text', 'Name another.'));
     expect(error).to.be.instanceOf(CallkeyError).and.include({ kind: 'failed', code: 'not-writable' });
     expect(error)
       .to.have.property('message')
@@ -39,7 +39,7 @@ describe('writing a file durably', () => {
   });
 
   it("says so if the folder can't be created", async () => {
-    const error = await errorOf(writeDurably('/proc/callkey-test/folder/file', 'text'));
+    const error = await rejection(writeDurably('/proc/callkey-test/folder/file', 'text'));
     expect(error).to.have.property('message', "Couldn't write /proc/callkey-test/folder/file: the folder can't be created.");
   });
 
@@ -47,7 +47,7 @@ describe('writing a file durably', () => {
     const open = openFiles();
     const folder = freshDirectory();
     await writeDurably(join(folder, 'file'), 'text');
-    await errorOf(writeDurably(folder, 'text'));
+    await rejection(writeDurably(folder, 'text'));
     expect(openFiles()).to.equal(open);
   });
 });
@@ -97,12 +97,12 @@ describe('reading a file that may be missing', () => {
 
   it("fails if the file exists but can't be read", async () => {
     const folder = freshDirectory();
-    const error = await errorOf(readIfExists(folder, 'Move it.'));
+    const error = await rejection(readIfExists(folder, 'Move it.'));
     expect(error)
       .to.be.instanceOf(CallkeyError)
       .and.include({ kind: 'failed', code: 'not-readable', message: `Couldn't read ${folder}: it is a folder. Move it.` });
     symlinkSync('loop', join(folder, 'loop'));
-    expect(await errorOf(listIfExists(join(folder, 'loop'))))
+    expect(await rejection(listIfExists(join(folder, 'loop'))))
       .to.have.property('message')
       .that.matches(/loop: ELOOP.* Fix its permissions, or move it\.$/);
   });

@@ -26,7 +26,7 @@ import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'https://calls.example.com';
-const errorOf = (doing: Promise<unknown>) =>
+const rejection = (doing: Promise<unknown>) =>
   doing.then(
     () => 'nothing',
     (error) => (error instanceof CallkeyError ? `${error.kind}: ${error.message}` : String(error)),
@@ -77,14 +77,14 @@ describe("a profile's key file", () => {
       await write();
       chmodSync(path, mode);
       const advice = `If they may have, revoke the key. Otherwise, run chmod 600 ${path}`;
-      expect(await errorOf((await open()).read())).to.equal(refused('others can read or write it', advice));
+      expect(await rejection((await open()).read())).to.equal(refused('others can read or write it', advice));
     });
   }
 
   it('is refused if it has a second hard link', async () => {
     await write();
     linkSync(path, `${path}-too`);
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
   it('is neither read nor written through a symbolic link', async () => {
@@ -93,31 +93,31 @@ describe("a profile's key file", () => {
     writeFileSync(elsewhere, 'untouched', { mode: 0o600 });
     rmSync(path);
     symlinkSync(elsewhere, path);
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link'));
-    expect(await errorOf(write())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused('it is a link'));
+    expect(await rejection(write())).to.equal(refused('it is a link or not a regular file'));
     expect(readFileSync(elsewhere, 'utf8')).to.equal('untouched');
   });
 
   it("is refused if it's a folder or a pipe, which would block the read", async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
     rmSync(path, { recursive: true });
     execFileSync('mkfifo', ['-m', '600', path]);
-    expect(await errorOf((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
   });
 
   it('is refused if another user owns it', async function () {
     if (process.getuid?.() !== 0) skip(this, 'this user is not root');
     await write();
     chownSync(path, 1, 1);
-    expect(await errorOf((await open()).read())).to.equal(refused('it belongs to another user'));
+    expect(await rejection((await open()).read())).to.equal(refused('it belongs to another user'));
   });
 
   it("names the reason if it can't be read", async () => {
     mkdirSync(folders.data, { recursive: true });
     writeFileSync(join(folders.data, 'keys'), '');
     const message = `failed: Couldn't read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;
-    expect(await errorOf((await open()).read())).to.equal(message);
+    expect(await rejection((await open()).read())).to.equal(message);
     const thrown: unknown = await (await open()).read().catch((error: unknown) => error);
     expect(thrown).to.have.nested.property('cause.code', 'ENOTDIR');
   });
@@ -152,17 +152,19 @@ describe("a profile's key", () => {
     expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(expectedKey);
     expect(await readGivenKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
     writeFileSync(path, 'nonsense');
-    expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
+    expect(await rejection(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
   });
 
   it("can't come from both an environment variable and a key file", async () => {
     const both = { CALLKEY_API_KEY: keyValue, CALLKEY_API_KEY_FILE: '/key' };
-    expect(await errorOf(readGivenKey(both))).to.equal('usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
+    expect(await rejection(readGivenKey(both))).to.equal(
+      'usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.',
+    );
   });
 
   it("says why if the key file can't be read", async () => {
     const path = join(freshDirectory(), 'none');
-    expect(await errorOf(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
+    expect(await rejection(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
       `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,
     );
   });
@@ -194,7 +196,7 @@ describe("a profile's key", () => {
       const read = readServerAddress(other);
       expect(read.ok).to.equal(true);
       const settings: Settings = { profileName: 'work', profile: { server, key: 'file' }, server: read.ok ? read.address : null };
-      expect(await errorOf(readKey(settings, {}, folders)))
+      expect(await rejection(readKey(settings, {}, folders)))
         .to.match(/^usage: The key for the profile work was stored for https:\/\/calls\.example\.com, so it isn't sent to /)
         .and.match(/callkey key set --profile NAME --server .*, or set CALLKEY_API_KEY\.$/);
       expect(await readKey(settings, { CALLKEY_API_KEY: keyValue }, folders)).to.equal(keyValue);
@@ -224,7 +226,7 @@ describe("a profile's key", () => {
     await (await openKeyStore('file', 'work', null, folders)).write(keyValue);
     expect(await readKey(stored, {}, folders)).to.equal(keyValue);
     const withoutServer: Settings = { ...stored, profile: { server: null, key: 'file' } };
-    expect(await errorOf(readKey(withoutServer, {}, folders))).to.contain('was stored without a server');
+    expect(await rejection(readKey(withoutServer, {}, folders))).to.contain('was stored without a server');
   });
 
   it("is stored in the system's keychain, unless the user chose a file", async () => {
@@ -237,22 +239,22 @@ describe("a profile's key", () => {
 
   it('must be set first if no key was ever stored', async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
-    expect(await errorOf(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
-    expect(await errorOf(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
+    expect(await rejection(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
+    expect(await rejection(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
   });
 
   it('must be set again if its file is missing', async () => {
     const file = join(folders.data, 'keys', 'work@https.calls.example.com');
-    expect(await errorOf(readKey(stored, {}, folders))).to.equal(
+    expect(await rejection(readKey(stored, {}, folders))).to.equal(
       `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
   });
 
   it('is validated wherever it comes from, and never repeated', async () => {
-    expect(await errorOf(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
+    expect(await rejection(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
     const store = await openKeyStore('file', 'work', server, folders);
     await store.write('nonsense');
-    expect(await errorOf(readKey(stored, {}, folders))).to.equal(`usage: The text in ${store.where} ${notAKey}`);
+    expect(await rejection(readKey(stored, {}, folders))).to.equal(`usage: The text in ${store.where} ${notAKey}`);
     expect(checkedKey(keyValue, 'It')).to.equal(keyValue);
   });
 });

@@ -34,7 +34,7 @@ describe('callkey mcp', () => {
     return { ...process, ask, call, leave: () => stdin.end() };
   }
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
-  const textOf = (result: Record<string, unknown>) => JSON.stringify(result['content']);
+  const getText = (result: Record<string, unknown>) => JSON.stringify(result['content']);
 
   it('offers two tools, and warns that placing a call reaches into the world', async () => {
     const agent = await startAgent();
@@ -52,10 +52,10 @@ describe('callkey mcp', () => {
     const agent = await startAgent();
     const phone = somePhone();
     const place = () => agent.call('place_call', { requestId: 'agent-1', contact: { phone } });
-    expect(textOf(await place())).to.contain('queued');
-    expect(textOf(await place())).to.contain('queued');
+    expect(getText(await place())).to.contain('queued');
+    expect(getText(await place())).to.contain('queued');
     expect(await callsTo(phone)).to.have.length(1);
-    expect(textOf(await agent.call('cancel_call', { requestId: 'agent-1' }))).to.contain('cancelled');
+    expect(getText(await agent.call('cancel_call', { requestId: 'agent-1' }))).to.contain('cancelled');
     expect(await agent.call('cancel_call', { requestId: 'agent-none' })).to.have.property('isError', true);
     agent.leave();
     await agent.ended;
@@ -79,7 +79,7 @@ describe('callkey mcp', () => {
       agent.call('place_call', { requestId: 'agent-2', contact }),
     ]);
     expect([second['isError'], repeated['isError']]).to.deep.equal([true, undefined]);
-    expect(textOf(second)).to.contain('its limit');
+    expect(getText(second)).to.contain('its limit');
     agent.leave();
     await agent.ended;
   });

@@ -31,7 +31,7 @@ const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
 const done = '2026-11-22T13:00:00.000Z';
 const placed = (line: number) => ({ line, contactId: `contact-${line}`, placedAt: done });
 const text = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-const linesOf = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
+const placedLines = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
 const seconds = (days: number) => days * 24 * 60 * 60;
 
 describe('a run journal', () => {
@@ -40,12 +40,12 @@ describe('a run journal', () => {
   it('returns the header, placed lines and end', async () => {
     const run = await parse(text(header(), placed(2), placed(3), { completedAt: done }));
     expect(run).to.deep.include({ header: header(), file: '/runs/x.jsonl', completedAt: done });
-    expect(linesOf(run)).to.deep.equal([2, 3]);
+    expect(placedLines(run)).to.deep.equal([2, 3]);
   });
 
   it('survives a half-written entry at any position', async () => {
     const run = await parse(`${text(header(), placed(2))}{"line":3,"conta\n${text(placed(4))}{"comple`);
-    expect([linesOf(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
+    expect([placedLines(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
   });
 
   it("doesn't count as a run without a complete header", async () => {
@@ -100,7 +100,7 @@ describe('run journals', () => {
     write(run, placed(2));
     write(run, { completedAt: done });
     const read = await onlyRun();
-    expect([linesOf(read), read?.completedAt, read?.file]).to.deep.equal([[2], done, run.file]);
+    expect([placedLines(read), read?.completedAt, read?.file]).to.deep.equal([[2], done, run.file]);
   });
 
   it('are stored in the state folder, one per run, readable only by their user', async () => {
@@ -149,7 +149,7 @@ describe('run journals', () => {
     const run = await start();
     appendFileSync(run.file, '{"line":1,"conta');
     write(run, placed(2));
-    expect(linesOf(await onlyRun())).to.deep.equal([2]);
+    expect(placedLines(await onlyRun())).to.deep.equal([2]);
   });
 
   it('report their end and every line once, however long they are', async () => {

@@ -11,7 +11,7 @@ const zones = Intl.supportedValuesOf('timeZone');
 /** Cached by zone, because creating one takes as long as using it a hundred times. */
 const formats = new Map(zones.map((timeZone) => [timeZone, new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })]));
 
-const isoOf = (instant: number | null) => instant && new Date(instant).toISOString();
+const toIso = (instant: number | null) => instant && new Date(instant).toISOString();
 
 /** The calendar day in a zone, from the runtime's own tables instead of the code under test. */
 function localDay(millis: number, timeZone: string): string {
@@ -60,7 +60,7 @@ describe('expiry', () => {
     ];
     for (const [now, years, day] of cases) {
       it(`${years} from ${now.slice(0, 10)} is ${day}`, () => {
-        expect(isoOf(expiryInstant(choice(years), at(now), 'UTC'))).to.equal(`${day}T23:59:59.999Z`);
+        expect(toIso(expiryInstant(choice(years), at(now), 'UTC'))).to.equal(`${day}T23:59:59.999Z`);
       });
     }
 
@@ -79,7 +79,7 @@ describe('expiry', () => {
 
   it('is the end of the chosen day in the chosen zone', () => {
     const end = expiryInstant({ kind: 'custom', date: '2027-01-31' }, at('2026-11-21T12:00:00Z'), 'europe/berlin');
-    expect(isoOf(end)).to.equal('2027-01-31T22:59:59.999Z');
+    expect(toIso(end)).to.equal('2027-01-31T22:59:59.999Z');
   });
 
   describe('the start of a day', () => {
@@ -91,7 +91,7 @@ describe('expiry', () => {
       ['the day after a skipped day', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
     ] as const) {
       it(`is right for ${what} (${zone})`, () => {
-        expect(isoOf(startOfDay(day, zone))).to.equal(instant);
+        expect(toIso(startOfDay(day, zone))).to.equal(instant);
       });
     }
   });
@@ -100,7 +100,7 @@ describe('expiry', () => {
     // That day doesn't exist in that zone, so it would be skipped.
     Settings.defaultZone = 'Pacific/Apia';
     try {
-      expect(isoOf(endOfDay('2011-12-29', 'Europe/Berlin'))).to.equal('2011-12-29T22:59:59.999Z');
+      expect(toIso(endOfDay('2011-12-29', 'Europe/Berlin'))).to.equal('2011-12-29T22:59:59.999Z');
       expect(customRange(at('2011-12-29T12:00:00Z'), 'UTC')).to.deep.equal({ earliest: '2011-12-30', latest: '2016-12-28' });
     } finally {
       Settings.defaultZone = 'system';
@@ -122,7 +122,7 @@ describe('expiry', () => {
     ];
     for (const [what, zone, day, instant] of cases) {
       it(`is right for ${what} (${zone})`, () => {
-        expect(isoOf(endOfDay(day, zone))).to.equal(instant);
+        expect(toIso(endOfDay(day, zone))).to.equal(instant);
       });
     }
 

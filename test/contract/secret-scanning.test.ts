@@ -27,7 +27,7 @@ const patterns = {
 const thresholds = [found(read('gitleaks.toml'), /entropy = (.*)/), found(read('trufflehog.yaml'), /entropy: (.*)/)].map(Number);
 
 /** Shannon entropy in bits per character, as both scanners calculate it. */
-function entropyOf(text: string): number {
+function computeEntropy(text: string): number {
   const counts = Map.groupBy(text, (character) => character)
     .values()
     .map(({ length }) => length / text.length);
@@ -90,8 +90,9 @@ describe('the patterns for secret scanners', () => {
   it('have an entropy threshold between the entropy of keys and that of placeholders', () => {
     expect(thresholds).to.have.length(2);
     for (const threshold of thresholds) {
-      expect(Math.min(...keys.map(entropyOf))).to.be.greaterThan(threshold);
-      for (const filler of ['x', '0', 'X1']) expect(entropyOf(`svc_sk_live_${filler.repeat(49).slice(0, 49)}`)).to.be.lessThan(threshold);
+      expect(Math.min(...keys.map(computeEntropy))).to.be.greaterThan(threshold);
+      for (const filler of ['x', '0', 'X1'])
+        expect(computeEntropy(`svc_sk_live_${filler.repeat(49).slice(0, 49)}`)).to.be.lessThan(threshold);
     }
   });
 

@@ -20,7 +20,7 @@ import {
 } from '#contract/text/text.ts';
 import { at } from '../support/clock.ts';
 
-const messagesOf = (text: string, schema: z.ZodType = lineSchema(200)) =>
+const listMessages = (text: string, schema: z.ZodType = lineSchema(200)) =>
   schema.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
 const isTaken = (text: string) => lineSchema(200).safeParse(text).success;
 const every = Array.from({ length: 0x11_0000 }, (_, code) => code).filter((code) => code < 0xd800 || code > 0xdfff);
@@ -45,7 +45,7 @@ describe('the length of text', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
     expect(marks.slice(0, 200).normalize('NFC')).not.to.equal(marks.slice(0, 200));
     expect(normalized(marks, 200)).to.equal(marks);
-    expect(messagesOf(marks)).to.deep.equal(['Must be at most 200 characters.']);
+    expect(listMessages(marks)).to.deep.equal(['Must be at most 200 characters.']);
   });
 
   it('may be four times the limit before normalization, because a character decomposes into at most four characters', () => {
@@ -61,7 +61,7 @@ describe('the length of text', () => {
       fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
         const counts = codePoints(text.trim().normalize('NFC')) <= max;
         return ['NFC', 'NFD'].every(
-          (form) => !messagesOf(text.normalize(form), lineSchema(max)).includes(`Must be at most ${max} characters.`) === counts,
+          (form) => !listMessages(text.normalize(form), lineSchema(max)).includes(`Must be at most ${max} characters.`) === counts,
         );
       }),
     );
@@ -69,8 +69,8 @@ describe('the length of text', () => {
 
   it('is limited for email addresses and new passwords as well', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
-    expect(messagesOf(`a@b${marks}`, emailSchema)).to.deep.equal(['Must be an email address, without invisible characters.']);
-    expect(messagesOf(marks, newPasswordSchema)).to.deep.equal(['Must be at most 128 characters.']);
+    expect(listMessages(`a@b${marks}`, emailSchema)).to.deep.equal(['Must be an email address, without invisible characters.']);
+    expect(listMessages(marks, newPasswordSchema)).to.deep.equal(['Must be at most 128 characters.']);
   });
 });
 
@@ -82,7 +82,7 @@ describe('a name', () => {
   for (const code of hidden) {
     const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
     it(`can't contain ${name}, and the error says so`, () => {
-      const [message, ...more] = messagesOf(`CRM${String.fromCodePoint(code)}live`);
+      const [message, ...more] = listMessages(`CRM${String.fromCodePoint(code)}live`);
       expect(message).to.match(/^Remove /);
       expect(message).to.contain(name);
       expect(more).to.deep.equal([]);

@@ -10,7 +10,7 @@ const schema = z.strictObject({
   contact: z.strictObject({ phone: z.string().min(2, { error: 'Too short.' }) }),
   note: z.string().optional(),
 });
-const errorsOf = (input: unknown) => {
+const listErrors = (input: unknown) => {
   const validated = validate(schema, input);
   return validated.ok ? [] : validated.errors;
 };
@@ -21,17 +21,17 @@ describe('validating input', () => {
   });
 
   it('names an invalid field by its path', () => {
-    expect(errorsOf({ contact: { phone: '1' } })).to.deep.equal([{ path: 'contact.phone', message: 'Too short.' }]);
+    expect(listErrors({ contact: { phone: '1' } })).to.deep.equal([{ path: 'contact.phone', message: 'Too short.' }]);
   });
 
   it('distinguishes a missing field from a field with the wrong type', () => {
-    expect(errorsOf({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
-    expect(errorsOf({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
+    expect(listErrors({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
+    expect(listErrors({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
   });
 
   it('names each unknown field, shortening long names', () => {
     const long = 'x'.repeat(200);
-    expect(errorsOf({ contact: { phone: '12', [long]: 1 }, b: 1, c: 1 })).to.deep.equal([
+    expect(listErrors({ contact: { phone: '12', [long]: 1 }, b: 1, c: 1 })).to.deep.equal([
       { path: `contact.${'x'.repeat(100)}`, message: 'Unknown field.' },
       { path: 'b', message: 'Unknown field.' },
       { path: 'c', message: 'Unknown field.' },

@@ -120,7 +120,7 @@ describeDesktop('the bridge to the page', () => {
     const secret = 'svc_sk_live_canary';
     const refusal = "Error invoking remote method 'request': Error: Invalid input for request.";
     /** What each of these requests results in on the page: an error's message, or the kind of its failure. */
-    const outcomesOf = (requests: readonly (readonly [name: string, input: unknown])[]) =>
+    const listOutcomes = (requests: readonly (readonly [name: string, input: unknown])[]) =>
       running.page.evaluate(
         (given) =>
           Promise.all(
@@ -136,7 +136,7 @@ describeDesktop('the bridge to the page', () => {
 
     it("is allowed only for session routes that don't return a file", async () => {
       const others = ['signIn', 'signOut', 'exportCalls', 'exportActivity', 'placeCall', 'reportOutcome', 'toString', '__proto__', ''];
-      expect(await outcomesOf(others.map((name) => [name, {}]))).to.deep.equal(others.map(() => refusal));
+      expect(await listOutcomes(others.map((name) => [name, {}]))).to.deep.equal(others.map(() => refusal));
     });
 
     it("must have its route's parameters and fields with the right types, or is refused without repeating them", async () => {
@@ -152,7 +152,7 @@ describeDesktop('the bridge to the page', () => {
       ];
       const requests = requestNames.flatMap((name) => wrong.map((input) => [name, input] as const));
       expect(requests.length).to.be.greaterThan(200);
-      expect(new Set(await outcomesOf(requests))).to.deep.equal(new Set([refusal]));
+      expect(new Set(await listOutcomes(requests))).to.deep.equal(new Set([refusal]));
       expect(running.output()).not.to.include(secret);
     });
 
@@ -170,7 +170,7 @@ describeDesktop('the bridge to the page', () => {
         ['listUsers', { search: { more: 1 } }],
         ['revokeApiKeys', { ids: [1] }],
       ] as const;
-      expect(await outcomesOf(requests)).to.deep.equal(requests.map(() => refusal));
+      expect(await listOutcomes(requests)).to.deep.equal(requests.map(() => refusal));
     });
 
     it("reaches the core if only its content is invalid, since the form shows the core's message", async () => {
@@ -180,7 +180,7 @@ describeDesktop('the bridge to the page', () => {
         ['createAccount', { name: '', partnerId: '' }],
         ['listCalls', { id: 'some', from: '', to: 'x', timeZone: '', state: null, apiKey: '', search: 'x'.repeat(9_999), cursor: null }],
       ] as const;
-      expect(await outcomesOf(requests)).to.deep.equal(requests.map(() => 'session-ended'));
+      expect(await listOutcomes(requests)).to.deep.equal(requests.map(() => 'session-ended'));
     });
   });
 

@@ -8,7 +8,7 @@ import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { heapOf } from '../support/heap.ts';
+import { readHeap } from '../support/heap.ts';
 import { textAt } from '../support/http.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -438,7 +438,7 @@ describeBrowser('the console in a browser', () => {
       expect(JSON.stringify(places)).not.to.include(secret);
       expect(places.slice(0, 4)).to.deep.equal([{}, {}, [], []]);
       expect(JSON.stringify(harness.core.log)).not.to.include(secret);
-      expect(await heapOf(page), 'the heap of the page').not.to.include(secret);
+      expect(await readHeap(page), 'the heap of the page').not.to.include(secret);
     });
 
     it('is gone after its dialog is closed, and so is every one-time password, whichever button showed it', async () => {
@@ -447,7 +447,7 @@ describeBrowser('the console in a browser', () => {
       const places = await page.evaluate(
         'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, document.documentElement.outerHTML])',
       );
-      const heap = await heapOf(page);
+      const heap = await readHeap(page);
       for (const secret of secrets) {
         expect(places).not.to.include(secret);
         expect(heap, 'the heap of the page').not.to.include(secret);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { heapOf } from '../support/heap.ts';
+import { readHeap } from '../support/heap.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { skip } from '../support/skip.ts';
 import { eventually } from '../support/until.ts';
@@ -114,7 +114,7 @@ describeDesktop('a key value in the console', () => {
     await harness.page.getByText('Canary is ready to use.').waitFor({ state: 'hidden' });
     for (const screen of ['Activity', 'Calls', 'API keys']) await link(screen).click();
 
-    expect(await heapOf(harness.page), 'the heap of the page').not.to.include(secret);
+    expect(await readHeap(harness.page), 'the heap of the page').not.to.include(secret);
     const storages = await harness.page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
     );
@@ -130,7 +130,7 @@ describeDesktop('a key value in the console', () => {
     await button('Sign out').click();
     await signInAs(harness, 'partner');
     const secrets = await showOneTimePasswords(harness.page, 'Blue Clinic');
-    const heap = await heapOf(harness.page);
+    const heap = await readHeap(harness.page);
     const page = await harness.page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
     );

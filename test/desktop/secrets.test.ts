@@ -21,7 +21,7 @@ const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean)
   page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 
 /** Everything in the console's folder, including Chromium's own files. */
-const filesOf = (folder: string) =>
+const listFiles = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name, parentPath }) => ({ name, text: readFileSync(join(parentPath, name), 'latin1') }));
@@ -67,7 +67,7 @@ describeDesktop('the console, for secrets', () => {
     const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
     await running.close();
     const places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
-    for (const { text } of filesOf(running.userData)) places.push(text);
+    for (const { text } of listFiles(running.userData)) places.push(text);
     for (const secret of [...values, password]) expect(places.filter((text) => text.includes(secret))).to.deep.equal([]);
   });
 
@@ -150,7 +150,7 @@ describeDesktop('the console, for secrets', () => {
       );
       await ended;
       expect(running.output()).not.to.include(keyValue);
-      for (const { name, text } of filesOf(running.userData)) expect(text.includes(keyValue), name).to.equal(false);
+      for (const { name, text } of listFiles(running.userData)) expect(text.includes(keyValue), name).to.equal(false);
     });
   });
 
@@ -251,7 +251,7 @@ describeDesktop('the console, for secrets', () => {
       const cookie = network.seen.at(-1)?.headers.cookie ?? '';
       for (const pair of cookie.split('; ')) {
         const value = pair.slice(pair.indexOf('=') + 1);
-        for (const { name, text } of filesOf(userData)) expect(text.includes(value), name).to.equal(false);
+        for (const { name, text } of listFiles(userData)) expect(text.includes(value), name).to.equal(false);
       }
 
       await launch({ args, userData });

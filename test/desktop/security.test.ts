@@ -331,7 +331,7 @@ describeDesktop("the page's sandbox", () => {
 
   it('denies every permission that the page requests', async () => {
     const outcomes = await running.page.evaluate(async () => {
-      const outcomeOf = (asked: () => Promise<unknown>) =>
+      const settle = (asked: () => Promise<unknown>) =>
         Promise.resolve()
           .then(asked)
           .then(
@@ -348,7 +348,7 @@ describeDesktop("the page's sandbox", () => {
         midi: () => navigator.requestMIDIAccess({ sysex: true }),
         usb: () => (navigator as unknown as { usb: { requestDevice(of: object): Promise<unknown> } }).usb.requestDevice({ filters: [] }),
       };
-      const outcomes = Object.entries(asked).map(async ([name, ask]) => [name, await outcomeOf(ask)]);
+      const outcomes = Object.entries(asked).map(async ([name, ask]) => [name, await settle(ask)]);
       return Object.fromEntries(await Promise.all(outcomes));
     });
     expect(new Set(Object.values(outcomes)), JSON.stringify(outcomes)).to.deep.equal(new Set(['denied']));
@@ -364,7 +364,7 @@ describeDesktop("the page's sandbox", () => {
   });
 
   describe("the app's files", () => {
-    const statusOf = (url: string, method = 'GET') =>
+    const fetchStatus = (url: string, method = 'GET') =>
       running.app.evaluate(
         async ({ net }, [address, verb]) => {
           const answer = await net.fetch(address, { method: verb });
@@ -374,7 +374,7 @@ describeDesktop("the page's sandbox", () => {
       );
 
     it('are served', async () => {
-      const [status, text] = await statusOf('app://callkey/index.html');
+      const [status, text] = await fetchStatus('app://callkey/index.html');
       expect(status).to.equal(200);
       expect(text).to.include('<title>Callkey</title>');
     });
@@ -398,19 +398,19 @@ describeDesktop("the page's sandbox", () => {
       '/__proto__',
     ]) {
       it(`exclude ${path}`, async () => {
-        expect(await statusOf(`app://callkey${path}`)).to.deep.equal([404, 'File not found.']);
+        expect(await fetchStatus(`app://callkey${path}`)).to.deep.equal([404, 'File not found.']);
       });
     }
 
     for (const host of ['other', 'callkey.example.com', 'localhost', '127.0.0.1']) {
       it(`aren't served at ${host}`, async () => {
-        expect(await statusOf(`app://${host}/index.html`)).to.deep.equal([404, 'File not found.']);
+        expect(await fetchStatus(`app://${host}/index.html`)).to.deep.equal([404, 'File not found.']);
       });
     }
 
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
       it(`aren't served for ${method}`, async () => {
-        expect((await statusOf('app://callkey/index.html', method))[0]).to.equal(404);
+        expect((await fetchStatus('app://callkey/index.html', method))[0]).to.equal(404);
       });
     }
   });

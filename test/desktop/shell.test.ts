@@ -240,7 +240,7 @@ describeDesktop('a second instance', () => {
 });
 
 describeDesktop('the window bounds', () => {
-  const boundsOf = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
+  const readBounds = ({ app }: RunningConsole) => app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds());
 
   it('are restored at the next start', async () => {
     const first = await launchConsole();
@@ -253,7 +253,7 @@ describeDesktop('the window bounds', () => {
     }, bounds);
     await first.close();
     const second = await launchConsole({ userData: first.userData });
-    expect(await boundsOf(second)).to.deep.equal(bounds);
+    expect(await readBounds(second)).to.deep.equal(bounds);
     await second.close();
   });
 
@@ -263,7 +263,7 @@ describeDesktop('the window bounds', () => {
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ window }));
     const running = await launchConsole({ userData });
     const area = await running.app.evaluate(({ screen }) => screen.getPrimaryDisplay().workArea);
-    const { x = -1, y = -1, width, height } = (await boundsOf(running)) ?? {};
+    const { x = -1, y = -1, width, height } = (await readBounds(running)) ?? {};
     expect({ width, height }).to.deep.equal({ width: 900, height: 640 });
     expect(x).to.be.within(area.x, area.x + area.width - 900);
     expect(y).to.be.within(area.y, area.y + area.height - 640);
@@ -274,7 +274,7 @@ describeDesktop('the window bounds', () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
     const running = await launchConsole({ userData });
-    expect(await boundsOf(running)).to.include({ width: 1280, height: 800 });
+    expect(await readBounds(running)).to.include({ width: 1280, height: 800 });
     await running.close();
     expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
   });

@@ -36,7 +36,7 @@ describe('the dialer loop', () => {
     });
   const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
   /** A provider that returns these results in order, and then repeats the last one. */
-  const providerOf = (results: HandoffResult[], deduplicates = true): Provider => ({
+  const createProvider = (results: HandoffResult[], deduplicates = true): Provider => ({
     ...{ name: 'webhook', deduplicates, conclude: () => null },
     handOff: async ({ contactId }) => {
       handedOff.push(contactId);
@@ -61,7 +61,7 @@ describe('the dialer loop', () => {
       },
     };
     await addCall('c');
-    start(providerOf([{ kind: 'taken' }]), { store });
+    start(createProvider([{ kind: 'taken' }]), { store });
     await handoffIs('c', 'taken');
     expect(handedOff).to.deep.equal(['c']);
   });
@@ -69,7 +69,7 @@ describe('the dialer loop', () => {
   it('keeps a call in doubt even if the provider then refuses it temporarily, and ends it as unknown', async () => {
     await addCall('c');
     start(
-      providerOf([
+      createProvider([
         { kind: 'answer-lost', detail: 'lost', reason: 'no response' },
         { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' },
       ]),
@@ -89,7 +89,7 @@ describe('the dialer loop', () => {
 
   it('waits for Retry-After before the next hand-off', async () => {
     await addCall('c');
-    start(providerOf([{ kind: 'not-taken', detail: 'busy', reason: 'HTTP 503', retryAfter: 60 }, { kind: 'taken' }]));
+    start(createProvider([{ kind: 'not-taken', detail: 'busy', reason: 'HTTP 503', retryAfter: 60 }, { kind: 'taken' }]));
     await handoffIs('c', 'retry');
     expect((await call('c'))?.due_at).to.equal(clock.now() + 60_000);
   });
@@ -97,7 +97,7 @@ describe('the dialer loop', () => {
   it('never exceeds its concurrency', async () => {
     const results: ((result: HandoffResult) => void)[] = [];
     for (let n = 0; n < 5; n++) await addCall(`c${n}`);
-    start({ ...providerOf([]), handOff: () => new Promise((resolve) => results.push(resolve)) }, { concurrency: 2 });
+    start({ ...createProvider([]), handOff: () => new Promise((resolve) => results.push(resolve)) }, { concurrency: 2 });
     await until(() => results.length === 2);
     dialer.wake();
     expect((await direct.storage.database.read('calls').where({ handoff: 'open' })).length).to.equal(2);

@@ -42,7 +42,7 @@ async function startProviderApi() {
 }
 
 /** The events of Asterisk's WebSocket in RFC 6455 frames. */
-async function eventsOf(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
+async function openEvents(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
   const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
     server.once('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
   });
@@ -99,13 +99,13 @@ describe('the recipe for', () => {
     });
   }
 
-  const rowOf = (requestId: string) =>
+  const findRow = (requestId: string) =>
     direct.storage.database.read('calls').where({ request_id: requestId }).first('state', 'detail', 'duration_seconds as seconds');
-  const handoffOf = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first('handoff');
+  const findHandoff = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first('handoff');
   /** Waits for a call's state. @returns the stored call */
   async function ended(requestId: string, state: string) {
-    await until(async () => (await rowOf(requestId))?.state === state);
-    return rowOf(requestId);
+    await until(async () => (await findRow(requestId))?.state === state);
+    return findRow(requestId);
   }
   /** Waits for the next request to the provider. */
   async function nextAsked(count: number): Promise<Asked> {
@@ -158,7 +158,7 @@ describe('the recipe for', () => {
       'X-Twilio-Signature': createHmac('sha1', token).update(signed).digest('base64'),
     });
     expect(await reportTo(callback, signature('another'), outcome)).to.equal(401);
-    expect((await rowOf('one'))?.state).to.equal('dialing');
+    expect((await findRow('one'))?.state).to.equal('dialing');
     expect(await reportTo(callback, signature('token'), outcome)).to.equal(204);
     expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62 });
   });
@@ -206,7 +206,7 @@ describe('the recipe for', () => {
     };
     const answers = [await report('call_ended', 'another'), await report('call_ended', 'key_1', Date.now() - 600_000)];
     answers.push(await report('call_started', 'key_1'));
-    expect([answers, (await rowOf('one'))?.state]).to.deep.equal([[401, 401, 204], 'dialing']);
+    expect([answers, (await findRow('one'))?.state]).to.deep.equal([[401, 401, 204], 'dialing']);
     expect(await report('call_ended', 'key_1')).to.equal(204);
     expect(await ended('one', 'no_answer')).to.deep.include({ detail: 'Retell: dial_no_answer' });
   });
@@ -223,11 +223,11 @@ describe('the recipe for', () => {
     const settings = { ARI_USER: 'callkey', ARI_PASSWORD: 'pw', ARI_ENDPOINT: 'PJSIP/{phone}@trunk', ARI_CALLER_ID: '+15005550006' };
     const env = () => ({ ...settings, ARI_URL: `${api.url}/ari`, ARI_RING_SECONDS: '30' });
     const started = async () => {
-      const events = eventsOf(api.server);
+      const events = openEvents(api.server);
       await start('asterisk', env(), 'following Asterisk');
       return events;
     };
-    const channelOf = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
+    const readChannel = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
 
     it("connects an answered call to the dialplan, doesn't run functions named in variables, and reports how the call ended", async () => {
       const { send, end } = await started();
@@ -246,7 +246,7 @@ describe('the recipe for', () => {
       send(destroyed(id, 62, 16));
       expect(await ended('one', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing ANSWER', seconds: 62 });
       await place('two');
-      const second = await channelOf(2);
+      const second = await readChannel(2);
       send(dial(second, 62, 'BUSY'));
       send(destroyed(second, 62, 0, 'Down'));
       expect(await ended('two', 'busy')).to.deep.include({ seconds: 0 });
@@ -257,9 +257,9 @@ describe('the recipe for', () => {
       const { send, end } = await started();
       api.statuses.push([500, '{"error":"Allocation failed"}'], [409, '{"message":"Channel with given unique ID already exists"}']);
       await place('one');
-      const id = await channelOf(2);
-      expect(await channelOf(1)).to.equal(id);
-      await until(async () => (await handoffOf('one'))?.handoff === 'taken');
+      const id = await readChannel(2);
+      expect(await readChannel(1)).to.equal(id);
+      await until(async () => (await findHandoff('one'))?.handoff === 'taken');
       send(destroyed(id, 0, 17, 'Down'));
       await ended('one', 'busy');
       // Other errors may occur after the call was made.
@@ -273,28 +273,28 @@ describe('the recipe for', () => {
     it("follows its calls again after a restart, and doesn't call anyone twice", async () => {
       const { end } = await started();
       await place('talking');
-      const id = await channelOf(1);
-      await until(async () => (await handoffOf('talking'))?.handoff === 'taken');
+      const id = await readChannel(1);
+      await until(async () => (await findHandoff('talking'))?.handoff === 'taken');
       recipe.kill('SIGKILL');
       await once(recipe, 'exit');
       end();
       // Due while the recipe isn't running.
       await place('waiting');
-      await until(async () => (await handoffOf('waiting'))?.handoff === 'retry');
-      expect((await rowOf('waiting'))?.detail).to.equal("The provider couldn't be reached: connection refused.");
+      await until(async () => (await findHandoff('waiting'))?.handoff === 'retry');
+      expect((await findRow('waiting'))?.detail).to.equal("The provider couldn't be reached: connection refused.");
       api.resources['/ari/channels'] = [
         { id, state: 'Up' },
         { id: `${id};2`, state: 'Up' },
         { id: 'someone-else', state: 'Up' },
       ];
       api.resources[`/ari/channels/${id}/variable?variable=CALLKEY_HANDOFF_ID`] = { value: id };
-      const events = eventsOf(api.server);
+      const events = openEvents(api.server);
       await startRecipe();
       const { send, end: endAgain } = await events;
       send(destroyed('someone-else', 62, 16));
       send(destroyed(id, 62, 16));
       expect(await ended('talking', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing', seconds: null });
-      const waiting = await channelOf(2);
+      const waiting = await readChannel(2);
       send(destroyed(waiting, 63, 17, 'Down'));
       await ended('waiting', 'busy');
       expect(api.asked).to.have.length(2);

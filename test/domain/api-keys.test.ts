@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { isKeyValue } from '#contract/key-value.ts';
 import {
   createApiKey,
-  digestOf,
   identifyApiKey,
   listAllApiKeys,
   listApiKeys,
@@ -11,16 +10,17 @@ import {
   revokeApiKeys,
   revokeVisible,
   showApiKey,
+  toDigest,
 } from '../../core/domain/api-keys.ts';
 import type { ApiKey, AuditEvent, KeyUsage, Viewer } from '../../core/domain/model.ts';
 import type { ApiKeyStore } from '../../core/domain/ports/keys.ts';
 import { at } from '../support/clock.ts';
-import { fakePorts, problemOf, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 const actor = { who: account, address: '192.0.2.1' };
 const noSuchKey = "not-found: This API key doesn't exist, or you don't have access to it.";
-const keyOf = (id: string): ApiKey => ({
+const createKey = (id: string): ApiKey => ({
   ...{
     id,
     name: `Key ${id}`,
@@ -32,11 +32,11 @@ const keyOf = (id: string): ApiKey => ({
 
 /** A fake store with these keys, which records its calls. */
 type Options = { there?: string[]; revocable?: string[]; usage?: KeyUsage[] };
-function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options = {}) {
+function createKeys({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options = {}) {
   const created: [ApiKey, string][] = [];
   const events: AuditEvent[] = [];
   const asked: unknown[] = [];
-  const find = (ids: readonly string[]) => there.filter((id) => ids.includes(id)).map(keyOf);
+  const find = (ids: readonly string[]) => there.filter((id) => ids.includes(id)).map(createKey);
   const apiKeys: Partial<ApiKeyStore> = {
     create: async (key, digest, mostActive, event) => {
       if (created.length >= mostActive) return false;
@@ -55,12 +55,12 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
     },
     findByDigest: async (visibility, digest) => {
       asked.push(visibility, digest);
-      return keyOf('k1');
+      return createKey('k1');
     },
     details: async (_, id) =>
       find([id]).length > 0
         ? {
-            apiKey: keyOf(id),
+            apiKey: createKey(id),
             createdIn: { kind: 'partner', id: 'p1', name: 'P' },
             reach: { kind: 'partner', id: 'p1', name: 'P' },
             lastUsedAddress: null,
@@ -88,11 +88,11 @@ function keysOf({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options
 }
 
 describe('a new API key', () => {
-  const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[2]['expiration'], keys = keysOf()) =>
+  const create = (viewer: Viewer, expiration: Parameters<typeof createApiKey>[2]['expiration'], keys = createKeys()) =>
     createApiKey(keys.ports, { viewer, actor }, { name: 'CRM', expiration, timeZone: 'Europe/Berlin' });
 
   it("is stored as a digest in its creator's scope, and records an event", async () => {
-    const keys = keysOf();
+    const keys = createKeys();
     const { apiKey, keyValue } = await create(account, { kind: 'none' }, keys);
     const owningScope = { accountId: 'a1', partnerId: 'p1' };
     expect(apiKey).to.deep.equal({
@@ -112,7 +112,7 @@ describe('a new API key', () => {
       },
     });
     expect(isKeyValue(keyValue)).to.equal(true);
-    expect(keys.created).to.deep.equal([[apiKey, digestOf(keyValue)]]);
+    expect(keys.created).to.deep.equal([[apiKey, toDigest(keyValue)]]);
     expect(keys.events[0]).to.deep.include({
       action: 'api-key.created',
       subject: { kind: 'api-key', id: 'id1', name: 'CRM' },
@@ -128,33 +128,33 @@ describe('a new API key', () => {
   for (const date of ['2026-11-21', '2031-11-21']) {
     it(`can't expire on ${date}`, async () => {
       const refusal = 'invalid at expiration.date: Must be a date from 2026-11-22 to 2031-11-20.';
-      expect(await problemOf(create(account, { kind: 'custom', date }))).to.equal(refusal);
+      expect(await readProblem(create(account, { kind: 'custom', date }))).to.equal(refusal);
     });
   }
 
   it("can't be created by staff without a selected tenancy", async () => {
     const refusal = 'forbidden: Select an account or partner first. The key will have access only to that account or partner.';
-    expect(await problemOf(create(staff, { kind: 'none' }))).to.equal(refusal);
+    expect(await readProblem(create(staff, { kind: 'none' }))).to.equal(refusal);
   });
 
   it('has a SHA-256 digest', () => {
-    expect(digestOf('abc')).to.equal('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+    expect(toDigest('abc')).to.equal('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 });
 
 describe('API keys', () => {
   it("are listed in the viewer's scope, up to 500", async () => {
-    const { ports, asked } = keysOf();
+    const { ports, asked } = createKeys();
     await listApiKeys(ports, partner, null);
     await listApiKeys(ports, partner, 'k2');
     const sight = { kind: 'partner', partnerId: 'p1' };
     expect(asked).to.deep.equal([sight, 500, null, sight, 500, 'k2']);
-    expect(await problemOf(listApiKeys(ports, partner, 'gone'))).to.include('not-found');
+    expect(await readProblem(listApiKeys(ports, partner, 'gone'))).to.include('not-found');
   });
 
   describe('of all users', () => {
     /** Two thousand keys, every tenth of them for a CRM, and a record of how many were read after which one. */
-    const all = Array.from({ length: 2_000 }, (_, n) => ({ ...keyOf(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
+    const all = Array.from({ length: 2_000 }, (_, n) => ({ ...createKey(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
     const listed = async (search: string, limit: number | null, there = all) => {
       const asked: unknown[] = [];
       const apiKeys = {
@@ -198,7 +198,7 @@ describe('API keys', () => {
   });
 
   it("are found by their digest within the viewer's scope", async () => {
-    const { ports, asked } = keysOf();
+    const { ports, asked } = createKeys();
     expect((await identifyApiKey(ports, account, 'digest'))?.id).to.equal('k1');
     expect(asked).to.deep.equal([{ kind: 'own', userId: 'ada' }, 'digest']);
   });
@@ -210,7 +210,7 @@ describe('API keys', () => {
       counted('2026-11-21T08:00:00Z', 10, 20),
       counted('2026-11-20T22:45:00Z', 100, 200),
     ];
-    const { ports, asked } = keysOf({ usage });
+    const { ports, asked } = createKeys({ usage });
     const shown = await showApiKey(ports, account, 'k1', 'Europe/Berlin');
     expect([shown.apiKey.id, shown.usage.length]).to.deep.equal(['k1', 30]);
     expect([shown.usage[0], ...shown.usage.slice(-2)]).to.deep.equal([
@@ -223,29 +223,29 @@ describe('API keys', () => {
 
   it('are shown with what revoking them affects: queued calls, and what they placed in the last 24 hours, and from where', async () => {
     const usage = [{ quarterAt: at('2026-11-21T08:00:00Z'), placed: 100, cancelled: 0, refused: 0 }];
-    const { ports } = keysOf({ usage });
+    const { ports } = createKeys({ usage });
     expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({
-      ...{ apiKey: keyOf('k1'), queuedCalls: 7, placed: 100 },
+      ...{ apiKey: createKey('k1'), queuedCalls: 7, placed: 100 },
       addresses: [{ address: '192.0.2.1', usedAt: at('2026-11-21T08:00:00Z') }],
     });
   });
 
   it('are revoked with one event each, and on request their queued calls are cancelled', async () => {
-    const { ports, events, asked } = keysOf();
+    const { ports, events, asked } = createKeys();
     await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
     expect(asked).to.deep.equal([true]);
-    const { owningScope } = keyOf('k1');
+    const { owningScope } = createKey('k1');
     expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
       ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, owningScope],
     ]);
   });
 
   it('are returned to the operator who revokes them', async () => {
-    expect(await revokeVisible(keysOf().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(keyOf('k1'));
+    expect(await revokeVisible(createKeys().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(createKey('k1'));
   });
 
   it('are revoked in bulk, and unknown and already revoked keys are reported as gone', async () => {
-    const { ports, asked } = keysOf({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
+    const { ports, asked } = createKeys({ there: ['k1', 'k2', 'k3'], revocable: ['k1', 'k3'] });
     const ids = ['k3', 'k1', 'k3', 'k2', 'k9'];
     const result = await revokeApiKeys(ports, { viewer: account, actor }, { ids, cancelQueuedCalls: false });
     expect(result).to.deep.equal({ revoked: ['k3', 'k1'], gone: ['k2', 'k9'] });
@@ -253,14 +253,14 @@ describe('API keys', () => {
   });
 
   it("aren't found outside the viewer's scope", async () => {
-    const { ports } = keysOf();
-    expect(await problemOf(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
-    expect(await problemOf(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
-    expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'x', false))).to.equal(noSuchKey);
+    const { ports } = createKeys();
+    expect(await readProblem(showApiKey(ports, account, 'x', 'UTC'))).to.equal(noSuchKey);
+    expect(await readProblem(previewRevocation(ports, account, 'x'))).to.equal(noSuchKey);
+    expect(await readProblem(revokeApiKey(ports, { viewer: account, actor }, 'x', false))).to.equal(noSuchKey);
   });
 
   it("aren't found if someone else revoked them first", async () => {
-    const { ports } = keysOf({ revocable: [] });
-    expect(await problemOf(revokeApiKey(ports, { viewer: account, actor }, 'k1', false))).to.equal(noSuchKey);
+    const { ports } = createKeys({ revocable: [] });
+    expect(await readProblem(revokeApiKey(ports, { viewer: account, actor }, 'k1', false))).to.equal(noSuchKey);
   });
 });

@@ -13,7 +13,7 @@ import { fakePorts } from '../support/ports.ts';
  *
  * @param pruned the number of deleted events, which the newest event records, unless `record` says another number
  */
-function chainOf(count: number, pruned = 0, record = pruned, says: { action?: string; name?: string; of?: number } = {}) {
+function createChain(count: number, pruned = 0, record = pruned, says: { action?: string; name?: string; of?: number } = {}) {
   const { action = 'audit.pruned', name = `1 to ${record}`, of = record } = says;
   const events: ChainedEvent[] = [];
   const hashes = [''];
@@ -58,20 +58,20 @@ describe('the hash of an audit event', () => {
 
 describe('verifying the audit chain', () => {
   it("reads a single snapshot, however many reads it needs, and returns the newest event's seal", async () => {
-    const { report, looks, reads, sealAt } = chainOf(2_001);
+    const { report, looks, reads, sealAt } = createChain(2_001);
     expect(await report()).to.deep.equal({ events: 2_001, unchained: 7, pruned: 0, seal: sealAt(2_001), faults: [] });
     expect([looks.length, reads]).to.deep.equal([1, [1_000, 1_000, 1_000, 1_000]]);
   });
 
   it('succeeds after old events were pruned, and with no events at all', async () => {
-    expect(await chainOf(5, 3).report())
+    expect(await createChain(5, 3).report())
       .to.include({ events: 2, pruned: 3 })
       .and.deep.include({ faults: [] });
     // The deletion was interrupted: its event names a higher number.
-    expect(await chainOf(5, 2, 3).report())
+    expect(await createChain(5, 2, 3).report())
       .to.include({ events: 3, pruned: 2 })
       .and.deep.include({ faults: [] });
-    expect(await chainOf(0).report()).to.deep.include({ events: 0, faults: [] });
+    expect(await createChain(0).report()).to.deep.include({ events: 0, faults: [] });
   });
 
   for (const [what, tamper, faults] of [
@@ -90,16 +90,16 @@ describe('verifying the audit chain', () => {
       [3, 4].map((seq) => `Event ${seq} doesn't match the one before it: one of the two was modified.`),
     ],
     ['another chain replaced it', ({ state }) => Object.assign(state, { hash: 'another' }), ["Event 5 isn't the newest chained event."]],
-  ] as [string, (chain: ReturnType<typeof chainOf>) => void, string[]][]) {
+  ] as [string, (chain: ReturnType<typeof createChain>) => void, string[]][]) {
     it(`fails if ${what}`, async () => {
-      const chain = chainOf(5);
+      const chain = createChain(5);
       tamper(chain);
       expect((await chain.report()).faults).to.deep.equal(faults);
     });
   }
 
   it('finds the event of a seal, even if newer events follow', async () => {
-    const { report, sealAt } = chainOf(5);
+    const { report, sealAt } = createChain(5);
     const faultsWith = async (seal: Seal) => (await report(seal)).faults;
     expect([await faultsWith(sealAt(3)), await faultsWith(sealAt(5))]).to.deep.equal([[], []]);
     expect(await faultsWith({ seq: 3, hash: 'another' })).to.deep.equal(["Event 3 doesn't match the seal."]);
@@ -108,8 +108,8 @@ describe('verifying the audit chain', () => {
 
   it('requires that an event in the chain says which events were pruned', async () => {
     const byHand = 'Events 1 to 3 were deleted by hand: no event in the chain records that they were deleted because of their age.';
-    for (const record of [0, 2, 5]) expect((await chainOf(5, 3, record).report()).faults).to.deep.equal([byHand]);
-    const otherHash = chainOf(5, 3);
+    for (const record of [0, 2, 5]) expect((await createChain(5, 3, record).report()).faults).to.deep.equal([byHand]);
+    const otherHash = createChain(5, 3);
     otherHash.state.prunedHash = 'another';
     expect((await otherHash.report()).faults).to.deep.equal([
       "Event 4 doesn't match the one before it: one of the two was modified.",
@@ -123,14 +123,14 @@ describe('verifying the audit chain', () => {
       { name: '1 to 2', of: 3 },
       { name: '1 to 3', of: 2 },
     ])
-      expect((await chainOf(5, 3, 3, says).report()).faults, JSON.stringify(says)).to.deep.equal([byHand]);
-    expect((await chainOf(15, 12, 12, { name: '10 to 12' }).report()).faults).to.deep.equal([]);
-    expect((await chainOf(3, 1, 0).report()).faults).to.deep.equal([byHand.replace('Events 1 to 3 were', 'Event 1 was')]);
-    expect((await chainOf(3, 3).report()).faults).to.deep.equal([byHand]);
+      expect((await createChain(5, 3, 3, says).report()).faults, JSON.stringify(says)).to.deep.equal([byHand]);
+    expect((await createChain(15, 12, 12, { name: '10 to 12' }).report()).faults).to.deep.equal([]);
+    expect((await createChain(3, 1, 0).report()).faults).to.deep.equal([byHand.replace('Events 1 to 3 were', 'Event 1 was')]);
+    expect((await createChain(3, 3).report()).faults).to.deep.equal([byHand]);
   });
 
   it('accepts pruning only with a seal at least as new as the pruning event', async () => {
-    const { report, sealAt } = chainOf(6, 3);
+    const { report, sealAt } = createChain(6, 3);
     const faultsWith = async (...seals: Seal[]) => (await report(...seals)).faults;
     expect([await faultsWith(sealAt(6)), await faultsWith(sealAt(1), sealAt(6), sealAt(3))]).to.deep.equal([[], []]);
     for (const seq of [1, 3, 5]) {
@@ -142,14 +142,14 @@ describe('verifying the audit chain', () => {
   });
 
   it('reports at most twenty faults', async () => {
-    const { report, keep } = chainOf(60);
+    const { report, keep } = createChain(60);
     keep(({ seq }) => seq % 2 === 0);
     expect((await report()).faults).to.deep.equal(Array.from({ length: 20 }, (_, n) => `Event ${2 * n + 1} is missing.`));
   });
 
   it('starts again if old events were pruned in the meantime', async () => {
-    const chain = chainOf(5, 0, 2);
-    const { prunedSeq, prunedHash } = chainOf(5, 2).state;
+    const chain = createChain(5, 0, 2);
+    const { prunedSeq, prunedHash } = createChain(5, 2).state;
     const { read } = chain.store;
     chain.store.read = async (...asked) => {
       chain.keep(({ seq }) => seq > 2);
@@ -167,9 +167,9 @@ describe('pruning old audit events', () => {
   const now = at('2026-11-21T09:00:00Z');
   const day = 86_400_000;
   /** For a chain whose events have these ages in days. */
-  const prune = async (ages: number[], tamper: (chain: ReturnType<typeof chainOf>) => void = () => undefined, oldest?: number) => {
+  const prune = async (ages: number[], tamper: (chain: ReturnType<typeof createChain>) => void = () => undefined, oldest?: number) => {
     const steps: unknown[] = [];
-    const chain = chainOf(ages.length);
+    const chain = createChain(ages.length);
     for (const [n, age] of ages.entries()) chain.change(n + 1, { at: instant(now - age * day) });
     tamper(chain);
     const { signal } = new AbortController();
@@ -210,7 +210,7 @@ describe('pruning old audit events', () => {
     for (const [tamper, seq] of [
       [({ keep }) => keep((event) => event.seq !== 1), 2],
       [({ change }) => change(2, { fields: ['e2', null, 3] }), 2],
-    ] as [(chain: ReturnType<typeof chainOf>) => void, number][]) {
+    ] as [(chain: ReturnType<typeof createChain>) => void, number][]) {
       const { steps, failure } = await prune([100, 100, 100], tamper);
       expect([steps, failure]).to.deep.equal([
         [],

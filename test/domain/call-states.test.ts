@@ -8,7 +8,7 @@ import {
   type Stage,
   stageAfter,
   stagesBefore,
-  stateOf,
+  toState,
   transitions,
   waitingStages,
 } from '../../core/domain/calls/call-states.ts';
@@ -17,7 +17,7 @@ const events: CallEvent[] = [...new Set(transitions.map(({ event }) => event))];
 const stages: Stage[] = [...callStates.filter((state) => state !== 'dialing'), ...handoffs];
 type Note = 'firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt';
 const isEnded = (stage: Stage) => stage !== initialStage && !isHandoff(stage);
-const targetsOf = (stage: Stage): readonly Stage[] =>
+const listTargets = (stage: Stage): readonly Stage[] =>
   transitions
     .filter(({ from }) => from.some((one) => one === stage))
     .flatMap(({ to }): readonly Stage[] => (typeof to === 'string' ? [to] : to));
@@ -67,13 +67,13 @@ describe('the call states', () => {
   });
 
   it("are final once a call has ended, unless it's unknown", () => {
-    for (const stage of stages.filter((one) => isEnded(one) && one !== 'unknown')) expect(targetsOf(stage), stage).to.deep.equal([]);
+    for (const stage of stages.filter((one) => isEnded(one) && one !== 'unknown')) expect(listTargets(stage), stage).to.deep.equal([]);
   });
 
   it('can all be reached from queued', () => {
     const reached = new Set<Stage>([initialStage]);
-    for (const stage of reached) for (const next of targetsOf(stage)) reached.add(next);
-    expect([...new Set([...reached].map(stateOf))]).to.have.members([...callStates]);
+    for (const stage of reached) for (const next of listTargets(stage)) reached.add(next);
+    expect([...new Set([...reached].map(toState))]).to.have.members([...callStates]);
   });
 
   for (const [instant, what, isNoted] of [
@@ -99,10 +99,10 @@ describe('the call states', () => {
   });
 
   it('end a call that the provider may have as unknown, never as lapsed', () => {
-    for (const stage of ['doubt', 'taken'] as const) expect(targetsOf(stage)).to.include('unknown').and.not.include('lapsed');
+    for (const stage of ['doubt', 'taken'] as const) expect(listTargets(stage)).to.include('unknown').and.not.include('lapsed');
   });
 
   it("never end a call as unknown if the provider certainly doesn't have it", () => {
-    for (const stage of ['queued', 'retry'] as const) expect(targetsOf(stage)).to.not.include('unknown');
+    for (const stage of ['queued', 'retry'] as const) expect(listTargets(stage)).to.not.include('unknown');
   });
 });

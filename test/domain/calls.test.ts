@@ -7,7 +7,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { CallCount, CallDetails, ListedCall, NewCall } from '../../core/domain/model.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports/calls.ts';
 import { at } from '../support/clock.ts';
-import { fakePorts, problemOf, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, viewers } from '../support/ports.ts';
 
 const caller = { digest: 'digest', deadline: 0, address: '192.0.2.1', key: { expiresAt: null, limits: null } };
 const now = at('2026-11-21T09:00:00.000Z');
@@ -18,7 +18,7 @@ const refusals: [Refusal, string][] = [
   ['campaign-refused', campaignRefused],
 ];
 
-function callsOf({
+function createCalls({
   placement = { kind: 'placed', heldUntil: null, placedToday: null } as Placement,
   cancellation = { kind: 'call-not-found' } as Cancellation,
   decision = 'authorized' as Awaited<ReturnType<CallStore['authorize']>>,
@@ -46,14 +46,14 @@ function callsOf({
   };
   return { ports: fakePorts({ stores: { calls } }), placed, asked };
 }
-const place = (to: ReturnType<typeof callsOf>, more = {}) =>
+const place = (to: ReturnType<typeof createCalls>, more = {}) =>
   placeCall(to.ports, caller, 'g', { contact: { phone: '+493012345678' }, ...more });
 
 describe('a placed call', () => {
   const request = { ...caller, campaignId: 'g', at: now };
 
   it('gets its own ID as its request ID if none was given', async () => {
-    const to = callsOf();
+    const to = createCalls();
     expect(await place(to)).to.deep.equal({
       requestId: 'id1',
       contactId: 'id1',
@@ -67,7 +67,7 @@ describe('a placed call', () => {
   });
 
   it('keeps every field that it was placed with', async () => {
-    const to = callsOf();
+    const to = createCalls();
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
     await place(to, {
       requestId: 'r',
@@ -81,7 +81,9 @@ describe('a placed call', () => {
   });
 
   it('is returned again for the same request', async () => {
-    const to = callsOf({ placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5), heldUntil: null, placedToday: null } });
+    const to = createCalls({
+      placement: { kind: 'replayed', contactId: 'first', placedAt: instant(5), heldUntil: null, placedToday: null },
+    });
     expect(await place(to, { requestId: 'r' })).to.deep.equal({
       requestId: 'r',
       contactId: 'first',
@@ -100,17 +102,17 @@ describe('a placed call', () => {
     ],
   ] as const) {
     it(`is refused for ${kind}`, async () => {
-      expect(await problemOf(place(callsOf({ placement: { kind } })))).to.equal(refusal);
+      expect(await readProblem(place(createCalls({ placement: { kind } })))).to.equal(refusal);
     });
   }
 });
 
 describe('a cancelled call', () => {
-  const cancel = (to: ReturnType<typeof callsOf>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
+  const cancel = (to: ReturnType<typeof createCalls>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
 
   it('is returned with the time of the cancellation', async () => {
     const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: instant(5) };
-    const to = callsOf({ cancellation: { kind: 'cancelled', ...cancelled } });
+    const to = createCalls({ cancellation: { kind: 'cancelled', ...cancelled } });
     expect(await cancel(to)).to.deep.equal({ ...cancelled, campaignId: 'g' });
     expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }, { requestId: 'r' }]);
   });
@@ -121,27 +123,27 @@ describe('a cancelled call', () => {
     ['call-not-found', "call-not-found: This call doesn't exist in this campaign."],
   ] as const) {
     it(`is refused for ${kind}`, async () => {
-      expect(await problemOf(cancel(callsOf({ cancellation: { kind } })))).to.equal(refusal);
+      expect(await readProblem(cancel(createCalls({ cancellation: { kind } })))).to.equal(refusal);
     });
   }
 });
 
 describe('an API key', () => {
   it('is looked up at the current time', async () => {
-    const to = callsOf();
+    const to = createCalls();
     expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: instant(5), limits: null });
     expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
   });
 
   it('has access to its campaigns', async () => {
-    const to = callsOf();
+    const to = createCalls();
     await authorize(to.ports, caller, 'g');
     expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }]);
   });
 
   for (const [decision, refusal] of refusals) {
     it(`with the result ${decision} is refused`, async () => {
-      expect(await problemOf(authorize(callsOf({ decision }).ports, caller, 'g'))).to.equal(refusal);
+      expect(await readProblem(authorize(createCalls({ decision }).ports, caller, 'g'))).to.equal(refusal);
     });
   }
 });
@@ -160,7 +162,7 @@ describe('an outcome reported by a provider', () => {
         },
       },
     });
-    const problem = await problemOf(
+    const problem = await readProblem(
       reportOutcome({ ...ports, onOutcome: (state) => counted.push(state) }, { handoffId: 'h', state: 'busy', ...outcome }),
     );
     return { stored, counted, problem };
@@ -203,7 +205,7 @@ describe("a campaign's calls", () => {
   });
   const placedAt = at('2026-11-21T08:00:00Z');
   const nothing = { count: 0, isInScope: true, ends: [] as string[], summary: [] as CallCount[], details: null as CallDetails | null };
-  const portsOf = (given: Partial<typeof nothing> = {}) => {
+  const createPorts = (given: Partial<typeof nothing> = {}) => {
     const { count, isInScope, ends, summary, details } = { ...nothing, ...given };
     const asked: unknown[] = [];
     const callList = {
@@ -244,7 +246,7 @@ describe("a campaign's calls", () => {
   const forEver = { goOn: async () => true };
 
   it('are searched in batches until a page is full or no more calls are left', async () => {
-    const { ports, asked } = portsOf({ count: 49, ends: ['e1', 'e2'] });
+    const { ports, asked } = createPorts({ count: 49, ends: ['e1', 'e2'] });
     const { items, nextCursor, searchedBackTo } = await listCalls(
       ports,
       account,
@@ -260,7 +262,7 @@ describe("a campaign's calls", () => {
   });
 
   it('are returned as far as they were found when the time is up, with the place where the search stopped', async () => {
-    const { ports } = portsOf({ ends: ['e1', 'e2'] });
+    const { ports } = createPorts({ ends: ['e1', 'e2'] });
     const page = await listCalls(ports, account, query, { goOn: async () => false });
     expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
     expect(page.total).to.equal(1);
@@ -268,7 +270,7 @@ describe("a campaign's calls", () => {
   });
 
   it('are returned in pages of fifty with a cursor', async () => {
-    const { ports, asked } = portsOf({ count: 51 });
+    const { ports, asked } = createPorts({ count: 51 });
     const { items, nextCursor, total, totalIsMore } = await listCalls(ports, account, query, forEver);
     expect(items.length).to.equal(50);
     expect(nextCursor).to.equal('c49');
@@ -285,13 +287,15 @@ describe("a campaign's calls", () => {
       ...{ call: listed('c'), timeZone: null, variables: {}, notBefore: null, notAfter: null, durationSeconds: null },
       ...{ attempts: 0, firstAttemptAt: null, nextAttemptAt: null, toldLateAt: null },
     };
-    const { ports, asked } = portsOf({ details });
+    const { ports, asked } = createPorts({ details });
     expect(await showCall(ports, account, 'g', 'c')).to.equal(details);
     expect(asked).to.deep.equal([
       [{ kind: 'account', accountId: 'a1' }, 'g'],
       ['g', 'c', { kind: 'own', userId: 'ada' }],
     ]);
-    expect(await problemOf(showCall(portsOf().ports, account, 'g', 'c'))).to.equal("not-found: This call doesn't exist in this campaign.");
+    expect(await readProblem(showCall(createPorts().ports, account, 'g', 'c'))).to.equal(
+      "not-found: This call doesn't exist in this campaign.",
+    );
   });
 
   it('are counted by day, in a time zone, and by state', async () => {
@@ -308,7 +312,7 @@ describe("a campaign's calls", () => {
       count('2026-11-21T01:00:00Z', 'busy', 2),
       count('2026-11-21T01:00:00Z', 'queued', 4),
     ];
-    const { ports, asked } = portsOf({ summary: counts });
+    const { ports, asked } = createPorts({ summary: counts });
     const chart = { days: { timeZone: 'Europe/Berlin' }, filter };
     const { days } = await summarizeCalls(ports, account, 'g', chart, forEver);
     expect(days.slice(-2)).to.deep.equal([
@@ -332,10 +336,10 @@ describe("a campaign's calls", () => {
   });
 
   it("aren't found outside the viewer's scope", async () => {
-    const { ports } = portsOf({ isInScope: false });
+    const { ports } = createPorts({ isInScope: false });
     const refusal = "not-found: This campaign doesn't exist, or you don't have access to it.";
-    expect(await problemOf(listCalls(ports, account, query, forEver))).to.equal(refusal);
-    expect(await problemOf(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
-    expect(await problemOf(summarizeCalls(ports, account, 'g', { days: { timeZone: 'UTC' }, filter }, forEver))).to.equal(refusal);
+    expect(await readProblem(listCalls(ports, account, query, forEver))).to.equal(refusal);
+    expect(await readProblem(showCall(ports, account, 'g', 'c'))).to.equal(refusal);
+    expect(await readProblem(summarizeCalls(ports, account, 'g', { days: { timeZone: 'UTC' }, filter }, forEver))).to.equal(refusal);
   });
 });

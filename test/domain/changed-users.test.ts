@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { changeUser, disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import type { AuditEvent, User } from '../../core/domain/model.ts';
-import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
 const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
 const actor = { who: stan, address: '192.0.2.1' };
 
 /** A fake store that ended this many sessions, or didn't find the user to change. */
-function usersOf({ isThere = true, ended = 2 as number | null } = {}) {
+function createUsers({ isThere = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];
   const users = {
@@ -36,7 +36,7 @@ describe('changing a user', () => {
     ['to staff', {}, { account: undefined, partner: undefined }, null],
   ] as const) {
     it(`moves them ${what}, and records an event there`, async () => {
-      const { ports, done, events } = usersOf();
+      const { ports, done, events } = createUsers();
       const requested = { ...staff, ...change };
       const changed = await changeUser(ports, actor, ada, requested);
       expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: requested.userType });
@@ -51,45 +51,45 @@ describe('changing a user', () => {
   }
 
   it('follows the same rules as creating a user', async () => {
-    const { ports, done } = usersOf();
+    const { ports, done } = createUsers();
     const refusal = 'invalid at partnerId: A partner user needs a partner.';
-    expect(await problemOf(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
+    expect(await readProblem(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
     expect(done).to.deep.equal([]);
   });
 
   it('fails with not-found if the user was deleted in the meantime', async () => {
-    const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
+    const { ports } = createUsers({ isThere: false });
+    expect(await readProblem(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
 describe('disabling a user', () => {
-  const eventOf = (action: string) => ({
+  const toEvent = (action: string) => ({
     ...{ action, subject: { kind: 'user', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
     ...{ actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
   });
-  const disable = (to: ReturnType<typeof usersOf>, user: User = ada) => disableUser(to.ports, actor, user);
+  const disable = (to: ReturnType<typeof createUsers>, user: User = ada) => disableUser(to.ports, actor, user);
 
   it('takes effect immediately, ends all sessions and records an event', async () => {
-    const to = usersOf();
-    expect([await disable(to), await disable(usersOf({ ended: 0 }))]).to.deep.equal([2, 0]);
+    const to = createUsers();
+    expect([await disable(to), await disable(createUsers({ ended: 0 }))]).to.deep.equal([2, 0]);
     expect(to.done).to.deep.equal([['ada', to.ports.clock.now()]]);
-    expect(to.events[0]).to.deep.include(eventOf('user.disabled'));
+    expect(to.events[0]).to.deep.include(toEvent('user.disabled'));
   });
 
   it('fails if the user is already disabled', async () => {
-    expect(await problemOf(disable(usersOf({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
+    expect(await readProblem(disable(createUsers({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
   });
 
   it('can be undone, which records an event', async () => {
-    const { ports, done, events } = usersOf({ ended: 0 });
+    const { ports, done, events } = createUsers({ ended: 0 });
     await enableUser(ports, actor, ada);
     expect(done).to.deep.equal([['ada', null]]);
-    expect(events[0]).to.deep.include(eventOf('user.enabled'));
+    expect(events[0]).to.deep.include(toEvent('user.enabled'));
   });
 
   it('can be undone only once', async () => {
     const refusal = "conflict: ada@example.com isn't disabled.";
-    expect(await problemOf(enableUser(usersOf({ ended: null }).ports, actor, ada))).to.equal(refusal);
+    expect(await readProblem(enableUser(createUsers({ ended: null }).ports, actor, ada))).to.equal(refusal);
   });
 });

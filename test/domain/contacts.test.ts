@@ -8,7 +8,7 @@ import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';
 
 const phone = '+493012345678';
-const callOf = (contactId: string): ContactCall => ({
+const createCall = (contactId: string): ContactCall => ({
   ...{ contactId, campaignId: 'g', campaignName: 'G', accountName: 'A', requestId: contactId, state: 'busy', phone, name: null },
   ...{ timeZone: null, variables: {}, notBefore: null, notAfter: null, placedAt: at('2026-11-20T09:00:00Z'), dialedAt: null },
   ...{ endedAt: null, durationSeconds: null, detail: null },
@@ -16,10 +16,10 @@ const callOf = (contactId: string): ContactCall => ({
 const signal = new AbortController().signal;
 
 /** Three calls to one number, of which this many are erased. */
-function portsOf(erased = 2) {
+function createPorts(erased = 2) {
   const asked: unknown[] = [];
   const events: AuditEvent[] = [];
-  const calls = ['c1', 'c2', 'c3'].map(callOf);
+  const calls = ['c1', 'c2', 'c3'].map(createCall);
   const contacts = {
     findCalls: async (number: string) => {
       asked.push(number);
@@ -48,7 +48,7 @@ const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subje
 
 describe("a contact's data", () => {
   it("is exported, and the recorded event doesn't identify the contact", async () => {
-    const { ports, calls, asked, events } = portsOf();
+    const { ports, calls, asked, events } = createPorts();
     expect(await exportContact(ports, operator, phone)).to.equal(calls);
     expect(asked).to.deep.equal([phone]);
     const subject = { kind: 'contact', id: 'id1', name: '3 calls' };
@@ -56,7 +56,7 @@ describe("a contact's data", () => {
   });
 
   it("is erased except for calls in progress, and the recorded event doesn't identify the contact", async () => {
-    const { ports, calls, asked, events } = portsOf();
+    const { ports, calls, asked, events } = createPorts();
     expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
     expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
     const subject = { kind: 'contact', id: 'id1', name: '2 calls' };
@@ -64,7 +64,7 @@ describe("a contact's data", () => {
   });
 
   it("doesn't record an event if nothing is erased", async () => {
-    const { ports, events } = portsOf(0);
+    const { ports, events } = createPorts(0);
     expect(await eraseContact(ports, operator, phone)).to.include({ erased: 0, dialing: 3 });
     expect(events).to.deep.equal([]);
   });
@@ -72,7 +72,7 @@ describe("a contact's data", () => {
 
 describe('a list saved from the console', () => {
   it("is recorded with its length in the user's scope", async () => {
-    const { ports, events } = portsOf();
+    const { ports, events } = createPorts();
     await recordExport(ports, { viewer: viewers.tied, actor: { who: viewers.tied, address: '192.0.2.1' } }, { list: 'calls', rows: 12 });
     const subject = { kind: 'list', id: 'calls', name: 'calls (12 rows)' };
     expect(summarize(events)).to.deep.equal([{ action: 'list.exported', subject, owningScope: { accountId: 'a1', partnerId: 'p1' } }]);
@@ -83,7 +83,7 @@ describe('housekeeping', () => {
   const { clock } = fakePorts();
 
   it('erases the contacts of calls that ended before the retention period, and records an event', async () => {
-    const { ports, asked, events } = portsOf();
+    const { ports, asked, events } = createPorts();
     expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
     const subject = { kind: 'call-log', id: 'id1', name: '2 calls' };
@@ -91,12 +91,12 @@ describe('housekeeping', () => {
   });
 
   it("doesn't record an event if it erases nothing", async () => {
-    const { ports, events } = portsOf(0);
+    const { ports, events } = createPorts(0);
     expect([await eraseOldContacts(ports, operator, 30), events]).to.deep.equal([0, []]);
   });
 
   it("deletes counts once they're too old for a chart in any time zone", async () => {
-    const { ports, asked } = portsOf();
+    const { ports, asked } = createPorts();
     expect(await forgetOldCounts(ports.stores.retention, clock, signal)).to.equal(7);
     expect(asked).to.deep.equal([at('2026-10-21T09:00:00Z'), signal]);
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { dialingLimits, nextStep, retryDelay, settlementOf } from '../../core/domain/calls/dialing.ts';
+import { dialingLimits, nextStep, retryDelay, toSettlement } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
@@ -115,7 +115,7 @@ describe('settling a claimed call', () => {
 });
 
 describe('when a hand-off is settled', () => {
-  const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => settlementOf(call, result, by, now, () => 0.5);
+  const settle = (call: ClaimedCall, result: HandoffResult, by = provider()) => toSettlement(call, result, by, now, () => 0.5);
   const notTaken = { kind: 'not-taken', detail: 'busy', reason: 'HTTP 503' } as const;
   const lost = { kind: 'answer-lost', detail: 'lost', reason: 'no response' } as const;
   const doubt = claimed({ handoff: 'doubt' });

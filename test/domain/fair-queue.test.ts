@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 
 /** In a path, `a/b` is a part of `a`. */
-const pathOf = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
+const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
 /** A queue whose items are the networks that they come from. */
-function queueOf(most: number) {
+function createQueue(most: number) {
   const queue = new FairQueue<string>(() => most);
   let name = 0;
   return {
     /** @returns the rejected attempt, if any */
-    add: (network: string) => queue.add(pathOf(network), network)[0] ?? null,
+    add: (network: string) => queue.add(toPath(network), network)[0] ?? null,
     takeAll(): string[] {
       const taken: string[] = [];
       for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
@@ -18,7 +18,7 @@ function queueOf(most: number) {
     },
     /** This many attempts from networks that never retry. */
     flood(times: number) {
-      for (let n = 0; n < times; n++) queue.add(pathOf(`stranger${++name}`), `stranger${name}`);
+      for (let n = 0; n < times; n++) queue.add(toPath(`stranger${++name}`), `stranger${name}`);
     },
     take: () => queue.take(),
     remove: (network: string) => queue.remove(network),
@@ -27,19 +27,19 @@ function queueOf(most: number) {
 
 describe('the password check queue', () => {
   it('serves networks in the order in which they arrived', () => {
-    const queue = queueOf(10);
+    const queue = createQueue(10);
     for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.equal(null);
     expect(queue.takeAll()).to.deep.equal(['a', 'b', 'c']);
   });
 
   it('serves networks in turn, and the parts of each network in turn', () => {
-    const queue = queueOf(10);
+    const queue = createQueue(10);
     for (const network of ['a/1', 'a/1', 'a/2', 'a/1', 'b/1', 'b/1']) queue.add(network);
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'a/1']);
   });
 
   it('rejects the newest attempt from the largest part of the network with the most waiting attempts', () => {
-    const queue = queueOf(5);
+    const queue = createQueue(5);
     for (const network of ['a/1', 'a/2', 'a/2', 'b', 'c']) queue.add(network);
     expect(queue.add('d')).to.equal('a/2');
     expect(queue.add('e')).to.equal('a/2');
@@ -47,7 +47,7 @@ describe('the password check queue', () => {
   });
 
   it('rejects the newest attempt if all networks have the same number of waiting attempts', () => {
-    const queue = queueOf(2);
+    const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.add('c')).to.equal('c');
     expect(queue.takeAll()).to.deep.equal(['a', 'b']);
@@ -58,7 +58,7 @@ describe('the password check queue', () => {
       ['a/1', 'b/1/1', 'c/1'],
       ['a/1/1', 'b/1', 'c/1/1'],
     ] as const) {
-      const queue = queueOf(2);
+      const queue = createQueue(2);
       for (const network of [first, second]) queue.add(network);
       expect(queue.add(third)).to.equal(third);
       expect(queue.takeAll()).to.deep.equal([first, second]);
@@ -66,7 +66,7 @@ describe('the password check queue', () => {
   });
 
   it("serves a network that retries, however many other networks don't retry", () => {
-    const queue = queueOf(4);
+    const queue = createQueue(4);
     queue.flood(10);
     expect(queue.add('honest')).to.equal('honest');
     queue.take();
@@ -79,7 +79,7 @@ describe('the password check queue', () => {
 
   /** The number of turns before a network gets its own, if it and these others keep retrying. */
   function turnsUntilServed(others: readonly string[]): number {
-    const queue = queueOf(4);
+    const queue = createQueue(4);
     for (const network of others) queue.add(network);
     for (let turns = 1; ; turns++) {
       queue.add('honest/1');
@@ -97,7 +97,7 @@ describe('the password check queue', () => {
   });
 
   it("doesn't give a network a second turn before networks that came earlier", () => {
-    const queue = queueOf(2);
+    const queue = createQueue(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
     // Rejected before b came, but its network has just had a turn.
@@ -106,7 +106,7 @@ describe('the password check queue', () => {
   });
 
   it('forgets the rejected networks when no one is waiting', () => {
-    const queue = queueOf(1);
+    const queue = createQueue(1);
     for (const network of ['a', 'b']) queue.add(network);
     queue.takeAll();
     queue.add('c');
@@ -118,7 +118,7 @@ describe('the password check queue', () => {
     [20_000, false],
   ] as const) {
     it(`${isRemembered ? 'remembers' : 'forgets'} a network after rejecting ${strangers} others`, () => {
-      const queue = queueOf(2);
+      const queue = createQueue(2);
       for (const network of ['a', 'b']) queue.add(network);
       expect(queue.add('honest')).to.equal('honest');
       queue.flood(strangers);
@@ -151,7 +151,7 @@ describe('the password check queue', () => {
   });
 
   it("counts from a network's latest rejection when remembering it", () => {
-    const queue = queueOf(2);
+    const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     for (let n = 0; n < 2; n++) {
       expect(queue.add('honest')).to.equal('honest');
@@ -163,7 +163,7 @@ describe('the password check queue', () => {
   });
 
   it("doesn't give a network an advantage for its earlier attempts after its turn", () => {
-    const queue = queueOf(3);
+    const queue = createQueue(3);
     for (const network of ['a', 'b', 'c', 'x']) queue.add(network);
     queue.take();
     queue.add('x');
@@ -178,7 +178,7 @@ describe('the password check queue', () => {
   });
 
   it('releases the place of an attempt that is withdrawn', () => {
-    const queue = queueOf(2);
+    const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.remove('a')).to.equal(true);
     expect(queue.remove('a')).to.equal(false);

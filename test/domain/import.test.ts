@@ -9,7 +9,7 @@ import { fakePorts } from '../support/ports.ts';
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
 /** A fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
-function importsOf(failingStep = 0) {
+function createImports(failingStep = 0) {
   const things: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),
     accounts: new Map(),
@@ -63,7 +63,7 @@ const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
 const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
 /** The error message of an import, starting with the problem code. */
-const refusalOf = (importing: Promise<unknown>) =>
+const readRefusal = (importing: Promise<unknown>) =>
   importing.then(
     () => 'nothing',
     (error) => `${error.code}: ${error.message}`,
@@ -71,7 +71,7 @@ const refusalOf = (importing: Promise<unknown>) =>
 
 describe('importing', () => {
   it('creates each entry under the parent that it names, and gives each user a one-time password', async () => {
-    const { run, things } = importsOf();
+    const { run, things } = createImports();
     const result = await run(all);
     expect([result.partners, result.accounts, result.campaigns, result.users]).to.deep.equal([
       counts(2, 0, 0),
@@ -79,12 +79,12 @@ describe('importing', () => {
       counts(1, 0, 0),
       counts(4, 0, 0),
     ]);
-    const idOf = (kind: ImportKind, externalId: string) => things[kind].get(externalId)?.id;
+    const findId = (kind: ImportKind, externalId: string) => things[kind].get(externalId)?.id;
     const none = { partnerId: null, accountId: null, email: null, userType: null };
-    const [p1, a1] = [idOf('partners', 'p1'), idOf('accounts', 'a1')];
+    const [p1, a1] = [findId('partners', 'p1'), findId('accounts', 'a1')];
     expect(things.partners.get('p1')).to.deep.equal({ ...none, ...partners[0], id: p1 });
     expect(things.accounts.get('a1')).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1, partnerId: p1 });
-    const c1 = { ...none, externalId: 'c1', name: 'C', id: idOf('campaigns', 'c1'), accountId: a1, partnerId: p1 };
+    const c1 = { ...none, externalId: 'c1', name: 'C', id: findId('campaigns', 'c1'), accountId: a1, partnerId: p1 };
     expect(things.campaigns.get('c1')).to.deep.equal(c1);
     const places = ['u1', 'u2', 'u3', 'u4'].map((user) => [things.users.get(user)?.partnerId, things.users.get(user)?.accountId]);
     expect(places).to.deep.equal([
@@ -97,14 +97,14 @@ describe('importing', () => {
   });
 
   it("stores the hash of the one-time password that it shows, and doesn't create one for partners", async () => {
-    const { run, steps } = importsOf();
+    const { run, steps } = createImports();
     const { passwords } = await run({ partners, users: [stan] });
     const stored = steps.flatMap(({ added }) => added).map(({ password }) => password?.hash ?? null);
     expect(stored).to.deep.equal([null, null, `hash of ${passwords[0]?.password}`]);
   });
 
   it('records an event for each entry in the scope of its partner and account', async () => {
-    const { run, steps, things } = importsOf();
+    const { run, steps, things } = createImports();
     await run(all);
     await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
     const events = steps.flatMap(({ added, changed }) => [...added, ...changed]).map(({ event }) => event);
@@ -137,7 +137,7 @@ describe('importing', () => {
   });
 
   it("doesn't change anything the second time", async () => {
-    const { run, steps } = importsOf();
+    const { run, steps } = createImports();
     await run(all);
     const before = steps.length;
     const again = await run(all);
@@ -152,7 +152,7 @@ describe('importing', () => {
     ['type and account', { ...stan, userType: 'account', account: 'a1' }],
   ] as const) {
     it(`updates a user's ${field}, keeping their ID and password`, async () => {
-      const { run, things } = importsOf();
+      const { run, things } = createImports();
       await run(all);
       const id = things.users.get('u4')?.id;
       const { users, passwords } = await run({ users: [changed] });
@@ -162,7 +162,7 @@ describe('importing', () => {
   }
 
   it('looks up entries that are referenced but not in the file, each only once', async () => {
-    const { run, things, asked } = importsOf();
+    const { run, things, asked } = createImports();
     await run(all);
     asked.length = 0;
     const eve = { ...ada, externalId: 'u5', email: 'eve@example.com' };
@@ -193,8 +193,8 @@ describe('importing', () => {
     ],
   ] as const) {
     it(`refuses ${what}, says where, and writes nothing`, async () => {
-      const { run, steps } = importsOf();
-      expect(await refusalOf(run(importFileSchema.parse(file)))).to.equal(refusal);
+      const { run, steps } = createImports();
+      expect(await readRefusal(run(importFileSchema.parse(file)))).to.equal(refusal);
       expect(steps).to.deep.equal([]);
     });
   }
@@ -207,10 +207,10 @@ describe('importing', () => {
     ['staff with an account', { ...stan, account: 'a1' }],
   ] as const) {
     it(`refuses ${what}`, async () => {
-      const { run } = importsOf();
+      const { run } = createImports();
       const advice =
         'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.';
-      expect(await refusalOf(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
+      expect(await readRefusal(run({ ...all, users: [user] }))).to.equal(`invalid: users.0: ${advice}`);
     });
   }
 
@@ -226,10 +226,10 @@ describe('importing', () => {
     ],
   ] as const) {
     it(`refuses to move ${kind === 'account' ? 'an account' : 'a campaign'} that belongs elsewhere`, async () => {
-      const { run } = importsOf();
+      const { run } = createImports();
       await run(all);
       const name = kind === 'account' ? 'a1' : 'c1';
-      expect(await refusalOf(run(importFileSchema.parse(moved)))).to.equal(
+      expect(await readRefusal(run(importFileSchema.parse(moved)))).to.equal(
         `invalid: ${kind}s.0: The ${kind} ${name} already belongs elsewhere. Only users can be moved.`,
       );
     });
@@ -238,28 +238,28 @@ describe('importing', () => {
   it('lets a user take over an email address only from a user earlier in the file', async () => {
     const user = (externalId: string, email: string) => ({ ...stan, externalId, email });
     const first = [user('u1', 'a@example.com'), user('u2', 'b@example.com')];
-    const { run } = importsOf();
+    const { run } = createImports();
     await run({ users: first });
     const taken = 'conflict: Another user already has the email address b@example.com.';
-    expect(await refusalOf(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
+    expect(await readRefusal(run({ users: [user('u1', 'b@example.com'), user('u2', 'c@example.com')] }))).to.equal(taken);
     expect((await run({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] })).users).to.deep.equal(counts(0, 2, 0));
   });
 
   it("refuses the email address of an imported user who isn't in the file", async () => {
-    const { run } = importsOf();
+    const { run } = createImports();
     await run({ users: [stan] });
     const taken = 'conflict: Another user already has the email address stan@example.com.';
-    expect(await refusalOf(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
+    expect(await readRefusal(run({ users: [{ ...stan, externalId: 'u9' }] }))).to.equal(taken);
   });
 
   it("refuses the email address of a user who wasn't imported", async () => {
-    const { run, strangers } = importsOf();
+    const { run, strangers } = createImports();
     strangers.set(stan.email, null);
-    expect(await refusalOf(run({ users: [stan] }))).to.equal('conflict: Another user already has the email address stan@example.com.');
+    expect(await readRefusal(run({ users: [stan] }))).to.equal('conflict: Another user already has the email address stan@example.com.');
   });
 
   it('writes 500 entries or 25 users per batch, and lets others write in between', async () => {
-    const { run, steps, pauses } = importsOf();
+    const { run, steps, pauses } = createImports();
     await run({ partners: Array.from({ length: 501 }, (_, n) => ({ externalId: `p${n}`, name: 'P' })), users: staff(51) });
     expect(steps.map(({ kind, added }) => [kind, added.length])).to.deep.equal([
       ['partners', 500],
@@ -272,7 +272,7 @@ describe('importing', () => {
   });
 
   it('reports what was written so far when it fails', async () => {
-    const { run } = importsOf(2);
+    const { run } = createImports(2);
     const error = await run({ partners: [...partners], users: staff(1) }).catch((failure) => failure);
     expect(error).to.be.instanceOf(ImportInterrupted).and.include({ name: 'ImportInterrupted', message: 'The import was interrupted.' });
     expect([error.soFar.partners, error.soFar.users, error.soFar.passwords]).to.deep.equal([counts(2, 0, 0), counts(0, 0, 0), []]);
@@ -280,14 +280,14 @@ describe('importing', () => {
   });
 
   it("reports what was written so far when it's interrupted", async () => {
-    const { run } = importsOf();
+    const { run } = createImports();
     const stop = () => Promise.reject(new Error('Received SIGINT.'));
     const error = await run({ users: staff(26) }, stop).catch((failure) => failure);
     expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
   });
 
   it('throws the original error if it fails before writing anything', async () => {
-    expect(await refusalOf(importsOf(1).run({ partners }))).to.equal('undefined: The disk is full.');
+    expect(await readRefusal(createImports(1).run({ partners }))).to.equal('undefined: The disk is full.');
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { networksOf, providerOf } from '../../core/domain/sign-in/networks.ts';
+import { toNetworks, toProvider } from '../../core/domain/sign-in/networks.ts';
 
 describe('the networks of an address', () => {
   for (const [address, networks, provider] of [
@@ -11,7 +11,7 @@ describe('the networks of an address', () => {
     ['', ['', '/24'], '/16'],
   ] as const) {
     it(`are ${networks.join(', ')}, each with ${provider}`, () => {
-      expect([networksOf(address), providerOf(address)]).to.deep.equal([networks, provider]);
+      expect([toNetworks(address), toProvider(address)]).to.deep.equal([networks, provider]);
     });
   }
 });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
-import { pageOf, rowsForPage } from '../../core/domain/paging.ts';
+import { rowsForPage, toPage } from '../../core/domain/paging.ts';
 
 const page = (count: number) =>
-  pageOf(
+  toPage(
     Array.from({ length: count }, (_, n) => n),
     String,
   );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type KeyVisibility, scopeOf, seesOthersKeys, type TenancyScope } from '../../core/domain/directory/scope.ts';
+import { type KeyVisibility, scopeFor, seesOthersKeys, type TenancyScope } from '../../core/domain/directory/scope.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
@@ -114,7 +114,7 @@ describe('the tenancy scope', () => {
   ];
   for (const [rule, who, scope] of table) {
     it(rule, () => {
-      expect(scopeOf(who)).to.deep.equal(scope);
+      expect(scopeFor(who)).to.deep.equal(scope);
     });
   }
 

@@ -3,7 +3,7 @@ import { plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, Session, Tenancy } from '../../core/domain/model.ts';
 import type { SessionBounds, SessionStore } from '../../core/domain/ports/sign-in.ts';
 import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
-import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 const { tenancy: _, ...user } = account;
@@ -13,7 +13,7 @@ const day = 24 * hour;
 const refused = 'unauthorized: This request needs valid credentials.';
 
 /** One session, started and last seen this many ms ago. */
-function sessionOf({ started = hour, seen = 0, isKnown = true } = {}) {
+function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   const events: AuditEvent[] = [];
   const touched: number[] = [];
   const selected: (Tenancy | null)[] = [];
@@ -57,18 +57,18 @@ describe('a session', () => {
     ['last seen later than five minutes in the future', { seen: -5 * minute - 1 }, false],
   ] as const) {
     it(`${what} is ${isOpen ? 'open' : 'expired'}`, async () => {
-      const { ports, session } = sessionOf(ages);
+      const { ports, session } = createSession(ages);
       expect(await resumeSession(ports, 'id')).to.equal(isOpen ? session : null);
     });
   }
 
   it("isn't found with an unknown token", async () => {
-    expect(await resumeSession(sessionOf({ isKnown: false }).ports, 'id')).to.equal(null);
+    expect(await resumeSession(createSession({ isKnown: false }).ports, 'id')).to.equal(null);
   });
 
   it('updates its last-seen time once per minute, whether the clock moved forward or back', async () => {
     const touched = async (seen: number) => {
-      const { ports, touched, now } = sessionOf({ seen });
+      const { ports, touched, now } = createSession({ seen });
       await resumeSession(ports, 'id');
       return touched.map((at) => at - now);
     };
@@ -76,7 +76,7 @@ describe('a session', () => {
   });
 
   it("is swept by the same limits by which it's refused", async () => {
-    const { ports, swept, now } = sessionOf();
+    const { ports, swept, now } = createSession();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
     expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
@@ -84,17 +84,17 @@ describe('a session', () => {
 
   it('starts, and records an event, unless the password was changed in the meantime', async () => {
     const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
-    const { ports, events } = sessionOf();
+    const { ports, events } = createSession();
     await startSession(ports, 'id', credentials, '192.0.2.1');
     expect(events[0]).to.deep.include({
       ...{ action: 'session.started', actor: { id: 'ada', name: 'Ada Account' }, address: '192.0.2.1' },
       ...{ subject: { kind: 'session', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
     });
-    expect(await problemOf(startSession(sessionOf({ isKnown: false }).ports, 'id', credentials, ''))).to.equal(refused);
+    expect(await readProblem(startSession(createSession({ isKnown: false }).ports, 'id', credentials, ''))).to.equal(refused);
   });
 
   it('records an event when it ends', async () => {
-    const { ports, events, session } = sessionOf();
+    const { ports, events, session } = createSession();
     await endSession(ports, 'id', { who: partner, address: '' }, { ...session, user: partner });
     expect(events[0]).to.deep.include({
       action: 'session.ended',
@@ -138,7 +138,7 @@ describe('signing in', () => {
       passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
     });
     const company = { session: current && { id: 'id', data: current }, device: undefined };
-    const result = await problemOf(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', company }));
+    const result = await readProblem(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', company }));
     return { result, counters, cleared };
   };
 
@@ -156,7 +156,7 @@ describe('signing in', () => {
   });
 
   it('with an open session of the same user counts only against that session', async () => {
-    const { session } = sessionOf();
+    const { session } = createSession();
     const other = { ...session, user: partner };
     const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);
     expect(counters).to.deep.equal([4, 1, 4]);
@@ -172,7 +172,7 @@ describe('signing in', () => {
 });
 
 describe('the tenancy that staff select', () => {
-  const select = (to: ReturnType<typeof sessionOf>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
+  const select = (to: ReturnType<typeof createSession>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
     selectTenancy(to.ports, 'id', { viewer: staff, actor: { who: staff, address: '' } }, choice);
 
   for (const [kind, id, tenancy, accountId] of [
@@ -180,7 +180,7 @@ describe('the tenancy that staff select', () => {
     ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }, null],
   ] as const) {
     it(`can be the ${kind} that they choose, which records an event there`, async () => {
-      const to = sessionOf();
+      const to = createSession();
       expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
       expect(to.selected).to.deep.equal([tenancy]);
       expect(to.events[0]).to.deep.include({
@@ -191,20 +191,20 @@ describe('the tenancy that staff select', () => {
     });
 
     it(`can't be a missing ${kind}`, async () => {
-      expect(await problemOf(select(sessionOf(), { kind, id: 'x' }))).to.equal(`not-found: This ${kind} doesn't exist.`);
+      expect(await readProblem(select(createSession(), { kind, id: 'x' }))).to.equal(`not-found: This ${kind} doesn't exist.`);
     });
   }
 
   it('can be cleared, which records an event for the service', async () => {
-    const to = sessionOf();
+    const to = createSession();
     expect(await select(to, null)).to.deep.equal(staff);
     expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
   });
 
   it('can be set only by staff with an open session', async () => {
-    const { ports } = sessionOf();
+    const { ports } = createSession();
     const asPartner = selectTenancy(ports, 'id', { viewer: partner, actor: { who: partner, address: '' } }, null);
-    expect(await problemOf(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
-    expect(await problemOf(select(sessionOf({ isKnown: false }), null))).to.equal(refused);
+    expect(await readProblem(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
+    expect(await readProblem(select(createSession({ isKnown: false }), null))).to.equal(refused);
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { listActivity } from '../../core/domain/audit/activity.ts';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
-import { byDay, startOf } from '../../core/domain/calls/days.ts';
+import { byDay, firstDayStart } from '../../core/domain/calls/days.ts';
 import {
   createAccount,
   createCampaign,
@@ -14,11 +14,11 @@ import { errorCode } from '../../core/domain/error-code.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { at } from '../support/clock.ts';
-import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 
-function portsOf() {
+function createPorts() {
   const asked: unknown[] = [];
   const events: AuditEvent[] = [];
   const note = async (what: unknown, event: AuditEvent) => {
@@ -48,7 +48,7 @@ function portsOf() {
 
 describe('partners, accounts and campaigns', () => {
   it('are created, and record an event in their own scope', async () => {
-    const { ports, asked, events } = portsOf();
+    const { ports, asked, events } = createPorts();
     const created = [
       await createPartner(ports, operator, 'P'),
       await createAccount(ports, operator, 'A', 'p1'),
@@ -88,14 +88,16 @@ describe('partners, accounts and campaigns', () => {
   });
 
   it('are created only under a partner or account that exists', async () => {
-    expect(await problemOf(createCampaign(portsOf().ports, operator, 'C', 'a9'))).to.equal("not-found: The account a9 doesn't exist.");
+    expect(await readProblem(createCampaign(createPorts().ports, operator, 'C', 'a9'))).to.equal(
+      "not-found: The account a9 doesn't exist.",
+    );
   });
 
   const always = { from: null, before: null };
   const everything = { at: always, actor: null, action: null, subject: null };
 
   it("are listed in the viewer's scope", async () => {
-    const { ports, asked } = portsOf();
+    const { ports, asked } = createPorts();
     const filter = { search: 'x', cursor: null };
     await listAccounts(ports, partner, filter);
     await listCampaigns(ports, account, filter);
@@ -130,10 +132,10 @@ describe('partners, accounts and campaigns', () => {
   });
 
   it('can be searched only by staff, with at most fifty results', async () => {
-    const { ports, asked } = portsOf();
+    const { ports, asked } = createPorts();
     await searchTenancies(ports, staff, 'clinic');
     expect(asked).to.deep.equal(['clinic', 50]);
-    expect(await problemOf(searchTenancies(ports, partner, ''))).to.equal(
+    expect(await readProblem(searchTenancies(ports, partner, ''))).to.equal(
       'forbidden: Only service staff can select an account or partner.',
     );
   });
@@ -169,7 +171,7 @@ describe("a chart's days", () => {
   });
 
   it('start at the first instant of the first day', () => {
-    expect([startOf(days), startOf([])]).to.deep.equal([days[0]?.from, 0]);
+    expect([firstDayStart(days), firstDayStart([])]).to.deep.equal([days[0]?.from, 0]);
   });
 });
 

@@ -8,7 +8,7 @@ import { fakePorts } from '../support/ports.ts';
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
 const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
 const minute = 60_000;
-const kindOf = (key: string) => key.replace(/:.*/, '');
+const toKind = (key: string) => key.replace(/:.*/, '');
 
 /** Checks a password and records what happens to the counters. A full counter is given by the ms until it resets. */
 async function check({
@@ -33,8 +33,8 @@ async function check({
       counters.push(...asked);
       return taken;
     },
-    giveBack: async (key) => void done.push(`back ${kindOf(key)}`),
-    reset: async (key) => void done.push(`reset ${kindOf(key)}`),
+    giveBack: async (key) => void done.push(`back ${toKind(key)}`),
+    reset: async (key) => void done.push(`reset ${toKind(key)}`),
     sweep: () => Promise.reject(new Error('Nobody sweeps here.')),
   };
   const findByEmail = async (asked: string) => {
@@ -51,12 +51,12 @@ async function check({
   const result = await checkPassword(ports, { email, address, vouched }, email, 'a password', () => mayEnter).catch((error) => error);
   return { result, counters, done, lookedUp, origins };
 }
-const keysOf = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
+const listKeys = async (attempt: Parameters<typeof check>[0]) => (await check(attempt)).counters.map(({ key }) => key);
 
 describe('the password throttle', () => {
   it('counts an attempt per address, per account and per combination of the two, each with its own limit', async () => {
     const { counters } = await check();
-    expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([
+    expect(counters.map(({ key, max, window }) => [toKind(key), max, window])).to.deep.equal([
       ['address', 100, 15 * minute],
       ['network24', 1_000, 15 * minute],
       ['account', 100, 60 * minute],
@@ -67,13 +67,13 @@ describe('the password throttle', () => {
 
   it('counts an IPv6 attempt for its /64, /56 and /48', async () => {
     const { counters } = await check({ address: '2001:db8:1:203::1' });
-    expect(counters.slice(0, 3).map(({ key, most }) => [kindOf(key), most])).to.deep.equal([
+    expect(counters.slice(0, 3).map(({ key, max }) => [toKind(key), max])).to.deep.equal([
       ['address', 100],
       ['network56', 300],
       ['network48', 1_000],
     ]);
     const shared = async (address: string) => {
-      const keys = await keysOf({ address });
+      const keys = await listKeys({ address });
       return counters.map(({ key }, index) => key === keys[index]);
     };
     expect(await shared('2001:db8:1:2ff::1')).to.deep.equal([false, true, true, true, false]);
@@ -83,21 +83,25 @@ describe('the password throttle', () => {
 
   it('counts an attempt from a known device or session only for that device or session', async () => {
     const { counters } = await check({ vouched: 'device 1' });
-    expect(counters.map(({ key, most, window }) => [kindOf(key), most, window])).to.deep.equal([['device', 10, 15 * minute]]);
-    expect(await keysOf({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
+    expect(counters.map(({ key, max, window }) => [toKind(key), max, window])).to.deep.equal([['device', 10, 15 * minute]]);
+    expect(await listKeys({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
     const { done, origins } = await check({ vouched: 'device 1', right: true });
     expect([done, origins]).to.deep.equal([['reset device'], [{ address: '192.0.2.1', vouched: 'device 1' }]]);
   });
 
   it('counts each address and each account separately', async () => {
-    const [one, elsewhere, other] = [await keysOf({}), await keysOf({ address: '192.0.2.2' }), await keysOf({ email: 'eve@example.com' })];
+    const [one, elsewhere, other] = [
+      await listKeys({}),
+      await listKeys({ address: '192.0.2.2' }),
+      await listKeys({ email: 'eve@example.com' }),
+    ];
     const same = (keys: readonly string[]) => one.map((key, index) => key === keys[index]);
     expect(same(elsewhere)).to.deep.equal([false, true, true, false]);
     expect(same(other)).to.deep.equal([true, true, false, false]);
   });
 
   it("doesn't store IP addresses or email addresses in a counter", async () => {
-    for (const key of await keysOf({})) expect(key).to.match(/^(address|network24|account|pair):[A-Za-z0-9_-]{43}$/);
+    for (const key of await listKeys({})) expect(key).to.match(/^(address|network24|account|pair):[A-Za-z0-9_-]{43}$/);
   });
 
   for (const [one, other] of [
@@ -110,7 +114,7 @@ describe('the password throttle', () => {
     ['2001:db8:1::', '2001:db8:1:0:9::1'],
   ] as const) {
     it(`counts ${one} and ${other} as the same customer`, async () => {
-      expect((await keysOf({ address: one }))[0]).to.equal((await keysOf({ address: other }))[0]);
+      expect((await listKeys({ address: one }))[0]).to.equal((await listKeys({ address: other }))[0]);
     });
   }
 
@@ -123,7 +127,7 @@ describe('the password throttle', () => {
     ['192.0.2.1', '192.0.2.10'],
   ] as const) {
     it(`counts ${one} and ${other} separately`, async () => {
-      expect((await keysOf({ address: one }))[0]).not.to.equal((await keysOf({ address: other }))[0]);
+      expect((await listKeys({ address: one }))[0]).not.to.equal((await listKeys({ address: other }))[0]);
     });
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { codeAt, otpauthUri, stepOf, toBase32, totp } from '../../core/domain/sign-in/totp.ts';
+import { codeAt, matchingStep, otpauthUri, toBase32, totp } from '../../core/domain/sign-in/totp.ts';
 
 const secret = Buffer.from('12345678901234567890');
 
@@ -24,13 +24,13 @@ describe('a TOTP code', () => {
     const code = codeAt(secret, step);
     const starts = (step - 1) * totp.stepMs;
     const ends = (step + 2) * totp.stepMs;
-    expect([starts, ends - 1].map((now) => stepOf(secret, code, now))).to.deep.equal([step, step]);
-    expect([starts - 1, ends].map((now) => stepOf(secret, code, now))).to.deep.equal([null, null]);
+    expect([starts, ends - 1].map((now) => matchingStep(secret, code, now))).to.deep.equal([step, step]);
+    expect([starts - 1, ends].map((now) => matchingStep(secret, code, now))).to.deep.equal([null, null]);
   });
 
   it('must have all digits', () => {
     expect(
-      ['', '1', `${codeAt(secret, 5)}0`, codeAt(secret, 5).slice(1)].map((code) => stepOf(secret, code, 5 * totp.stepMs)),
+      ['', '1', `${codeAt(secret, 5)}0`, codeAt(secret, 5).slice(1)].map((code) => matchingStep(secret, code, 5 * totp.stepMs)),
     ).to.deep.equal([null, null, null, null]);
   });
 });

@@ -13,14 +13,14 @@ import { oneDay, plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, UserInput, Viewer } from '../../core/domain/model.ts';
 import type { UserStore } from '../../core/domain/ports/directory.ts';
 import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
-import { fakePorts, problemOf, tenancies, viewers } from '../support/ports.ts';
+import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
 const { account, partner, tied, staff, staffInAccount } = viewers;
 const actor = { who: staff, address: '192.0.2.1' };
 const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
 
 /** A fake store with these users, which records its calls. */
-function usersOf({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
+function createUsers({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];
   const asked: (UserVisibility | { kind: 'all' })[] = [];
@@ -104,8 +104,8 @@ describe('a new user', () => {
     ],
   ] as const) {
     it(`can't be ${what}`, async () => {
-      const { ports, created } = usersOf();
-      expect(await problemOf(createUser(ports, operator, input(more), null))).to.equal(`invalid ${refusal}`);
+      const { ports, created } = createUsers();
+      expect(await readProblem(createUser(ports, operator, input(more), null))).to.equal(`invalid ${refusal}`);
       expect(created).to.deep.equal([]);
     });
   }
@@ -117,7 +117,7 @@ describe('a new user', () => {
     ['the service', {}, null],
   ] as const) {
     it(`of ${what} is stored with their partner and a one-time password for seven days`, async () => {
-      const { ports, created, events } = usersOf();
+      const { ports, created, events } = createUsers();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();
       const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: plus(createdAt, 7 * oneDay) };
@@ -137,7 +137,7 @@ describe('a new user', () => {
   }
 
   it('keeps the given password', async () => {
-    const { ports, created } = usersOf();
+    const { ports, created } = createUsers();
     expect((await createUser(ports, operator, input({}), 'a password')).password).to.equal(null);
     expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null });
   });
@@ -145,21 +145,21 @@ describe('a new user', () => {
 
 describe('deleting a user', () => {
   it('deletes their keys and sessions as well', async () => {
-    const { ports, deleted, events } = usersOf();
+    const { ports, deleted, events } = createUsers();
     expect(await deleteUser(ports, actor, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
     expect(deleted).to.deep.equal([['ada', true]]);
     expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
   });
 
   it('fails with not-found if the user was already deleted', async () => {
-    const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
+    const { ports } = createUsers({ isThere: false });
+    expect(await readProblem(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
 describe('a new password', () => {
   const signedIn = (user: Viewer) => ({ user, passwordChangeDue: false });
-  const change = (to: ReturnType<typeof usersOf>, newPassword = 'new password') =>
+  const change = (to: ReturnType<typeof createUsers>, newPassword = 'new password') =>
     changePassword(
       to.ports,
       { who: account, address: '192.0.2.1' },
@@ -169,7 +169,7 @@ describe('a new password', () => {
     );
 
   it('replaces the current password, and keeps the session in which it was changed', async () => {
-    const users = usersOf();
+    const users = createUsers();
     await change(users);
     expect(users.passwords).to.deep.equal([['ada', { hash: 'hash of new password', expiresAt: null }, 'old hash', 'session']]);
     expect(users.events[0]).to.deep.include({ action: 'password.changed', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
@@ -180,22 +180,22 @@ describe('a new password', () => {
     ['the current password was changed in the meantime', { isThere: false }],
   ] as const) {
     it(`is refused if ${what}`, async () => {
-      expect(await problemOf(change(usersOf(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
+      expect(await readProblem(change(createUsers(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
     });
   }
 
   it('must differ from the current password', async () => {
     const refusal = "invalid at newPassword: Choose a password that's different from your current one.";
-    expect(await problemOf(change(usersOf(), 'old password'))).to.equal(refusal);
+    expect(await readProblem(change(createUsers(), 'old password'))).to.equal(refusal);
   });
 
   it('counts wrong attempts only for its user, separately from sign-ins', async () => {
-    const [changing, signingIn] = [usersOf(), usersOf()];
+    const [changing, signingIn] = [createUsers(), createUsers()];
     await change(changing);
     await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', vouched: null }, account.email, 'x');
     expect(changing.throttleKeys.filter((key) => signingIn.throttleKeys.includes(key))).to.deep.equal([]);
     expect(changing.throttleKeys).to.have.length(1);
-    const other = usersOf();
+    const other = createUsers();
     await changePassword(
       other.ports,
       { who: partner, address: '192.0.2.1' },
@@ -207,7 +207,7 @@ describe('a new password', () => {
   });
 
   it('that someone else sets is valid for seven days, and ends all sessions', async () => {
-    const users = usersOf();
+    const users = createUsers();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
     expect(users.passwords).to.deep.equal([['ada', { hash: `hash of ${oneTimePassword}`, expiresAt }, null, null]]);
@@ -217,14 +217,14 @@ describe('a new password', () => {
   });
 
   it('fails with not-found for a missing user', async () => {
-    const { ports } = usersOf({ isThere: false });
-    expect(await problemOf(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
+    const { ports } = createUsers({ isThere: false });
+    expect(await readProblem(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
 describe('managing other users', () => {
   const all = { search: '', cursor: null, away: false };
-  const create = (viewer: Viewer, more: object, users = usersOf()) =>
+  const create = (viewer: Viewer, more: object, users = createUsers()) =>
     createManagedUser(
       users.ports,
       { viewer, actor: { who: viewer, address: '192.0.2.1' } },
@@ -233,12 +233,12 @@ describe('managing other users', () => {
 
   it("isn't possible for account users", async () => {
     const refusal = "forbidden: Account users can't manage users.";
-    expect(await problemOf(listManagedUsers(usersOf().ports, account, all))).to.equal(refusal);
-    expect(await problemOf(create(account, {}))).to.equal(refusal);
+    expect(await readProblem(listManagedUsers(createUsers().ports, account, all))).to.equal(refusal);
+    expect(await readProblem(create(account, {}))).to.equal(refusal);
   });
 
   it("lists the users in the viewer's scope", async () => {
-    const { ports, asked } = usersOf();
+    const { ports, asked } = createUsers();
     expect((await listManagedUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
     expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
   });
@@ -299,8 +299,8 @@ describe('managing other users', () => {
     ],
   ] as const) {
     it(`doesn't create ${what}`, async () => {
-      const users = usersOf();
-      expect(await problemOf(create(viewer, more, users))).to.equal(refusal);
+      const users = createUsers();
+      expect(await readProblem(create(viewer, more, users))).to.equal(refusal);
       expect(users.created).to.deep.equal([]);
     });
   }
@@ -316,7 +316,7 @@ describe('managing other users', () => {
     ['the given partner', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
   ] as const) {
     it(`creates users in ${what}`, async () => {
-      const users = usersOf();
+      const users = createUsers();
       const { user, password } = await create(viewer, more, users);
       expect(users.created[0]).to.include(place);
       expect(password).to.equal(oneTimePassword);
@@ -332,39 +332,39 @@ describe('managing other users', () => {
   }
 
   it("doesn't let users delete themselves", async () => {
-    const users = usersOf();
+    const users = createUsers();
     await deleteManagedUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
-    const own = usersOf({ found: [partner] });
+    const own = createUsers({ found: [partner] });
     const refusal = "conflict: You can't delete yourself. Ask another administrator to do it.";
-    expect(await problemOf(deleteManagedUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat', true))).to.equal(
-      refusal,
-    );
+    expect(
+      await readProblem(deleteManagedUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat', true)),
+    ).to.equal(refusal);
     expect(own.deleted).to.deep.equal([]);
   });
 
   it("doesn't let users reset their own password", async () => {
-    const users = usersOf();
+    const users = createUsers();
     expect(await resetManagedUserPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada')).to.equal(
       oneTimePassword,
     );
-    const own = usersOf({ found: [partner] });
+    const own = createUsers({ found: [partner] });
     const refusal = 'conflict: To change your own password, use your current password instead.';
-    expect(await problemOf(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat'))).to.equal(
-      refusal,
-    );
+    expect(
+      await readProblem(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat')),
+    ).to.equal(refusal);
   });
 
   it('shows the keys and calls that deleting a user affects', async () => {
-    expect(await previewDeletion(usersOf().ports, partner, 'ada', null)).to.deep.include({
+    expect(await previewDeletion(createUsers().ports, partner, 'ada', null)).to.deep.include({
       apiKeys: { items: [], nextCursor: null },
       sessions: 3,
     });
   });
 
   it("doesn't find users outside the viewer's scope", async () => {
-    const { ports } = usersOf({ found: [] });
-    expect(await problemOf(previewDeletion(ports, partner, 'x', null))).to.equal(
+    const { ports } = createUsers({ found: [] });
+    expect(await readProblem(previewDeletion(ports, partner, 'x', null))).to.equal(
       "not-found: This user doesn't exist, or you don't have access to them.",
     );
   });

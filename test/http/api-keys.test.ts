@@ -8,7 +8,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 describe('API keys in the console', () => {
@@ -88,7 +88,7 @@ describe('API keys in the console', () => {
       ] as const) {
         it(`returns 422 for ${what} and creates nothing`, async () => {
           const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin', ...change });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
           expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
           expect((await list()).total).to.equal(0);
         });
@@ -108,7 +108,7 @@ describe('API keys in the console', () => {
       it('is refused for staff without a selected tenancy', async () => {
         cookie = await signIn(core.url, 'stan@example.com');
         const answer = await create({ name: 'x', expiration: { kind: 'none' }, timeZone: 'UTC' });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([403, 'forbidden']);
       });
 
       it('stores only the SHA-256 of the key value', async () => {
@@ -193,7 +193,7 @@ describe('API keys in the console', () => {
         await revoke(id);
         for (const gone of [id, 'no-such-key', '%00', 'x'.repeat(100)]) {
           const answer = await revoke(gone);
-          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
         }
       });
 

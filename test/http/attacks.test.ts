@@ -9,7 +9,7 @@ import { createUser } from '../../core/domain/directory/users.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
+import { ask, overSocket, readCode, textAt } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
@@ -62,7 +62,7 @@ describe('under attack', () => {
 
     it("a search for text that a database can't store is refused", async () => {
       const answer = await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls?search=%00`, { cookie });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
     it("sign-ins with the old password that are still in progress don't survive a password change", async () => {
@@ -98,14 +98,14 @@ describe('under attack', () => {
       ] as const) {
         it(`is refused ${where}`, async () => {
           const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
         });
       }
 
       it("is refused in a session's request body", async () => {
         const raw = `{"name":"x","timeZone":"UTC","expiration":{"kind":"none","\\u005f_proto__":{}}}`;
         const answer = await ask('POST', `${core.url}/console/api-keys`, { cookie, raw });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       });
 
       it("doesn't include other names that every object has, such as constructor", async () => {
@@ -271,7 +271,7 @@ describe('under attack', () => {
 
     it('bad percent-encoding in a query is reported to a signed-in user', async () => {
       const listed = await ask('GET', `${core.url}/console/campaigns?x=%zz`, { cookie });
-      expect([listed.status, codeOf(listed)]).to.deep.equal([400, 'malformed-request']);
+      expect([listed.status, readCode(listed)]).to.deep.equal([400, 'malformed-request']);
     });
 
     it('a chunked body that is too large leaves the connection usable', async () => {

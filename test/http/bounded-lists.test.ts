@@ -8,7 +8,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { type DirectAccess, signIn, type Tenants } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
@@ -121,7 +121,7 @@ describe('console lists that are longer than a page', () => {
 
     it('refuse a forged cursor', async () => {
       const answer = await ask('GET', `${core.url}/console/users?cursor=u7`, { cookie: partner });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
     it('show one page of the keys that a deletion affects, and the total number', async () => {
@@ -204,14 +204,14 @@ describe('a search for calls', () => {
     }
 
     it('counts matches up to ten thousand, whether most calls match or only one', async () => {
-      const totalOf = async (query: string) => {
+      const readTotal = async (query: string) => {
         const { total, totalIsMore } = await search(query);
         return [total, totalIsMore];
       };
-      expect(await totalOf('')).to.deep.equal([10_000, true]);
-      expect(await totalOf('?state=completed')).to.deep.equal([10_000, true]);
-      expect(await totalOf('?state=busy')).to.deep.equal([1, false]);
-      expect(await totalOf('?state=queued')).to.deep.equal([0, false]);
+      expect(await readTotal('')).to.deep.equal([10_000, true]);
+      expect(await readTotal('?state=completed')).to.deep.equal([10_000, true]);
+      expect(await readTotal('?state=busy')).to.deep.equal([1, false]);
+      expect(await readTotal('?state=queued')).to.deep.equal([0, false]);
     });
 
     it('finds the oldest of many calls by name and state', async () => {

@@ -3,7 +3,7 @@ import { apiKeysSchema, revokedApiKeysSchema } from '#contract/console/api-keys.
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('revoking several API keys at once', () => {
@@ -98,7 +98,7 @@ describe('revoking several API keys at once', () => {
         { ids, all: true },
       ]) {
         const answer = await send(body);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       }
       expect(await left()).to.equal(100);
       expect((await revoke(ids)).revoked).to.deep.equal(ids);

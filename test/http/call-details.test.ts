@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf, textAt } from '../support/http.ts';
+import { ask, readCode, textAt } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('call details', () => {
@@ -34,13 +34,13 @@ describe('call details', () => {
     };
     const show = (contactId: string, campaignId = tenants.campaign.id) =>
       ask('GET', `${core.url}/console/campaigns/${campaignId}/calls/${contactId}`, { cookie });
-    const detailsOf = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
+    const readDetails = async (contactId: string) => callDetailsSchema.strict().parse((await show(contactId)).json);
     const claim = () => direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), instant(clock.now() + 30_000));
 
     it("include the call's time window, variables, time zone and key", async () => {
       const window = { notBefore: '2026-11-21T10:00:00.000Z', notAfter: '2026-11-21T12:00:00.000Z' };
       const contactId = await place({ requestId: 'order-1', variables: { order: '4711', a: '' }, ...window });
-      const { call, ...details } = await detailsOf(contactId);
+      const { call, ...details } = await readDetails(contactId);
       expect(call).to.deep.include({ contactId, requestId: 'order-1', state: 'queued' });
       expect(call.apiKey?.name).to.equal('Order system');
       expect(details).to.deep.equal({
@@ -61,12 +61,12 @@ describe('call details', () => {
       const due = clock.now() + 60_000;
       if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', dueAt: instant(due) });
       const tried = { attempts: 1, firstAttemptAt: '2026-11-21T09:00:00.000Z', nextAttemptAt: '2026-11-21T09:01:00.000Z' };
-      expect(await detailsOf(contactId)).to.deep.include(tried);
+      expect(await readDetails(contactId)).to.deep.include(tried);
       clock.set('2026-11-21T09:01:00.000Z');
       const [second] = (await claim()).filter((each) => each.contactId === contactId);
       if (second)
         await direct.ports.stores.dialing.settle(second, { event: 'taken', to: 'taken', dialedAt: clock.now(), dueAt: instant(due) });
-      expect(await detailsOf(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
+      expect(await readDetails(contactId)).to.deep.include({ ...tried, attempts: 2, nextAttemptAt: null });
     });
 
     it('no longer include the variables once the contact’s data is erased', async () => {
@@ -75,7 +75,7 @@ describe('call details', () => {
         .write('calls')
         .where({ contact_id: contactId })
         .update({ phone: null, name: null, time_zone: null, variables: null });
-      expect(await detailsOf(contactId)).to.deep.include({ variables: null, timeZone: null });
+      expect(await readDetails(contactId)).to.deep.include({ variables: null, timeZone: null });
     });
 
     it("aren't found through another campaign, or by an invalid ID", async () => {
@@ -88,7 +88,7 @@ describe('call details', () => {
         ['x'.repeat(65), tenants.campaign.id],
       ] as const) {
         const answer = await show(id, campaign);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
       }
     });
   });

@@ -6,7 +6,7 @@ import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('filtered calls and activity in the console', () => {
@@ -117,7 +117,7 @@ describe('filtered calls and activity in the console', () => {
       it(`are refused for ${query}, naming the field`, async () => {
         for (const path of [own(), `${own()}.csv`, '/console/calls', '/console/calls.csv', '/console/activity', '/console/activity.csv']) {
           const answer = await get(`${path}?${query}`);
-          expect([answer.status, codeOf(answer)], path).to.deep.equal([400, 'malformed-request']);
+          expect([answer.status, readCode(answer)], path).to.deep.equal([400, 'malformed-request']);
           expect(answer.json['detail']).to.match(new RegExp(` at ${field}: `));
         }
       });
@@ -126,7 +126,7 @@ describe('filtered calls and activity in the console', () => {
     it('are refused for an unknown action', async () => {
       for (const path of ['/console/activity', '/console/activity.csv']) {
         const answer = await get(`${path}?action=api-key.eaten`);
-        expect([answer.status, codeOf(answer)], path).to.deep.equal([400, 'malformed-request']);
+        expect([answer.status, readCode(answer)], path).to.deep.equal([400, 'malformed-request']);
         expect(answer.json['detail']).to.match(/^Invalid query at action: Must be one of session\.started, .*api-key\.created, /);
       }
     });

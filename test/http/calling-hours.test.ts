@@ -5,7 +5,7 @@ import { plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
@@ -36,12 +36,12 @@ describe('calling hours', () => {
       }
     });
 
-    const urlOf = (what: string, scope: 'campaign' | 'account' | 'partner') =>
+    const formatUrl = (what: string, scope: 'campaign' | 'account' | 'partner') =>
       `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
     const setHours = (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') =>
-      ask('PUT', urlOf('calling-hours', scope), { cookie, body: { rules } });
+      ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
     const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
-      ask('PUT', urlOf('numbers', scope), { cookie, body: rules });
+      ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
     const place = (body: object = {}, phone = berlin) =>
       placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone }, ...body });
     const check = async (phone: string, more: object = {}) => {
@@ -89,7 +89,7 @@ describe('calling hours', () => {
     it('refuse a call if they open only after notAfter, and say when they open', async () => {
       await setHours([daily('09:00', '20:00')]);
       const answer = await place({ notAfter: '2026-11-22T07:59:00Z' });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'outside-calling-hours']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([422, 'outside-calling-hours']);
       expect(answer.text).to.contain('2026-11-22T08:00:00.000Z');
       expect((await place({ notAfter: '2026-11-22T08:00:00Z' })).status).to.equal(202);
     });
@@ -97,7 +97,7 @@ describe('calling hours', () => {
     it("refuse a call if its number doesn't tell the time zone, unless the request does", async () => {
       await setHours([daily('09:00', '20:00')]);
       const answer = await place({}, '+18005550199');
-      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       expect(answer.json).to.deep.include({
         errors: [
           { path: 'contact.timeZone', message: 'Calling hours apply here and the number does not tell the zone: send contact.timeZone.' },
@@ -114,7 +114,7 @@ describe('calling hours', () => {
       expect((await place()).json).to.have.property('heldUntil', '2026-11-22T10:00:00.000Z');
       await setHours([daily('13:00', '14:00')], 'campaign');
       expect((await place()).json).to.have.property('heldUntil', '2026-11-22T12:00:00.000Z');
-      const shown = callingHoursSchema.parse((await ask('GET', urlOf('calling-hours', 'campaign'), { cookie })).json);
+      const shown = callingHoursSchema.parse((await ask('GET', formatUrl('calling-hours', 'campaign'), { cookie })).json);
       expect(shown.rules).to.deep.equal([daily('13:00', '14:00')]);
       expect(shown.inherited).to.deep.equal({
         from: { kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' },
@@ -192,16 +192,16 @@ describe('calling hours', () => {
 
     it('are refused if a rule is incomplete', async () => {
       const answer = await setHours([{ prefix: '', days: ['mon'], from: '10:00', to: '09:00' }]);
-      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
     });
 
     it('can be read by account users, but not changed', async () => {
       const ada = await signIn(harness.core.url, 'ada@example.com');
       for (const what of ['calling-hours', 'numbers']) {
-        expect((await ask('GET', urlOf(what, 'account'), { cookie: ada })).status).to.equal(200);
-        expect((await ask('GET', urlOf(what, 'partner'), { cookie: ada })).status).to.equal(404);
+        expect((await ask('GET', formatUrl(what, 'account'), { cookie: ada })).status).to.equal(200);
+        expect((await ask('GET', formatUrl(what, 'partner'), { cookie: ada })).status).to.equal(404);
         const body = what === 'numbers' ? { countries: null, kinds: null } : { rules: [] };
-        expect((await ask('PUT', urlOf(what, 'account'), { cookie: ada, body })).status).to.equal(403);
+        expect((await ask('PUT', formatUrl(what, 'account'), { cookie: ada, body })).status).to.equal(403);
       }
     });
 
@@ -214,7 +214,7 @@ describe('calling hours', () => {
           ['+881612345678', "Satellite numbers can't be called from this account."],
         ] as const) {
           const answer = await place({}, phone);
-          if (codeOf(answer) === 'invalid') expect(answer.text).to.contain(message).and.contain('contact.phone');
+          if (readCode(answer) === 'invalid') expect(answer.text).to.contain(message).and.contain('contact.phone');
           else throw new Error(`${phone} was not refused: ${answer.text}`);
         }
         await setNumbers({ countries: null, kinds: ['premium-rate'] }, 'partner');
@@ -228,7 +228,7 @@ describe('calling hours', () => {
         expect((await place()).status).to.equal(202);
         const answer = await place({}, '+12125550142');
         expect(answer.text).to.contain("Numbers in US can't be called from this account.");
-        const shown = numbersSchema.parse((await ask('GET', urlOf('numbers', 'account'), { cookie })).json);
+        const shown = numbersSchema.parse((await ask('GET', formatUrl('numbers', 'account'), { cookie })).json);
         expect(shown).to.deep.equal({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
       });
 

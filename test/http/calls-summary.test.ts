@@ -5,7 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 const nothingElse = { detail: null, durationSeconds: null };
@@ -37,8 +37,8 @@ describe('the call summary of a campaign', () => {
       const answer = await summarize(`?timeZone=${timeZone}`, tenants.campaign.id, as);
       const { days } = callsSummarySchema.strict().parse(answer.json);
       const all = allCallsSummarySchema.strict().parse((await summarizeAll(`?timeZone=${timeZone}`, as)).json);
-      const campaignsOf = (states: object) => (Object.keys(states).length === 0 ? [] : [{ id: tenants.campaign.id, states }]);
-      expect(all.days).to.deep.equal(days.map(({ day, states }) => ({ day, campaigns: campaignsOf(states) })));
+      const toCampaigns = (states: object) => (Object.keys(states).length === 0 ? [] : [{ id: tenants.campaign.id, states }]);
+      expect(all.days).to.deep.equal(days.map(({ day, states }) => ({ day, campaigns: toCampaigns(states) })));
       return days;
     };
     const filled = async (timeZone?: string) => (await days(timeZone)).filter(({ states }) => Object.keys(states).length > 0);
@@ -164,14 +164,14 @@ describe('the call summary of a campaign', () => {
     it("isn't found for a campaign outside the viewer's scope", async () => {
       for (const campaign of [tenants.siblingCampaign.id, tenants.otherCampaign.id, 'none', '%00']) {
         const answer = await summarize('?timeZone=UTC', campaign);
-        expect([answer.status, codeOf(answer)], campaign).to.deep.equal([404, 'not-found']);
+        expect([answer.status, readCode(answer)], campaign).to.deep.equal([404, 'not-found']);
       }
     });
 
     it('returns 400 if the query is invalid', async () => {
       for (const query of ['?timeZone=Nowhere', '?timeZone=UTC&outcome=busy']) {
         for (const answer of [await summarize(query), await summarizeAll(query)])
-          expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
+          expect([answer.status, readCode(answer)], query).to.deep.equal([400, 'malformed-request']);
       }
     });
   });

@@ -68,7 +68,7 @@ const post = (path: string, body: string, more = '') =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
 const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9));
 
-async function bodyOf(request: IncomingMessage): Promise<number> {
+async function readBody(request: IncomingMessage): Promise<number> {
   let size = 0;
   for await (const chunk of request) size += chunk.length;
   return size;
@@ -97,7 +97,7 @@ describe('a connection', () => {
           await until(() => opened.started.length > index);
           const { request, response } = opened.started[index] ?? expect.fail();
           expect([request.url, opened.started.length]).to.deep.equal([path, index + 1]);
-          response.end(String(await bodyOf(request)));
+          response.end(String(await readBody(request)));
         }
         await until(() => seen.isClosed);
         expect(statuses(seen.text)).to.deep.equal(['200', '200', '200', '200', '100', '200', '200']);
@@ -121,7 +121,7 @@ describe('a connection', () => {
 
       it('leaves its parser able to read whole bodies on the next connection after being cut off', async () => {
         const answer: RequestListener = (request, response) =>
-          void bodyOf(request).then(
+          void readBody(request).then(
             (size) => response.end(String(size)),
             () => undefined,
           );
@@ -136,7 +136,7 @@ describe('a connection', () => {
       });
 
       it('accepts several large bodies in hundred-byte chunks', async () => {
-        ({ listener } = await open({ isSecure }, (request, response) => void bodyOf(request).then((size) => response.end(String(size)))));
+        ({ listener } = await open({ isSecure }, (request, response) => void readBody(request).then((size) => response.end(String(size)))));
         const { socket, seen } = await client(listener);
         const chunks = `64\r\n${'x'.repeat(100)}\r\n`.repeat(3_000);
         const chunked = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Turn } from '../../core/domain/calls/call-list.ts';
 import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
-import { problemOf } from '../support/ports.ts';
+import { readProblem } from '../support/ports.ts';
 
 /** Long enough for every test except those that wait for it to run out. */
 const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfUser: 3 };
@@ -91,9 +91,9 @@ describe('the turns of console lists', () => {
     const { run } = stage({ wait: 1 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
-    expect(await problemOf(run('b', 'late'))).to.equal('unavailable: The server is busy with other requests.');
-    const waiting = [1, 2, 3].map((n) => problemOf(run('a', `waiting ${n}`)));
-    expect(await problemOf(run('a', 'too many'))).to.equal('too-many-requests: Too many of your requests are waiting.');
+    expect(await readProblem(run('b', 'late'))).to.equal('unavailable: The server is busy with other requests.');
+    const waiting = [1, 2, 3].map((n) => readProblem(run('a', `waiting ${n}`)));
+    expect(await readProblem(run('a', 'too many'))).to.equal('too-many-requests: Too many of your requests are waiting.');
     await Promise.all(waiting);
     resolve();
     await slow;

@@ -8,7 +8,7 @@ import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
+import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import {
   createKey,
   type DirectAccess,
@@ -162,7 +162,7 @@ describe('calls, users and activity in the console', () => {
         expect(await names(await staffIn({ kind: 'partner', id: tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
         expect(await names(await as('stan'))).to.deep.equal(['stan']);
         const refused = await people(await as('ada'));
-        expect([refused.status, codeOf(refused)]).to.deep.equal([403, 'forbidden']);
+        expect([refused.status, readCode(refused)]).to.deep.equal([403, 'forbidden']);
       });
 
       const matrix: [string, object, number][] = [
@@ -201,7 +201,7 @@ describe('calls, users and activity in the console', () => {
 
       it("aren't created if the email address is taken", async () => {
         const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'conflict']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([409, 'conflict']);
       });
 
       it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
@@ -228,7 +228,7 @@ describe('calls, users and activity in the console', () => {
         const tia = await as('tia');
         const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
         const self = await remove(tenants.users.tied);
-        expect([self.status, codeOf(self)]).to.deep.equal([409, 'conflict']);
+        expect([self.status, readCode(self)]).to.deep.equal([409, 'conflict']);
         for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
           expect((await remove(user)).status).to.equal(404);
         }
@@ -270,13 +270,13 @@ describe('calls, users and activity in the console', () => {
       it("isn't possible for oneself, or for anyone outside one's scope", async () => {
         const tia = await as('tia');
         const own = await reset(tia, tenants.users.tied);
-        expect([own.status, codeOf(own)]).to.deep.equal([409, 'conflict']);
+        expect([own.status, readCode(own)]).to.deep.equal([409, 'conflict']);
         for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
           const answer = await reset(tia, user);
-          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
         }
         const byAccountUser = await reset(await as('ada'), tenants.users.teammate);
-        expect([byAccountUser.status, codeOf(byAccountUser)]).to.deep.equal([403, 'forbidden']);
+        expect([byAccountUser.status, readCode(byAccountUser)]).to.deep.equal([403, 'forbidden']);
         expect((await ask('GET', `${core.url}/console/session`, { cookie: tia })).status).to.equal(200);
       });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { digestOf } from '../../core/domain/api-keys.ts';
-import { auditEvent, operator, owningScopeOf, sessionSubject } from '../../core/domain/audit/audit.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
+import { auditEvent, operator, sessionSubject, toOwningScope } from '../../core/domain/audit/audit.ts';
 import { disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -18,7 +18,7 @@ import {
   type Tenants,
 } from '../support/tenants.ts';
 
-const bytesOf = ({ status, headers: { date: _, ...headers }, text }: Answer) => JSON.stringify([status, headers, text]);
+const toComparable = ({ status, headers: { date: _, ...headers }, text }: Answer) => JSON.stringify([status, headers, text]);
 
 describe('a disabled user', () => {
   onEachDatabase((kind) => {
@@ -47,14 +47,14 @@ describe('a disabled user', () => {
       const unused = await createKey(here.url, cookie, 'Unused');
       const body = { requestId: 'before', contact: { phone: somePhone() } };
       for (const { url } of cores) expect((await placeCall(url, tenants.campaign.id, used.keyValue, body)).status).to.equal(202);
-      const refused = bytesOf(await placeCall(here.url, tenants.campaign.id, `${used.keyValue.slice(0, -1)}!`, body));
+      const refused = toComparable(await placeCall(here.url, tenants.campaign.id, `${used.keyValue.slice(0, -1)}!`, body));
 
       await disableUser(direct.ports, operator, tenants.users.account);
       for (const { url } of cores) {
         for (const { keyValue } of [used, unused]) {
           const cancel = ask('DELETE', `${onDemand(url, tenants.campaign.id)}/by-request-id/before`, { key: keyValue });
           const answers = await Promise.all([placeCall(url, tenants.campaign.id, keyValue, body), cancel]);
-          expect(answers.map(bytesOf)).to.deep.equal([refused, refused]);
+          expect(answers.map(toComparable)).to.deep.equal([refused, refused]);
         }
       }
 
@@ -70,7 +70,7 @@ describe('a disabled user', () => {
       expect(await disableUser(direct.ports, operator, tenants.users.teammate)).to.equal(1);
       expect((await ask('GET', `${url}/console/session`, { cookie })).status).to.equal(401);
       const tryIn = async (given: string) =>
-        bytesOf(await ask('POST', `${url}/console/session`, { body: { email: 'tom@example.com', password: given } }));
+        toComparable(await ask('POST', `${url}/console/session`, { body: { email: 'tom@example.com', password: given } }));
       expect(await tryIn(password)).to.equal(await tryIn('a wrong password'));
       await enableUser(direct.ports, operator, tenants.users.teammate);
       expect((await ask('GET', `${url}/console/session`, { cookie })).status).to.equal(401);
@@ -83,9 +83,9 @@ describe('a disabled user', () => {
       if (!credentials) throw new Error('Sue is not there.');
       const { user, passwordHash } = credentials;
       await disableUser(ports, operator, user);
-      const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), owningScopeOf(user));
+      const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), toOwningScope(user));
       const session = {
-        id: digestOf('id'),
+        id: toDigest('id'),
         userId: user.id,
 
         at: ports.clock.now(),

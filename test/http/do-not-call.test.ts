@@ -5,7 +5,7 @@ import { plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe('a do-not-call list', () => {
@@ -34,7 +34,7 @@ describe('a do-not-call list', () => {
     const list = async (query = '', as = cookie) =>
       doNotCallSchema.parse((await ask('GET', `${harness.core.url}/console/do-not-call${query}`, { cookie: as })).json);
     const claim = () => harness.direct.ports.stores.dialing.claim(100, 'webhook', clock.now(), plus(clock.now(), 30_000));
-    const stateOf = async (phone: string) => {
+    const readState = async (phone: string) => {
       const { json } = await ask('GET', `${harness.core.url}/console/calls?search=${encodeURIComponent(phone)}`, { cookie });
       return callsSchema.parse(json).calls.map(({ state, detail }) => ({ state, detail }));
     };
@@ -47,18 +47,18 @@ describe('a do-not-call list', () => {
       expect((await add([ofAccount], { accountId: account.id })).status).to.equal(201);
       for (const phone of [ofPartner, ofAccount]) {
         const answer = await place(phone);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'do-not-call']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([403, 'do-not-call']);
       }
       expect((await place(ofPartner, {}, siblingCampaign.id)).status).to.equal(403);
       expect((await place(ofAccount, {}, siblingCampaign.id)).status).to.equal(202);
-      expect(await stateOf(ofPartner)).to.deep.equal([]);
+      expect(await readState(ofPartner)).to.deep.equal([]);
     });
 
     it("doesn't tell a key that is refused anyway", async () => {
       const phone = somePhone();
       await add([phone]);
       const answer = await place(phone, {}, harness.tenants.otherCampaign.id);
-      expect(codeOf(answer)).to.equal('campaign-refused');
+      expect(readCode(answer)).to.equal('campaign-refused');
       const bad = await placeCall(harness.core.url, harness.tenants.campaign.id, `${key.slice(0, -1)}x`, { contact: { phone } });
       expect(bad.status).to.equal(401);
     });
@@ -77,7 +77,7 @@ describe('a do-not-call list', () => {
       await place(other);
       await add([listed]);
       expect((await claim()).map(({ phone }) => phone)).to.deep.equal([other]);
-      expect(await stateOf(listed)).to.deep.equal([blocked]);
+      expect(await readState(listed)).to.deep.equal([blocked]);
     });
 
     it('blocks queued calls that are due later, in the background', async () => {
@@ -85,8 +85,8 @@ describe('a do-not-call list', () => {
       for (const phone of [listed, listed, other]) await place(phone, { notBefore: '2026-11-22T09:00:00Z' });
       await add([listed]);
       await harness.direct.ports.stores.protection.blockListed(clock.now());
-      expect(await stateOf(listed)).to.deep.equal([blocked, blocked]);
-      expect(await stateOf(other)).to.deep.equal([{ state: 'queued', detail: null }]);
+      expect(await readState(listed)).to.deep.equal([blocked, blocked]);
+      expect(await readState(other)).to.deep.equal([{ state: 'queued', detail: null }]);
     });
 
     it('says how many calls can no longer be stopped, and never hands off a call in doubt again', async () => {
@@ -134,7 +134,7 @@ describe('a do-not-call list', () => {
     it('adds no number if one of them is invalid, and says which one', async () => {
       const phone = somePhone();
       const answer = await add([phone, '12'], { country: 'DE' });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       expect(answer.text).to.contain('phones.1');
       expect((await list(`?search=${encodeURIComponent(phone)}`)).entries).to.deep.equal([]);
     });

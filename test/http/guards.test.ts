@@ -20,7 +20,7 @@ import { createLog } from '../../core/server/start/log.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { type Ask, ask, codeOf, overSocket } from '../support/http.ts';
+import { type Ask, ask, overSocket, readCode } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 
@@ -41,9 +41,9 @@ describe('the checks for every route', () => {
   const call = () => JSON.stringify({ contact: { phone: somePhone() } });
   const place = (raw: string | Buffer, headers: Record<string, string> = {}) => ask('POST', endpoint, { key, raw, headers });
   /** A problem as its caller sees it. */
-  const problemOf = async (asking: ReturnType<typeof ask>) => {
+  const readProblem = async (asking: ReturnType<typeof ask>) => {
     const answer = await asking;
-    return `${answer.status} ${codeOf(answer)}: ${answer.json['detail']}`;
+    return `${answer.status} ${readCode(answer)}: ${answer.json['detail']}`;
   };
   const inConsole = (method: string, path: string, more: Ask = {}) => ask(method, harness.core.url + path, { cookie, ...more });
 
@@ -63,27 +63,27 @@ describe('the checks for every route', () => {
   ]) {
     it(`refuse a body with the type ${JSON.stringify(type)}`, async () => {
       const refusal = '415 unsupported-media-type: Send UTF-8 JSON with Content-Type: application/json.';
-      expect(await problemOf(place(call(), { 'Content-Type': type }))).to.equal(refusal);
+      expect(await readProblem(place(call(), { 'Content-Type': type }))).to.equal(refusal);
     });
   }
 
   it('accept only uncompressed bodies', async () => {
     expect((await place(call(), { 'Content-Encoding': 'identity' })).status).to.equal(202);
     const refusal = '415 unsupported-media-type: Send the body without Content-Encoding.';
-    expect(await problemOf(place(call(), { 'Content-Encoding': 'gzip' }))).to.equal(refusal);
+    expect(await readProblem(place(call(), { 'Content-Encoding': 'gzip' }))).to.equal(refusal);
   });
 
   it('accept a body of up to 64 KiB, and not a byte more', async () => {
     const body = call();
     expect((await place(body.padEnd(65_536))).status).to.equal(202);
-    expect(await problemOf(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
+    expect(await readProblem(place(body.padEnd(65_537)))).to.equal('413 too-large: The body must be at most 65536 bytes.');
   });
 
   it('accept a body of up to 8 KiB without a key, and not a byte more', async () => {
     const tryIn = (raw: string) => ask('POST', harness.core.url + routes.signIn.path, { raw });
     const body = JSON.stringify({ email: 'nobody@example.com', password: 'a wrong password' });
     expect((await tryIn(body.padEnd(8_192))).status).to.equal(401);
-    expect(await problemOf(tryIn(body.padEnd(8_193)))).to.equal('413 too-large: The body must be at most 8192 bytes.');
+    expect(await readProblem(tryIn(body.padEnd(8_193)))).to.equal('413 too-large: The body must be at most 8192 bytes.');
   });
 
   for (const [what, raw] of [
@@ -92,33 +92,33 @@ describe('the checks for every route', () => {
     ['without content', ''],
   ] as const) {
     it(`refuse a body ${what}`, async () => {
-      expect(await problemOf(place(raw))).to.equal("400 malformed-request: The body isn't valid JSON in UTF-8.");
+      expect(await readProblem(place(raw))).to.equal("400 malformed-request: The body isn't valid JSON in UTF-8.");
     });
   }
 
   it('name the first error of a body, and at most fifty in total', async () => {
     const phone = 'Must be a phone number in E.164 format, such as +493012345678.';
-    expect(await problemOf(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
-    expect(await problemOf(place('[]'))).to.match(/^422 invalid: Invalid body: \S/);
+    expect(await readProblem(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
+    expect(await readProblem(place('[]'))).to.match(/^422 invalid: Invalid body: \S/);
     const unknown = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${n}`, 1]));
     expect((await place(JSON.stringify({ ...JSON.parse(call()), ...unknown }))).json['errors']).to.have.length(50);
   });
 
   it('name the error in a query, and ignore empty parameters', async () => {
     const calls = pathTo(routes.listCalls, { id: harness.tenants.campaign.id });
-    expect(await problemOf(inConsole('GET', `${calls}?state=ringing`))).to.match(
+    expect(await readProblem(inConsole('GET', `${calls}?state=ringing`))).to.match(
       /^400 malformed-request: Invalid query at state: Must be one of queued, /,
     );
-    expect(await problemOf(inConsole('GET', `${calls}?searhc=x`))).to.equal(
+    expect(await readProblem(inConsole('GET', `${calls}?searhc=x`))).to.equal(
       '400 malformed-request: Invalid query at searhc: Unknown field.',
     );
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
   it('tell a signed-in user what is wrong with a URL', async () => {
-    expect(await problemOf(inConsole('GET', '/nowhere'))).to.equal('404 not-found: Nothing exists at this path.');
-    expect(await problemOf(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The URL has invalid percent-encoding.');
-    expect(await problemOf(inConsole('GET', '/console/users?a=%zz'))).to.equal(
+    expect(await readProblem(inConsole('GET', '/nowhere'))).to.equal('404 not-found: Nothing exists at this path.');
+    expect(await readProblem(inConsole('GET', '/console/%zz'))).to.equal('400 malformed-request: The URL has invalid percent-encoding.');
+    expect(await readProblem(inConsole('GET', '/console/users?a=%zz'))).to.equal(
       '400 malformed-request: The URL has invalid percent-encoding.',
     );
     const wrongMethod = await inConsole('PUT', routes.listApiKeys.path);
@@ -153,14 +153,14 @@ describe('the checks for every route', () => {
   });
 
   it('return 404 for an impossible ID', async () => {
-    expect(await problemOf(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
+    expect(await readProblem(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
       "404 not-found: It doesn't exist, or you don't have access to it.",
     );
   });
 
   it('refuse requests from other sites', async () => {
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
-    expect(await problemOf(inConsole('GET', routes.listApiKeys.path, { headers }))).to.equal(
+    expect(await readProblem(inConsole('GET', routes.listApiKeys.path, { headers }))).to.equal(
       '403 cross-site: This request came from another site.',
     );
     for (const site of ['same-origin', 'none'])
@@ -180,10 +180,10 @@ describe('the checks for every route', () => {
     const wrong = (detail: string) => `422 invalid: Invalid Idempotency-Key header: ${detail}`;
     const form = wrong('Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..", with or without double quotes.');
     for (const header of ['a b', '..', '"."', '"a', 'a"', 'x"a"', '"a"x', ''])
-      expect(await problemOf(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
+      expect(await readProblem(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
     const other = { ...JSON.parse(call()), requestId: 'r1' };
     const differs = wrong("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
-    expect(await problemOf(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);
+    expect(await readProblem(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);
     expect((await place(JSON.stringify(other), { 'Idempotency-Key': '"r1"' })).json['requestId']).to.equal('r1');
   });
 });
@@ -199,7 +199,7 @@ describe('an outcome report', () => {
   });
   after(() => harness.close());
 
-  const stateOf = async (contactId: string) =>
+  const readState = async (contactId: string) =>
     (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
   /** A call that the provider has. */
   const handedOff = async () => {
@@ -217,18 +217,18 @@ describe('an outcome report', () => {
       raw,
       headers: { ...sign('any', signed, signingSecret, Math.floor(clock.now() / 1_000)), ...headers },
     });
-  const outcomeOf = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
+  const formatOutcome = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
 
   it("is accepted if it's signed, and the response contains only its ID", async () => {
     const contactId = await handedOff();
-    const answer = await report(outcomeOf(contactId), { headers: { 'X-Request-Id': 'r-1' } });
+    const answer = await report(formatOutcome(contactId), { headers: { 'X-Request-Id': 'r-1' } });
     expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);
-    expect(await stateOf(contactId)).to.equal('busy');
+    expect(await readState(contactId)).to.equal('busy');
   });
 
   it("gets the common 401 unless it's signed and complete", async () => {
     const contactId = await handedOff();
-    const raw = outcomeOf(contactId);
+    const raw = formatOutcome(contactId);
     const { text } = await ask('GET', `${harness.core.url}/nowhere`);
     for (const refused of [
       await report(raw, { signed: `${raw} ` }),
@@ -236,17 +236,17 @@ describe('an outcome report', () => {
       await report(raw.padEnd(65_537)),
     ])
       expect([refused.status, refused.text]).to.deep.equal([401, text]);
-    expect(await stateOf(contactId)).to.equal('dialing');
+    expect(await readState(contactId)).to.equal('dialing');
   });
 
   it('gets a 404 for an unknown hand-off, so that the provider stops repeating it', async () => {
-    const answer = await report(outcomeOf('none'));
-    expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+    const answer = await report(formatOutcome('none'));
+    expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
   });
 
   it("gets a response that says what is wrong, but only if it's signed", async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
-    expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+    expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
     expect(answer.json['detail']).to.match(/^Invalid body at state: /);
     expect((await report('{')).status).to.equal(400);
   });
@@ -254,9 +254,9 @@ describe('an outcome report', () => {
   it("is refused by a core whose provider doesn't report outcomes", async () => {
     const contactId = await handedOff();
     const off = await startCoreHere(harness.database, { clock });
-    const answer = await report(outcomeOf(contactId), { of: off });
+    const answer = await report(formatOutcome(contactId), { of: off });
     await off.close();
-    expect([answer.status, await stateOf(contactId)]).to.deep.equal([401, 'dialing']);
+    expect([answer.status, await readState(contactId)]).to.deep.equal([401, 'dialing']);
   });
 });
 

@@ -6,7 +6,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf, overSocket, textAt } from '../support/http.ts';
+import { ask, overSocket, readCode, textAt } from '../support/http.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const unknownKey = makeKeyValue(randomBytes);
@@ -71,7 +71,7 @@ describe("an API key's addresses", () => {
       const cancel = await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/${json['contactId']}`, {
         key: key.keyValue,
       });
-      expect([cancel.status, codeOf(cancel)]).to.deep.equal([401, 'unauthorized']);
+      expect([cancel.status, readCode(cancel)]).to.deep.equal([401, 'unauthorized']);
       expect((await placeFrom(undefined, harness.core, { contact: {} })).status).to.equal(401);
     });
 
@@ -215,7 +215,7 @@ describe("an API key's addresses", () => {
       await limit({ callsPerDay: 5 });
       expect((await details()).apiKey.addresses).to.deep.equal(['10.0.0.0/8']);
       const stale = await limit({ addresses: null, limitsVersion: opened.apiKey.limitsVersion });
-      expect([stale.status, codeOf(stale)]).to.deep.equal([409, 'conflict']);
+      expect([stale.status, readCode(stale)]).to.deep.equal([409, 'conflict']);
       const { limitsVersion } = (await details()).apiKey;
       expect((await limit({ addresses: null, limitsVersion })).status).to.equal(200);
     });

@@ -4,7 +4,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
+import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import { onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {
@@ -43,7 +43,7 @@ describe("an API key's calls per day", () => {
       };
       return { ...key, limit, place, today };
     }
-    const countOf = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
+    const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 
     it('end with 429 until the next midnight, and each response says how many are left', async () => {
@@ -52,7 +52,7 @@ describe("an API key's calls per day", () => {
       clock.advance({ hours: 1 });
       expect(quota(await place())).to.deep.equal(['"day";q=2;w=86400', '"day";r=0;t=50400']);
       const refused = await place();
-      expect([refused.status, codeOf(refused), refused.headers['retry-after']]).to.deep.equal([429, 'too-many-calls', '50400']);
+      expect([refused.status, readCode(refused), refused.headers['retry-after']]).to.deep.equal([429, 'too-many-calls', '50400']);
       expect(quota(refused)).to.deep.equal(['"day";q=2;w=86400', '"day";r=0;t=50400']);
       expect(textAt(refused, 'detail')).to.equal(
         'This key has reached its limit, 2 calls a day. It can place calls again after the next midnight in its time zone.',
@@ -85,7 +85,7 @@ describe("an API key's calls per day", () => {
       for (const most of [1, 37]) {
         const { place, today } = await limitedKey(most);
         const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other)));
-        expect([countOf(answers, 202), countOf(answers, 429)]).to.deep.equal([most, 100 - most]);
+        expect([countAnswers(answers, 202), countAnswers(answers, 429)]).to.deep.equal([most, 100 - most]);
         expect(await today()).to.include({ placed: most });
       }
     });
@@ -94,7 +94,7 @@ describe("an API key's calls per day", () => {
       const { place, today } = await limitedKey(2);
       const body = { requestId: 'same', contact: { phone: '+493012345678' } };
       const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other, body)));
-      expect(countOf(answers, 202)).to.equal(100);
+      expect(countAnswers(answers, 202)).to.equal(100);
       expect(await today()).to.include({ placed: 1 });
       expect((await place()).status).to.equal(202);
     });
@@ -153,7 +153,7 @@ describe("an API key's calls per day", () => {
       const { place } = await limitedKey(1);
       const free = await limitedKey(null);
       const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));
-      expect([countOf(answers, 202), countOf(answers, 429)]).to.deep.equal([16, 14]);
+      expect([countAnswers(answers, 202), countAnswers(answers, 429)]).to.deep.equal([16, 14]);
     });
   });
 });

@@ -6,7 +6,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('the details of an API key', () => {
@@ -167,7 +167,7 @@ describe('the details of an API key', () => {
         ['%00', cookie],
       ] as const) {
         const answer = await show(gone, 'UTC', as);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'not-found']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
       }
       await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
       expect((await show(id)).status).to.equal(404);
@@ -183,7 +183,7 @@ describe('the details of an API key', () => {
       const { id } = await createKey(core.url, cookie);
       for (const query of ['?timeZone=Mars/Olympus', '?timeZone=%2B02:00', '?timeZone=UTC&timeZone=UTC', '?zone=UTC']) {
         const answer = await ask('GET', `${core.url}/console/api-keys/${id}${query}`, { cookie });
-        expect([answer.status, codeOf(answer)], query).to.deep.equal([400, 'malformed-request']);
+        expect([answer.status, readCode(answer)], query).to.deep.equal([400, 'malformed-request']);
       }
     });
   });

@@ -25,7 +25,7 @@ describe('Callkey-Key-Expires', () => {
     });
     after(() => close());
 
-    const headerOf = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
+    const getHeader = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
     const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);
 
     it('is in every response to an accepted request if the key expires within 30 days', async () => {
@@ -38,33 +38,33 @@ describe('Callkey-Key-Expires', () => {
         [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${textAt(placed, 'contactId')}`, { key }), 200],
         [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/none`, { key }), 404],
       ];
-      for (const [answer, status] of answers) expect(headerOf(answer)).to.deep.equal([status, end]);
+      for (const [answer, status] of answers) expect(getHeader(answer)).to.deep.equal([status, end]);
     });
 
     it('is absent while the key is valid for longer than that', async () => {
       const longer = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
-      expect(headerOf(await place(longer.keyValue))).to.deep.equal([202, undefined]);
+      expect(getHeader(await place(longer.keyValue))).to.deep.equal([202, undefined]);
     });
 
     it('appears when a key in use has 30 days left', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
-      expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
+      expect(getHeader(await place(keyValue))).to.deep.equal([202, undefined]);
       clock.set('2026-11-21T22:59:59.998Z');
-      expect(headerOf(await place(keyValue))).to.deep.equal([202, undefined]);
+      expect(getHeader(await place(keyValue))).to.deep.equal([202, undefined]);
       clock.set('2026-11-21T22:59:59.999Z');
-      expect(headerOf(await place(keyValue))).to.deep.equal([202, '2026-12-21T22:59:59.999Z']);
+      expect(getHeader(await place(keyValue))).to.deep.equal([202, '2026-12-21T22:59:59.999Z']);
       clock.set('2026-11-21T09:00:00.000Z');
     });
 
     it('is absent for a key without expiration', async () => {
-      expect(headerOf(await place((await createKey(core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
+      expect(getHeader(await place((await createKey(core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
     });
 
     it('is absent when a key that was in use is refused', async () => {
       const { id, keyValue } = await createKey(core.url, cookie, 'Revoked', { kind: 'custom', date: '2026-11-30' });
       await place(keyValue);
       await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
-      expect(headerOf(await place(keyValue))).to.deep.equal([401, undefined]);
+      expect(getHeader(await place(keyValue))).to.deep.equal([401, undefined]);
     });
   });
 });

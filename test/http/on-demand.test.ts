@@ -8,7 +8,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, textAt } from '../support/http.ts';
+import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import {
   createKey,
   type DirectAccess,
@@ -82,13 +82,13 @@ describe('the key-authenticated endpoints', () => {
         const second = await place({ requestId: 'in-time', ...late });
         expect([second.status, second.text, second.headers['idempotent-replayed']]).to.deep.equal([202, first.text, 'true']);
         const other = await place({ requestId: 'in-time', ...late, contact: { phone: '+493012345679' } });
-        expect([other.status, codeOf(other)]).to.deep.equal([409, 'request-id-conflict']);
+        expect([other.status, readCode(other)]).to.deep.equal([409, 'request-id-conflict']);
         for (const requestId of [undefined, 'too-late']) {
           const { status, json } = await place({ requestId, ...late });
           expect([status, json['errors']]).to.deep.equal([422, [{ path: 'notAfter', message: 'Must be in the future.' }]]);
         }
         const elsewhere = await placeCall(core.url, 'none', key, { requestId: 'too-late', ...late });
-        expect([elsewhere.status, codeOf(elsewhere)]).to.deep.equal([403, 'campaign-refused']);
+        expect([elsewhere.status, readCode(elsewhere)]).to.deep.equal([403, 'campaign-refused']);
       });
 
       it('treats missing and empty variables, and Z and +00:00, as equal', async () => {
@@ -104,7 +104,7 @@ describe('the key-authenticated endpoints', () => {
       it('returns 409 for a different body', async () => {
         await place({ requestId: 'differs', contact: { phone: somePhone() } });
         const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([409, 'request-id-conflict']);
       });
 
       const whole = {
@@ -134,7 +134,7 @@ describe('the key-authenticated endpoints', () => {
           const requestId = what.replace(/[^a-z]/gi, '-');
           expect((await place({ requestId, ...whole })).status).to.equal(202);
           const answer = await place({ requestId, ...other });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'request-id-conflict']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([409, 'request-id-conflict']);
         });
       }
 
@@ -164,12 +164,12 @@ describe('the key-authenticated endpoints', () => {
 
     describe('cancelling a call', () => {
       for (const by of ['contact ID', 'request ID'] as const) {
-        const urlOf = (call: Answer) =>
+        const formatUrl = (call: Answer) =>
           cancelUrl(by === 'contact ID' ? textAt(call, 'contactId') : `by-request-id/${textAt(call, 'requestId')}`);
 
         it(`by ${by} returns 200, and the same response when repeated`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
-          const url = urlOf(call);
+          const url = formatUrl(call);
           const first = await ask('DELETE', url, { key });
           expect(first.status).to.equal(200);
           expect(cancelledCallSchema.parse(first.json)).to.deep.equal(first.json);
@@ -180,7 +180,7 @@ describe('the key-authenticated endpoints', () => {
 
         it(`by ${by} returns the same response to many concurrent requests`, async () => {
           const call = await place({ contact: { phone: somePhone() } });
-          const url = urlOf(call);
+          const url = formatUrl(call);
           const answers = await Promise.all(Array.from({ length: 40 }, () => ask('DELETE', url, { key })));
           expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
           expect(answers[0]?.status).to.equal(200);
@@ -189,8 +189,8 @@ describe('the key-authenticated endpoints', () => {
         it(`by ${by} doesn't find a call in another campaign`, async () => {
           const partnerKey = (await createKey(core.url, await signIn(core.url, 'pat@example.com'))).keyValue;
           const call = await placeCall(core.url, tenants.siblingCampaign.id, partnerKey);
-          const answer = await ask('DELETE', urlOf(call), { key });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
+          const answer = await ask('DELETE', formatUrl(call), { key });
+          expect([answer.status, readCode(answer)]).to.deep.equal([404, 'call-not-found']);
         });
 
         for (const state of ['dialing', 'completed', 'no_answer', 'busy', 'failed', 'unknown', 'lapsed'] as const) {
@@ -200,8 +200,8 @@ describe('the key-authenticated endpoints', () => {
               .write('calls')
               .where({ contact_id: textAt(call, 'contactId') })
               .update({ state });
-            const answer = await ask('DELETE', urlOf(call), { key });
-            expect([answer.status, codeOf(answer)]).to.deep.equal([409, 'already-dialed']);
+            const answer = await ask('DELETE', formatUrl(call), { key });
+            expect([answer.status, readCode(answer)]).to.deep.equal([409, 'already-dialed']);
             expect(answer.text).not.to.contain(state);
           });
         }
@@ -210,7 +210,7 @@ describe('the key-authenticated endpoints', () => {
       for (const rest of ['no-such-call', 'by-request-id/no-such-call', '%00', 'by-request-id/a%20b', 'x'.repeat(200)]) {
         it(`returns 404 for ${rest.slice(0, 30)}`, async () => {
           const answer = await ask('DELETE', cancelUrl(rest), { key });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([404, 'call-not-found']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([404, 'call-not-found']);
         });
       }
     });
@@ -220,17 +220,17 @@ describe('the key-authenticated endpoints', () => {
         const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
         const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
         expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
-        expect([answers[0]?.status, answers[0] && codeOf(answers[0])]).to.deep.equal([403, 'campaign-refused']);
+        expect([answers[0]?.status, answers[0] && readCode(answers[0])]).to.deep.equal([403, 'campaign-refused']);
       });
 
       it('is refused before the body is validated', async () => {
         const answer = await ask('POST', onDemand(core.url, tenants.otherCampaign.id), { key, raw: 'not json' });
-        expect(codeOf(answer)).to.equal('campaign-refused');
+        expect(readCode(answer)).to.equal('campaign-refused');
       });
 
       it('is refused for cancelling as well', async () => {
         const answer = await ask('DELETE', `${onDemand(core.url, tenants.otherCampaign.id)}/anything`, { key });
-        expect(codeOf(answer)).to.equal('campaign-refused');
+        expect(readCode(answer)).to.equal('campaign-refused');
       });
     });
 
@@ -270,7 +270,7 @@ describe('the key-authenticated endpoints', () => {
       for (const [what, body, path] of wrong) {
         it(`returns 422 for ${what}, naming the field`, async () => {
           const answer = await place(body);
-          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
           expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
           expect(answer.headers['content-type']).to.equal('application/problem+json');
         });
@@ -306,13 +306,13 @@ describe('the key-authenticated endpoints', () => {
       for (const [what, body, headers, status, code] of raw) {
         it(`returns ${status} for ${what}`, async () => {
           const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw: body, headers });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([status, code]);
+          expect([answer.status, readCode(answer)]).to.deep.equal([status, code]);
         });
       }
 
       it('returns 400 for bad percent-encoding', async () => {
         const answer = await ask('DELETE', cancelUrl('%zz'), { key });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
       });
 
       it('fails only its own request, not the others in the same statement', async () => {

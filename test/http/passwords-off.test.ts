@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { cheapPasswords } from '../support/passwords.ts';
 import { openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
 import { password, signIn } from '../support/tenants.ts';
@@ -49,7 +49,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
       refused(await browser.send('POST', `${harness.url}/console/password`, { currentPassword: password, newPassword: 'another one' }));
       refused(await browser.send('POST', `${harness.url}/console/users/${users.account.id}/password`, {}));
       const enrolled = await browser.send('POST', `${harness.url}/console/second-factor`, { currentPassword: password });
-      expect([enrolled.status, codeOf(enrolled)]).to.deep.equal([403, 'forbidden']);
+      expect([enrolled.status, readCode(enrolled)]).to.deep.equal([403, 'forbidden']);
       expect(checked).to.deep.equal([]);
     });
 

@@ -6,7 +6,7 @@ import { disableUser } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, codeOf, textAt } from '../support/http.ts';
+import { ask, readCode, textAt } from '../support/http.ts';
 import type { Forgery, Person } from '../support/oidc-provider.ts';
 import { finishSignIn, goToProvider, openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
 import { password, signIn } from '../support/tenants.ts';
@@ -242,7 +242,7 @@ describe('signing in with the provider', () => {
 
     it('refuses to start from another site', async () => {
       const answer = await new TestBrowser().open(`${harness.url}/console/oidc`, { 'Sec-Fetch-Site': 'cross-site' });
-      expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'cross-site']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([403, 'cross-site']);
     });
 
     describe('throttles an address', () => {
@@ -335,7 +335,7 @@ describe('signing in with the provider', () => {
         const handOver = (headers = {}) => browser.send('POST', `${harness.url}/console/oidc/hand-over`, undefined, headers);
         expect((await handOver()).status).to.equal(401);
         expect(await signInWithProvider(harness, browser, toApp)).to.equal('app');
-        expect(codeOf(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
+        expect(readCode(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
         clock.advance({ minutes: 2, seconds: 1 });
         expect((await handOver()).status).to.equal(401);
       });

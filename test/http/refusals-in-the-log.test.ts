@@ -72,7 +72,7 @@ describe('refused requests', () => {
   });
 
   /** The log lines of a burst. */
-  async function linesOf(addresses: readonly string[]): Promise<LogLine[]> {
+  async function findLines(addresses: readonly string[]): Promise<LogLine[]> {
     const log: LogLine[] = [];
     const lines = new Writable({
       write(chunk, _encoding, done) {
@@ -90,7 +90,7 @@ describe('refused requests', () => {
 
   it('never fill the log or memory: the addresses with the most refusals have a line each, and the others share a line', async () => {
     const addresses = Array.from({ length: 20_000 }, (_, n) => `10.${n >> 14}.${(n >> 7) & 127}.${n & 127}`);
-    const log = await linesOf([...addresses, ...addresses.slice(0, 3), '10.0.0.0']);
+    const log = await findLines([...addresses, ...addresses.slice(0, 3), '10.0.0.0']);
     expect(log).to.have.length(101);
     expect(log.slice(0, 3).map(({ address, count }) => [address, count])).to.deep.equal([
       ['10.0.0.0', 3],
@@ -101,6 +101,6 @@ describe('refused requests', () => {
   });
 
   it('have an unknown address if a proxy forwards an invalid address', async () => {
-    expect((await linesOf(['"}\n{"forged'])).map(({ address, count }) => [address, count])).to.deep.equal([['unknown', 1]]);
+    expect((await findLines(['"}\n{"forged'])).map(({ address, count }) => [address, count])).to.deep.equal([['unknown', 1]]);
   });
 });

@@ -23,17 +23,17 @@ describe('every response', () => {
 
   const calls = () => onDemand(core.url, tenants.campaign.id);
   const session = (headers: Record<string, string> = {}) => ask('GET', `${core.url}/console/session`, { cookie, headers });
-  const idOf = ({ headers }: Answer) => headers['x-request-id'];
+  const getId = ({ headers }: Answer) => headers['x-request-id'];
 
   describe('has an X-Request-Id', () => {
     it('of its own, which is different each time', async () => {
-      const [one, other] = [idOf(await session()), idOf(await session())];
+      const [one, other] = [getId(await session()), getId(await session())];
       expect([one, other].every((id) => uuid.test(String(id)))).to.equal(true);
       expect(one).not.to.equal(other);
     });
 
     it('sent by the client', async () => {
-      expect(idOf(await session({ 'X-Request-Id': 'my.id_1~2:3-4' }))).to.equal('my.id_1~2:3-4');
+      expect(getId(await session({ 'X-Request-Id': 'my.id_1~2:3-4' }))).to.equal('my.id_1~2:3-4');
     });
 
     for (const [what, sent] of [
@@ -43,7 +43,7 @@ describe('every response', () => {
       ['would forge a log line', 'a"}'],
     ] as const) {
       it(`of its own if the client's ${what}`, async () => {
-        expect(idOf(await session({ 'X-Request-Id': sent }))).to.match(uuid);
+        expect(getId(await session({ 'X-Request-Id': sent }))).to.match(uuid);
       });
     }
 
@@ -57,14 +57,14 @@ describe('every response', () => {
         await ask('DELETE', `${calls()}/by-request-id/r1`, { key, headers }),
         await ask('DELETE', `${calls()}/by-request-id/none`, { key, headers }),
       ];
-      expect(answers.map((answer) => [answer.status, idOf(answer)])).to.deep.equal(
+      expect(answers.map((answer) => [answer.status, getId(answer)])).to.deep.equal(
         [202, 202, 422, 200, 404].map((status) => [status, 'seen-again']),
       );
     });
 
     it("unless it's the common 401", async () => {
       const refused = await ask('GET', `${core.url}/nothing`, { headers: { 'X-Request-Id': 'mine' } });
-      expect([refused.status, idOf(refused)]).to.deep.equal([401, undefined]);
+      expect([refused.status, getId(refused)]).to.deep.equal([401, undefined]);
     });
 
     it('that is logged as requestId', async () => {
@@ -117,7 +117,7 @@ describe('every response', () => {
     const [own, made] = [await session({ 'X-Request-Id': 'mine' }), await session()];
     await direct.storage.database.write.schema.renameTable('sessions_away', 'sessions');
     expect([own.status, own.json['instance'], own.json['requestId']]).to.deep.equal([500, 'mine', undefined]);
-    expect(made.json['instance']).to.equal(`urn:uuid:${idOf(made)}`);
+    expect(made.json['instance']).to.equal(`urn:uuid:${getId(made)}`);
   });
 
   describe('to a call placed with an Idempotency-Key header', () => {

@@ -70,7 +70,7 @@ describe('the examples in core/reference', () => {
         const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
         return { code, stdout, stderr };
       };
-      const callsOf = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
+      const findCalls = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
 
       it("place one call if the first response is lost, and don't place another when run again", async () => {
         const order = `lost-${label}`;
@@ -81,7 +81,7 @@ describe('the examples in core/reference', () => {
         expect(JSON.parse(first.stdout)).to.include({ requestId: `order-${order}`, state: 'queued' });
         expect(its.network.seen).to.have.length(2);
         expect(JSON.parse((await run(order, phone)).stdout)).to.deep.equal(JSON.parse(first.stdout));
-        expect(await callsOf(`order-${order}`)).to.have.length(1);
+        expect(await findCalls(`order-${order}`)).to.have.length(1);
       });
 
       it('retry after a 503', async () => {

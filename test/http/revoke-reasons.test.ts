@@ -19,7 +19,7 @@ describe('the reason of a revoke', () => {
     });
     after(() => harness.close());
 
-    const detailsOf = async (ids: string[]) => {
+    const readDetails = async (ids: string[]) => {
       const { json } = await ask('GET', `${harness.core.url}/console/activity?action=api-key.revoked&timeZone=UTC`, { cookie });
       const { events } = activitySchema.parse(json);
       return ids.map((id) => events.find(({ subject }) => subject.id === id)?.detail);
@@ -38,14 +38,14 @@ describe('the reason of a revoke', () => {
         await revoke('?reason=other&note=A%20drill'),
         await revoke(''),
       ];
-      expect(await detailsOf(ids)).to.deep.equal(['leaked', 'no longer needed: The shop closed', 'A drill', undefined]);
+      expect(await readDetails(ids)).to.deep.equal(['leaked', 'no longer needed: The shop closed', 'A drill', undefined]);
     });
 
     it('is recorded for each key that is revoked at once', async () => {
       const keys = [await createKey(harness.core.url, cookie), await createKey(harness.core.url, cookie)];
       const ids = keys.map(({ id }) => id);
       await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body: { ids, reason: 'left' } });
-      expect(await detailsOf(ids)).to.deep.equal(['someone left', 'someone left']);
+      expect(await readDetails(ids)).to.deep.equal(['someone left', 'someone left']);
     });
 
     it('must be a known one, and needs a note if it is another one', async () => {

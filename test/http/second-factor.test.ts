@@ -3,12 +3,12 @@ import { consoleRoutes } from '#contract/routes/console.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser, resetPassword } from '../../core/domain/directory/users.ts';
 import { resealSecrets } from '../../core/domain/sign-in/second-factor.ts';
-import { secretBoxOf } from '../../core/server/sealed-secrets.ts';
+import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere, testSecret } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, cookiesOf, textAt } from '../support/http.ts';
+import { type Answer, ask, readCode, readCookies, textAt } from '../support/http.ts';
 import { authenticator, enroll, recoveryCodesIn } from '../support/second-factor.ts';
 import { password, signIn } from '../support/tenants.ts';
 
@@ -56,7 +56,7 @@ describe('a second factor', () => {
     const inSession = (method: string, path: string, cookie: string, body?: object) =>
       ask(method, core.url + path, { cookie, ...(body === undefined ? {} : { body }) });
     const statusOf = async (cookie: string) => (await inSession('GET', '/console/session', cookie)).status;
-    const halfOpen = async (email: string, from: From = {}) => cookiesOf(await tryPassword(email, password, from));
+    const halfOpen = async (email: string, from: From = {}) => readCookies(await tryPassword(email, password, from));
     const signInWith = async (email: string, code: string) => enterCode(await halfOpen(email), code);
 
     let users = 0;
@@ -120,12 +120,12 @@ describe('a second factor', () => {
         const { email, app } = await newUser();
         const answer = await tryPassword(email);
         expect([answer.status, answer.json]).to.deep.equal([202, { secondFactor: true }]);
-        const waiting = cookiesOf(answer);
+        const waiting = readCookies(answer);
         const entered = await enterCode(waiting, app.code());
         expect(entered.status).to.equal(201);
         expect(entered.json).to.deep.include({ secondFactor: true });
-        const opened = cookiesOf(entered);
-        expect([cookiesOf(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
+        const opened = readCookies(entered);
+        expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
         expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
         expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
         expect(await statusOf(waiting), 'the half-open one').to.equal(401);
@@ -160,7 +160,7 @@ describe('a second factor', () => {
         const attackers = await halfOpen(email);
         const entered = await enterCode(attackers, app.code());
         expect(await statusOf(attackers)).to.equal(401);
-        expect(await statusOf(cookiesOf(entered))).to.equal(200);
+        expect(await statusOf(readCookies(entered))).to.equal(200);
         expect(await statusOf(theirs), 'the user’s own').to.equal(200);
       });
 
@@ -274,7 +274,7 @@ describe('a second factor', () => {
         for (let n = 0; n < 6; n++) {
           const answer = await tryPassword(email, password, { from });
           statuses.push(answer.status);
-          if (answer.status === 202) statuses.push((await enterCode(cookiesOf(answer), '000000', { from })).status);
+          if (answer.status === 202) statuses.push((await enterCode(readCookies(answer), '000000', { from })).status);
         }
         expect(statuses).to.deep.equal([202, 401, 202, 401, 202, 401, 202, 401, 202, 401, 429]);
         expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a right code').to.equal(429);
@@ -321,7 +321,7 @@ describe('a second factor', () => {
         const change = (body: object) =>
           inSession('POST', '/console/password', cookie, { currentPassword: password, newPassword: 'another long one', ...body });
         const without = await change({});
-        expect([without.status, codeOf(without)]).to.deep.equal([403, 'forbidden']);
+        expect([without.status, readCode(without)]).to.deep.equal([403, 'forbidden']);
         expect((await change({ code: '000000' })).status).to.equal(401);
         expect(await statusOf(cookie), 'the session continues').to.equal(200);
         expect((await change({ code: app.code() })).status).to.equal(204);
@@ -333,9 +333,9 @@ describe('a second factor', () => {
         const user = (await harness.direct.ports.stores.users.findByEmail(email))?.user;
         if (!user) throw new Error('The user is gone.');
         const { password: once } = await resetPassword(harness.direct.ports, operator, user, null);
-        const answer = await enterCode(cookiesOf(await tryPassword(email, once ?? '')), app.code());
+        const answer = await enterCode(readCookies(await tryPassword(email, once ?? '')), app.code());
         expect(answer.json).to.deep.include({ passwordChangeDue: true });
-        expect((await inSession('POST', '/console/password', cookiesOf(answer), { newPassword: password })).status).to.equal(204);
+        expect((await inSession('POST', '/console/password', readCookies(answer), { newPassword: password })).status).to.equal(204);
       });
 
       it('is turned off with a code, and then isn’t asked for', async () => {
@@ -400,7 +400,7 @@ describe('a second factor', () => {
         const { password: once } = await createUser(harness.direct.ports, operator, input, null);
         const signedIn = await tryPassword(input.email, once ?? '', { at: strict });
         expect(signedIn.json).to.deep.include({ passwordChangeDue: true, secondFactorDue: true, secondFactor: false });
-        const cookie = cookiesOf(signedIn);
+        const cookie = readCookies(signedIn);
         const tryAll = async () => {
           const open: string[] = [];
           for (const [name, { by, method, path }] of Object.entries(consoleRoutes)) {
@@ -451,13 +451,13 @@ describe('a second factor', () => {
       it('is encrypted again with a new session secret, and then no longer needs the old one', async () => {
         const { email, app, recoveryCodes } = await newUser();
         const { ports } = harness.direct;
-        const resealed = await resealSecrets({ ...ports, secretBox: secretBoxOf([otherSecret, testSecret], testRandomness) });
+        const resealed = await resealSecrets({ ...ports, secretBox: createSecretBox([otherSecret, testSecret], testRandomness) });
         expect(resealed.unreadable).to.equal(0);
         expect(resealed.resealed).to.be.greaterThan(0);
         const rotated = await startAnother({ SESSION_SECRETS: otherSecret });
         const enter = async (code: string) => (await enterCode(await halfOpen(email, { at: rotated }), code, { at: rotated })).status;
         expect([await enter(app.code()), await enter(recoveryCodes[0] ?? '')]).to.deep.equal([201, 201]);
-        await resealSecrets({ ...ports, secretBox: secretBoxOf([testSecret, otherSecret], testRandomness) });
+        await resealSecrets({ ...ports, secretBox: createSecretBox([testSecret, otherSecret], testRandomness) });
       });
     });
 

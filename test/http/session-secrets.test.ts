@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startCoreHere } from '../support/core.ts';
-import { ask, cookiesOf } from '../support/http.ts';
+import { ask, readCookies } from '../support/http.ts';
 import { databaseWithTenants, signIn } from '../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
@@ -43,7 +43,7 @@ describe('replacing session secrets on two cores', () => {
       for (const browser of browsers) {
         const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie });
         statuses.push(answer.status);
-        if (answer.headers['set-cookie'] !== undefined) browser.cookie = merged(browser.cookie, cookiesOf(answer));
+        if (answer.headers['set-cookie'] !== undefined) browser.cookie = merged(browser.cookie, readCookies(answer));
       }
       browsers.push({ cookie: await signIn(core.url, 'ada@example.com') });
       await core.close();

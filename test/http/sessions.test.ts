@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
-import { digestOf } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changePassword, changeUser, createUser, deleteUser, resetPassword } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
+import { type Answer, ask, readCode, readCookies } from '../support/http.ts';
 import { type DirectAccess, password, signIn, type Tenants } from '../support/tenants.ts';
 
 describe('sessions', () => {
@@ -57,7 +57,7 @@ describe('sessions', () => {
           reference: true,
           secondFactor: false,
         });
-        expect((await session(cookiesOf(answer))).text).to.equal(answer.text);
+        expect((await session(readCookies(answer))).text).to.equal(answer.text);
       });
 
       it('ignores the case of the email address', async () => {
@@ -76,7 +76,7 @@ describe('sessions', () => {
         // The scheme of the client's connection comes first.
         const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
         for (const cookie of setCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
-        const cookie = cookiesOf(answer);
+        const cookie = readCookies(answer);
         const seen = await ask('GET', `${core.url}/console/session`, { cookie, headers: { 'X-Forwarded-Proto': 'https' } });
         expect(seen.status).to.equal(200);
         expect((await session(cookie)).status).to.equal(401);
@@ -85,15 +85,15 @@ describe('sessions', () => {
       it('creates a new session ID each time, and ends the previous session', async () => {
         const first = await signIn(core.url, 'ada@example.com');
         const answer = await tryPassword('ada@example.com', password, {}, first);
-        expect(cookiesOf(answer)).not.to.equal(first);
+        expect(readCookies(answer)).not.to.equal(first);
         expect((await session(first)).status).to.equal(401);
-        expect((await session(cookiesOf(answer))).status).to.equal(200);
+        expect((await session(readCookies(answer))).status).to.equal(200);
       });
 
       it("doesn't adopt a session ID chosen by someone else", async () => {
         const mine = 'callkey_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
         const answer = await tryPassword('ada@example.com', password, {}, mine);
-        expect(cookiesOf(answer)).not.to.contain('AAAAAAAAAA');
+        expect(readCookies(answer)).not.to.contain('AAAAAAAAAA');
       });
 
       it('stores only a digest of the session ID', async () => {
@@ -111,7 +111,7 @@ describe('sessions', () => {
       ] as const) {
         it(`returns 422 for ${what}`, async () => {
           const answer = await ask('POST', `${core.url}/console/session`, { body });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([422, 'invalid']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
         });
       }
 
@@ -302,7 +302,7 @@ describe('sessions', () => {
 
         it("fails if someone else has reset the user's password since", async () => {
           const { user, cookie } = await begin('third@example.com');
-          const id = digestOf(cookie.split(/[=;]/)[1] ?? '');
+          const id = toDigest(cookie.split(/[=;]/)[1] ?? '');
           const data = await direct.ports.stores.sessions.find(id);
           if (!data) throw new Error('There is no such session.');
           // By now, the request has read its session.
@@ -389,7 +389,7 @@ describe('sessions', () => {
           const cookie = await signIn(core.url, 'ada@example.com');
           const answer = await ask('GET', `${core.url}/console/session`, { cookie, headers });
           expect(answer.status).to.equal(status);
-          if (status === 403) expect(codeOf(answer)).to.equal('cross-site');
+          if (status === 403) expect(readCode(answer)).to.equal('cross-site');
         });
       }
 
@@ -427,7 +427,7 @@ describe('sessions', () => {
         for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
           const cookie = await signIn(core.url, email);
           const answer = await select(cookie, { kind: 'account', id: tenants.account.id });
-          expect([answer.status, codeOf(answer)]).to.deep.equal([403, 'forbidden']);
+          expect([answer.status, readCode(answer)]).to.deep.equal([403, 'forbidden']);
           expect((await ask('GET', `${core.url}/console/tenancies`, { cookie })).status).to.equal(403);
         }
       });
@@ -456,7 +456,7 @@ describe('sessions', () => {
       it('returns 400 for an unknown query parameter', async () => {
         const cookie = await signIn(core.url, 'stan@example.com');
         const answer = await ask('GET', `${core.url}/console/tenancies?searhc=x`, { cookie });
-        expect([answer.status, codeOf(answer)]).to.deep.equal([400, 'malformed-request']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
       });
     });
 

@@ -6,7 +6,7 @@ import { allCallsSummarySchema, callsSchema } from '#contract/console/calls.ts';
 import { namedSchema } from '#contract/console/common.ts';
 import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
-import { digestOf } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { importAll } from '../../core/domain/directory/import.ts';
 import { importFileSchema } from '../../core/domain/directory/import-file.ts';
@@ -64,7 +64,7 @@ const reaches: Record<Who, Place[]> = {
 };
 
 /** The campaigns whose calls each viewer sees. A user limited to an account sees fewer than their key has access to. */
-const campaignsOf: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
+const campaignsByWho: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
 
 const emails: Record<Who | 'staff', string> = {
   account: 'ada',
@@ -105,7 +105,7 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
       for (const place of places) {
         const who = everyone.find((each) => reaches[each].includes(place)) ?? '';
-        calls.set(place, textAt(await placeCall(core.url, tenants[place].id, keyOf(who).keyValue), 'contactId'));
+        calls.set(place, textAt(await placeCall(core.url, tenants[place].id, getKey(who).keyValue), 'contactId'));
       }
     });
     after(() => close());
@@ -118,7 +118,7 @@ describe('the rules for who can see, revoke and use what', () => {
       const { id, name } = isPartners ? partner : account;
       return { kind: isPartners ? 'partner' : 'account', id, name };
     };
-    const keyOf = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
+    const getKey = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
     for (const viewer of [...everyone, 'staff'] as const) {
       it(`${viewer} lists exactly the keys visible to them`, async () => {
@@ -133,16 +133,16 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const creator of everyone) {
         const inSight = sees[viewer].includes(creator);
         it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its ID`, async () => {
-          const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}/revocation`, as(viewer));
+          const answer = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}/revocation`, as(viewer));
           expect(answer.status).to.equal(inSight ? 200 : 404);
-          const details = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(viewer));
+          const details = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(viewer));
           expect(details.status).to.equal(inSight ? 200 : 404);
-          const older = await ask('GET', `${core.url}/console/api-keys?olderThan=${keyOf(creator).id}`, as(viewer));
+          const older = await ask('GET', `${core.url}/console/api-keys?olderThan=${getKey(creator).id}`, as(viewer));
           expect(older.status).to.equal(inSight ? 200 : 404);
         });
 
         it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {
-          const body = { sha256: digestOf(keyOf(creator).keyValue) };
+          const body = { sha256: toDigest(getKey(creator).keyValue) };
           const answer = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as(viewer), body });
           expect(identifiedApiKeySchema.parse(answer.json).apiKey?.name).to.equal(inSight ? creator : undefined);
         });
@@ -172,10 +172,10 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const place of places) {
         const inReach = reaches[creator].includes(place);
         it(`a key of ${creator} ${inReach ? 'has' : 'has no'} access to the ${place}`, async () => {
-          const placed = await placeCall(core.url, tenants[place].id, keyOf(creator).keyValue);
+          const placed = await placeCall(core.url, tenants[place].id, getKey(creator).keyValue);
           expect(placed.status).to.equal(inReach ? 202 : 403);
           const url = `${core.url}/api/v1/campaigns/${tenants[place].id}/contacts/on-demand/by-request-id/none`;
-          const cancelled = await ask('DELETE', url, { key: keyOf(creator).keyValue });
+          const cancelled = await ask('DELETE', url, { key: getKey(creator).keyValue });
           expect(cancelled.status).to.equal(inReach ? 404 : 403);
         });
       }
@@ -183,7 +183,7 @@ describe('the rules for who can see, revoke and use what', () => {
 
     for (const creator of everyone) {
       it(`the details of a key of ${creator} show where it was created and which campaigns it has access to`, async () => {
-        const answer = await ask('GET', `${core.url}/console/api-keys/${keyOf(creator).id}?timeZone=UTC`, as(creator));
+        const answer = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(creator));
         const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
         expect(createdIn).to.deep.equal(madeIn(creator));
         const accounts = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount };
@@ -194,7 +194,7 @@ describe('the rules for who can see, revoke and use what', () => {
 
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
-        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         it(`${viewer} ${inScope ? 'sees' : 'does not see'} the calls of the ${place} and their outcomes`, async () => {
           const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
           const statuses: number[] = [];
@@ -213,7 +213,7 @@ describe('the rules for who can see, revoke and use what', () => {
 
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
-        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         it(`${viewer} ${inScope ? 'finds' : 'does not find'} the ${place} and its account by name and ID`, async () => {
           const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
             place
@@ -240,7 +240,7 @@ describe('the rules for who can see, revoke and use what', () => {
       it(`${viewer} manages exactly the partners, accounts and campaigns in their scope`, async () => {
         const isStaff = viewer.startsWith('staff');
         const owned = { partner: 'partner', otherPartner: 'otherPartner' }[String(viewer)];
-        const statusOf = async (method: string, path: string, body?: object) =>
+        const askStatus = async (method: string, path: string, body?: object) =>
           (await ask(method, `${core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
 
         const names = new Map<string, string[]>();
@@ -257,15 +257,15 @@ describe('the rules for who can see, revoke and use what', () => {
           );
         }
         const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = tenants;
-        const idsOf = (...things: { id: string }[]) => things.map(({ id }) => id);
+        const toIds = (...things: { id: string }[]) => things.map(({ id }) => id);
         const expected = {
           staff: [
-            idsOf(partner, otherPartner),
-            idsOf(account, siblingAccount, otherAccount),
-            idsOf(campaign, siblingCampaign, otherCampaign),
+            toIds(partner, otherPartner),
+            toIds(account, siblingAccount, otherAccount),
+            toIds(campaign, siblingCampaign, otherCampaign),
           ],
-          partner: [['403'], idsOf(account, siblingAccount), idsOf(campaign, siblingCampaign)],
-          otherPartner: [['403'], idsOf(otherAccount), idsOf(otherCampaign)],
+          partner: [['403'], toIds(account, siblingAccount), toIds(campaign, siblingCampaign)],
+          otherPartner: [['403'], toIds(otherAccount), toIds(otherCampaign)],
           none: [['403'], ['403'], ['403']],
         }[isStaff ? 'staff' : (owned ?? 'none')];
         expect([...names.values()]).to.deep.equal(expected);
@@ -281,18 +281,18 @@ describe('the rules for who can see, revoke and use what', () => {
           expect([filtered.includes(ofAccount.id), filtered.includes(ofCampaign.id)]).to.deep.equal([mayChange, mayChange]);
           const missing = owned ? 404 : 403;
           expect([
-            await statusOf('PATCH', `partners/${ofPartner.id}`, { name: ofPartner.name }),
-            await statusOf('PATCH', `accounts/${ofAccount.id}`, { name: ofAccount.name }),
-            await statusOf('PATCH', `campaigns/${ofCampaign.id}`, { name: ofCampaign.name }),
+            await askStatus('PATCH', `partners/${ofPartner.id}`, { name: ofPartner.name }),
+            await askStatus('PATCH', `accounts/${ofAccount.id}`, { name: ofAccount.name }),
+            await askStatus('PATCH', `campaigns/${ofCampaign.id}`, { name: ofCampaign.name }),
           ]).to.deep.equal([isStaff ? 200 : 403, mayChange ? 200 : missing, mayChange ? 200 : missing]);
           if (!mayChange) {
             expect([
-              await statusOf('POST', 'accounts', { name: 'Theirs', partnerId: ofPartner.id }),
-              await statusOf('POST', 'campaigns', { name: 'Theirs', accountId: ofAccount.id }),
+              await askStatus('POST', 'accounts', { name: 'Theirs', partnerId: ofPartner.id }),
+              await askStatus('POST', 'campaigns', { name: 'Theirs', accountId: ofAccount.id }),
             ]).to.deep.equal([refused, refused]);
           }
         }
-        if (!isStaff) expect(await statusOf('POST', 'partners', { name: 'Theirs' })).to.equal(403);
+        if (!isStaff) expect(await askStatus('POST', 'partners', { name: 'Theirs' })).to.equal(403);
       });
     }
 
@@ -300,7 +300,7 @@ describe('the rules for who can see, revoke and use what', () => {
     const isAdministrator = (viewer: string) => !['account', 'teammate', 'sibling', 'other', 'staff'].includes(viewer);
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
-        const inScope = viewer !== 'staff' && campaignsOf[viewer].includes(place);
+        const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         const does = !inScope ? 'neither sees nor changes' : isAdministrator(viewer) ? 'changes' : 'only sees';
         it(`${viewer} ${does} the do-not-call list, calling hours and numbers of the ${place}`, async () => {
           const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
@@ -312,7 +312,7 @@ describe('the rules for who can see, revoke and use what', () => {
           const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
           const createdAt = direct.ports.clock.now();
           await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
-          const statusOf = async (method: string, path: string, body?: object) =>
+          const askStatus = async (method: string, path: string, body?: object) =>
             (await ask(method, `${core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
           const listed = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
           const exported = await ask('GET', `${core.url}/console/do-not-call.csv?search=${encodeURIComponent(phone)}`, as(viewer));
@@ -324,14 +324,14 @@ describe('the rules for who can see, revoke and use what', () => {
           const refused = isAdministrator(viewer) || viewer === 'staff' ? changed : 403;
           const numbers = { countries: null, kinds: null };
           for (const scope of [`scope=account&id=${account.id}`, `scope=campaign&id=${tenants[place].id}`]) {
-            expect(await statusOf('GET', `calling-hours?${scope}`)).to.equal(read);
-            expect(await statusOf('PUT', `calling-hours?${scope}`, { rules: [] })).to.equal(refused);
+            expect(await askStatus('GET', `calling-hours?${scope}`)).to.equal(read);
+            expect(await askStatus('PUT', `calling-hours?${scope}`, { rules: [] })).to.equal(refused);
           }
-          expect(await statusOf('GET', `numbers?scope=account&id=${account.id}`)).to.equal(read);
-          expect(await statusOf('PUT', `numbers?scope=account&id=${account.id}`, numbers)).to.equal(refused);
-          expect(await statusOf('POST', 'numbers/check', { phone, campaignId: tenants[place].id })).to.equal(read);
-          expect(await statusOf('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', accountId: account.id })).to.equal(added);
-          expect(await statusOf('DELETE', `do-not-call/${id}`, { reason: 'Test' })).to.equal(refused === 200 ? 204 : refused);
+          expect(await askStatus('GET', `numbers?scope=account&id=${account.id}`)).to.equal(read);
+          expect(await askStatus('PUT', `numbers?scope=account&id=${account.id}`, numbers)).to.equal(refused);
+          expect(await askStatus('POST', 'numbers/check', { phone, campaignId: tenants[place].id })).to.equal(read);
+          expect(await askStatus('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', accountId: account.id })).to.equal(added);
+          expect(await askStatus('DELETE', `do-not-call/${id}`, { reason: 'Test' })).to.equal(refused === 200 ? 204 : refused);
         });
       }
 
@@ -355,7 +355,7 @@ describe('the rules for who can see, revoke and use what', () => {
         const names = new Map<string, string>();
         for (const creator of everyone.filter((who) => reaches[who].includes(reached))) {
           const spare = await createKey(core.url, cookies.get(creator) ?? '', creator);
-          for (const { keyValue } of [keyOf(creator), spare]) {
+          for (const { keyValue } of [getKey(creator), spare]) {
             names.set(textAt(await placeCall(core.url, campaignId, keyValue), 'contactId'), creator);
           }
           await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
@@ -369,7 +369,7 @@ describe('the rules for who can see, revoke and use what', () => {
     }
 
     describe('a staff request that names its tenancy', () => {
-      const tenancyOf = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
+      const toTenancy = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
         `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${tenants[place].id}`;
       const inTenancy = (who: string, tenancy: string | string[]) => ({ ...as(who), headers: { [tenancyHeader]: tenancy } });
       const namesIn = async (who: string, tenancy: string) => {
@@ -383,29 +383,29 @@ describe('the rules for who can see, revoke and use what', () => {
       // The same session every time, with an account, a partner or nothing selected.
       for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
         it(`applies only to that tenancy, whatever the session of ${session} has selected`, async () => {
-          expect(await namesIn(session, tenancyOf('account'))).to.deep.equal([...sees['staff in account']].sort());
-          expect(await namesIn(session, tenancyOf('partner'))).to.deep.equal([...sees['staff in partner']].sort());
-          expect(await namesIn(session, tenancyOf('otherAccount'))).to.deep.equal(['other']);
-          const { json } = await ask('GET', `${core.url}/console/session`, inTenancy(session, tenancyOf('otherPartner')));
+          expect(await namesIn(session, toTenancy('account'))).to.deep.equal([...sees['staff in account']].sort());
+          expect(await namesIn(session, toTenancy('partner'))).to.deep.equal([...sees['staff in partner']].sort());
+          expect(await namesIn(session, toTenancy('otherAccount'))).to.deep.equal(['other']);
+          const { json } = await ask('GET', `${core.url}/console/session`, inTenancy(session, toTenancy('otherPartner')));
           expect(sessionSchema.parse(json).tenancy?.name).to.equal(tenants.otherPartner.name);
           const calls = `${core.url}/console/campaigns/${tenants.otherCampaign.id}/calls`;
-          expect((await ask('GET', calls, inTenancy(session, tenancyOf('otherAccount')))).status).to.equal(200);
-          expect((await ask('GET', calls, inTenancy(session, tenancyOf('account')))).status).to.equal(404);
+          expect((await ask('GET', calls, inTenancy(session, toTenancy('otherAccount')))).status).to.equal(200);
+          expect((await ask('GET', calls, inTenancy(session, toTenancy('account')))).status).to.equal(404);
           // The other tests of this file also export, and a user can export only ten times per minute.
           await direct.ports.throttle.reset(`export:${tenants.users.staff.id}`);
           for (const [tenancy, place] of [
             ['otherAccount', 'otherCampaign'],
             ['account', 'campaign'],
           ] as const) {
-            const all = await ask('GET', `${core.url}/console/calls`, inTenancy(session, tenancyOf(tenancy)));
+            const all = await ask('GET', `${core.url}/console/calls`, inTenancy(session, toTenancy(tenancy)));
             const campaignIds = callsSchema.parse(all.json).calls.map(({ campaign }) => campaign?.id);
             expect([...new Set(campaignIds)]).to.deep.equal([tenants[place].id]);
-            const { text } = await ask('GET', `${core.url}/console/calls.csv`, inTenancy(session, tenancyOf(tenancy)));
+            const { text } = await ask('GET', `${core.url}/console/calls.csv`, inTenancy(session, toTenancy(tenancy)));
             expect([text.includes('"Inspections"'), text.includes('"Appointment reminders"')]).to.deep.equal([
               tenancy === 'otherAccount',
               tenancy === 'account',
             ]);
-            const facets = await ask('GET', `${core.url}/console/activity/facets`, inTenancy(session, tenancyOf(tenancy)));
+            const facets = await ask('GET', `${core.url}/console/activity/facets`, inTenancy(session, toTenancy(tenancy)));
             const names = activityFacetsSchema.parse(facets.json).actors.map(({ name }) => name);
             expect([names.includes('Oda Other'), names.includes('Ada Account')]).to.deep.equal([
               tenancy === 'otherAccount',
@@ -416,13 +416,13 @@ describe('the rules for who can see, revoke and use what', () => {
 
         it(`creates and revokes keys only there, whatever the session of ${session} has selected`, async () => {
           const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
-          const created = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, tenancyOf('otherAccount')), body });
-          expect(await namesIn('staff', tenancyOf('otherAccount'))).to.include('theirs');
+          const created = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, toTenancy('otherAccount')), body });
+          expect(await namesIn('staff', toTenancy('otherAccount'))).to.include('theirs');
           expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(created, 'keyValue'))).status).to.equal(202);
           expect((await placeCall(core.url, tenants.campaign.id, textAt(created, 'keyValue'))).status).to.equal(403);
           const url = `${core.url}/console/api-keys/${textAt(created, 'apiKey', 'id')}`;
-          expect((await ask('DELETE', url, inTenancy(session, tenancyOf('partner')))).status).to.equal(404);
-          expect((await ask('DELETE', url, inTenancy(session, tenancyOf('otherPartner')))).status).to.equal(204);
+          expect((await ask('DELETE', url, inTenancy(session, toTenancy('partner')))).status).to.equal(404);
+          expect((await ask('DELETE', url, inTenancy(session, toTenancy('otherPartner')))).status).to.equal(204);
         });
       }
 
@@ -433,7 +433,7 @@ describe('the rules for who can see, revoke and use what', () => {
 
       for (const viewer of everyone.filter((who) => !who.startsWith('staff'))) {
         it(`is refused for ${viewer}, even for their own tenancy`, async () => {
-          const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, tenancyOf('account')));
+          const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, toTenancy('account')));
           expect(textAt(answer, 'type')).to.match(/#forbidden$/);
         });
       }
@@ -490,7 +490,7 @@ describe('the rules for who can see, revoke and use what', () => {
         await bring({ ...tied, account: 'a3' });
         const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
         expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
-        const sha256 = digestOf(keyValue);
+        const sha256 = toDigest(keyValue);
         const identified = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
         expect(textAt(identified, 'apiKey', 'id')).to.equal(id);
         expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);

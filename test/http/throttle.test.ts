@@ -6,7 +6,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type CoreOptions, type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, codeOf, cookiesOf } from '../support/http.ts';
+import { type Answer, ask, readCode, readCookies } from '../support/http.ts';
 import { costlyPasswords } from '../support/passwords.ts';
 import { type DirectAccess, password, signIn } from '../support/tenants.ts';
 
@@ -35,7 +35,7 @@ describe('the sign-in throttle', () => {
     const counters = () => direct.storage.database.write('sign_in_attempts');
     /** A different address from that of the other guesses. */
     const elsewhere = '203.0.113.1';
-    const pointsOf = async (counter: string): Promise<number[]> =>
+    const readPoints = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
     type Guess = { at?: RunningCore; from?: string; cookie?: string };
     const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
@@ -80,7 +80,7 @@ describe('the sign-in throttle', () => {
     it('counts each of many concurrent guesses that it lets through, but no others', async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
       expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
-      for (const counter of ['address', 'network24', 'account', 'pair']) expect(await pointsOf(counter), counter).to.deep.equal([10]);
+      for (const counter of ['address', 'network24', 'account', 'pair']) expect(await readPoints(counter), counter).to.deep.equal([10]);
     });
 
     it('allows attempts again after its window, and then sweeps its counters', async () => {
@@ -148,7 +148,7 @@ describe('the sign-in throttle', () => {
         for (let attempt = 0; attempt < 11; attempt++) statuses.push((await tryPassword('sue@example.com', `wrong ${attempt}`)).status);
         expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
         const answer = await tryPassword('sue@example.com', password);
-        expect([answer.status, codeOf(answer)]).to.deep.equal([429, 'too-many-requests']);
+        expect([answer.status, readCode(answer)]).to.deep.equal([429, 'too-many-requests']);
         expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
       });
 
@@ -163,7 +163,7 @@ describe('the sign-in throttle', () => {
       });
 
       it("don't lock out a signed-in user", async () => {
-        const cookie = cookiesOf(await tryPassword('otto@example.com', password));
+        const cookie = readCookies(await tryPassword('otto@example.com', password));
         for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong');
         expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
         expect((await tryPassword('otto@example.com', password, { cookie })).status).to.equal(201);
@@ -172,7 +172,7 @@ describe('the sign-in throttle', () => {
       describe('in a browser that has signed in before', () => {
         let device: string;
         before(async () => {
-          const cookies = cookiesOf(await tryPassword('otto@example.com', password, { from: elsewhere })).split('; ');
+          const cookies = readCookies(await tryPassword('otto@example.com', password, { from: elsewhere })).split('; ');
           device = cookies.filter((cookie) => cookie.startsWith('callkey_device')).join('; ');
         });
         const guess = async (email: string, times: number, more: Guess = {}) => {
@@ -193,30 +193,30 @@ describe('the sign-in throttle', () => {
         it('count like any others for another user, or with a forged cookie', async () => {
           await guess('oda@example.com', 1);
           await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, '_') });
-          expect(await pointsOf('device')).to.deep.equal([]);
-          expect(await pointsOf('account')).to.deep.equal([1, 1]);
+          expect(await readPoints('device')).to.deep.equal([]);
+          expect(await readPoints('account')).to.deep.equal([1, 1]);
         });
 
         it('count like any others after 90 days, or after a password change', async () => {
           clock.advance({ days: 90 });
           await guess('otto@example.com', 1);
-          expect(await pointsOf('device')).to.deep.equal([1]);
+          expect(await readPoints('device')).to.deep.equal([1]);
           clock.advance({ seconds: 1 });
           await guess('otto@example.com', 1);
-          expect(await pointsOf('account')).to.deep.equal([1]);
+          expect(await readPoints('account')).to.deep.equal([1]);
 
           clock.set('2026-11-21T09:00:00.000Z');
           const input = { email: 'tess@example.com', name: 'Tess', userType: 'staff', accountId: null, partnerId: null } as const;
           await createUser(direct.ports, operator, input, password);
-          const signedIn = cookiesOf(await tryPassword('tess@example.com', password));
+          const signedIn = readCookies(await tryPassword('tess@example.com', password));
           const body = { currentPassword: password, newPassword: 'a new and longer one' };
-          const changed = cookiesOf(await ask('POST', `${core.url}/console/password`, { cookie: signedIn, body }));
+          const changed = readCookies(await ask('POST', `${core.url}/console/password`, { cookie: signedIn, body }));
           await direct.storage.database.write('sessions').delete();
           await counters().delete();
           await guess('tess@example.com', 1, { cookie: signedIn });
-          expect([await pointsOf('account'), await pointsOf('device')]).to.deep.equal([[1], []]);
+          expect([await readPoints('account'), await readPoints('device')]).to.deep.equal([[1], []]);
           await guess('tess@example.com', 1, { cookie: changed });
-          expect(await pointsOf('device')).to.deep.equal([1]);
+          expect(await readPoints('device')).to.deep.equal([1]);
         });
       });
 

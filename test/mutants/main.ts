@@ -13,7 +13,7 @@ import { freshDatabase } from '../support/databases.ts';
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)));
 // These modules read files of the project.
 const { folders } = await import('./folders.ts');
-const { mutantsOf, surprises, writeRow } = await import('./survivors.ts');
+const { toMutants, surprises, writeRow } = await import('./survivors.ts');
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 // Stryker kills its processes. The files that they leave are in one folder, which this process deletes.
@@ -63,7 +63,7 @@ for (const { name, sources, files, tests } of chosen.filter(({ files }) => files
   // The files are read now, because someone may edit them during the run.
   const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
   const startedAt = performance.now();
-  const mutants = mutantsOf(await strykerFor(files, tests).runMutationTest(), texts);
+  const mutants = toMutants(await strykerFor(files, tests).runMutationTest(), texts);
   if (files.length === sources.length) say(`\n${writeRow(name, mutants, (performance.now() - startedAt) / 60_000)}`);
   const { survived, died } = surprises(mutants, files);
   for (const one of survived) say(`survived: ${one}`);

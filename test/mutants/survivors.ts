@@ -14,7 +14,7 @@ const known: Readonly<Record<string, readonly { why: string; mutants: readonly s
 const readme = 'test/README.md';
 
 /** @param texts the text of each file when it was mutated */
-export function mutantsOf(results: readonly Result[], texts: ReadonlyMap<string, string>): Mutant[] {
+export function toMutants(results: readonly Result[], texts: ReadonlyMap<string, string>): Mutant[] {
   const counted = results.filter(({ status }) => ['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status));
   return counted.map(({ fileName, location: { start, end }, replacement, status }) => {
     const file = relative('.', fileName);

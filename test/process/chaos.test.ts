@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { cases } from '../chaos/cases/index.ts';
-import { attacksOf, begin, faultsOf } from '../chaos/run.ts';
+import { begin, listAttacks, listFaults } from '../chaos/run.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 
@@ -8,7 +8,7 @@ import { skip } from '../support/skip.ts';
 const [part = 1, parts = 1] = (process.env['CHAOS_PART'] ?? '1/1').split('/').map(Number);
 
 describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
-  const attacks = attacksOf(cases, databaseKinds, true).filter((_, index) => index % parts === part - 1);
+  const attacks = listAttacks(cases, databaseKinds, true).filter((_, index) => index % parts === part - 1);
   const { rowOf, ended } = begin(attacks, { isQuick: true });
   // With --grep, more attacks have started than were requested.
   after(async function () {
@@ -22,7 +22,7 @@ describe('no acknowledged call is lost, and no one is called twice or kept waiti
       this.slow(60_000);
       const row = await rowOf(attack);
       if (row.counts === null) return skip(this, row.notes.join());
-      expect(faultsOf(row), row.notes.join('; ')).to.deep.equal([]);
+      expect(listFaults(row), row.notes.join('; ')).to.deep.equal([]);
     });
   }
 });

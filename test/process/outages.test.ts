@@ -7,7 +7,7 @@ import pg from 'pg';
 import sqlite3 from 'sqlite3';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { ask, codeOf } from '../support/http.ts';
+import { ask, readCode } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -55,7 +55,7 @@ async function withKey(database: string, core: RunningCore): Promise<{ tenants: 
 }
 
 /** Holds a SQLite file's lock. */
-async function lockOf(database: string): Promise<{ release(): Promise<void> }> {
+async function holdLock(database: string): Promise<{ release(): Promise<void> }> {
   const holder = new sqlite3.Database(database.slice('sqlite:'.length));
   const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
   await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
@@ -132,7 +132,7 @@ describe('while the database is unavailable', () => {
     const { tenants, key } = await withKey(database, core);
     const placing = startPlacing(core.url, tenants.campaign.id, key);
     await placing.untilThereAre(202, 100);
-    const lock = await lockOf(database);
+    const lock = await holdLock(database);
     await placing.untilThereAre(503, 32);
     await lock.release();
     await placing.untilThereAre(202, 200);
@@ -154,7 +154,7 @@ describe('while the database is unavailable', () => {
     const placed = await again().catch(again);
     const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });
     for (const answer of [placed, listed]) {
-      expect([answer.status, codeOf(answer)]).to.deep.equal([503, 'unavailable']);
+      expect([answer.status, readCode(answer)]).to.deep.equal([503, 'unavailable']);
       expect(Number(answer.headers['retry-after'])).to.be.greaterThan(0);
     }
     expect((await placeCall(core.url, tenants.campaign.id, 'nonsense')).status).to.equal(401);
@@ -172,9 +172,9 @@ describe('while the database is unavailable', () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
-    const lock = await lockOf(database);
+    const lock = await holdLock(database);
     const locked = await placeCall(core.url, tenants.campaign.id, key);
-    expect([locked.status, codeOf(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
+    expect([locked.status, readCode(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
     await lock.release();
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     await core.close();

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig } from '../../core/server/start/config.ts';
-import { sessionSecretsOf } from '../../core/server/start/session-secrets.ts';
+import { loadSessionSecrets } from '../../core/server/start/session-secrets.ts';
 import { refusedPort } from '../../scripts/support/postgres.ts';
 import { testRandomness } from '../support/clock.ts';
 import { startCoreHere, testSecret } from '../support/core.ts';
@@ -148,7 +148,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
         writeFileSync(file, content);
         chmodSync(file, mode);
         const start = async () => {
-          throw new Error(`taken: ${sessionSecretsOf(readConfig({ DATABASE_URL: database }), testRandomness)}`);
+          throw new Error(`taken: ${loadSessionSecrets(readConfig({ DATABASE_URL: database }), testRandomness)}`);
         };
         await expectRefusal(start(), 'SESSION_SECRETS', file, part);
       });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { digestOf } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
@@ -40,7 +40,7 @@ describe('two cores on one database', () => {
       const rows = keys.map(({ id, keyValue }) => ({
         ...row,
         id,
-        digest: digestOf(keyValue),
+        digest: toDigest(keyValue),
         partner_id: tenants.partner.id,
         created_at: instant(0),
       }));

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { digestOf } from '../../core/domain/api-keys.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { ConfigError } from '../../core/server/start/config.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
@@ -27,7 +27,7 @@ async function previousRelease(url: string): Promise<void> {
   await write('accounts').insert({ ...partner, id: 'account' });
   await write('campaigns').insert({ id: 'campaign', account_id: 'account', name: 'x', created_at: instant(1) });
   await write('users').insert({ ...account, id: 'user', email: 'ada@example.com', user_type: 'account', password_hash: '' });
-  await write('api_keys').insert({ ...account, id: 'key', digest: digestOf(key), creator_id: 'user', creator_partner_id: 'partner' });
+  await write('api_keys').insert({ ...account, id: 'key', digest: toDigest(key), creator_id: 'user', creator_partner_id: 'partner' });
   await database.close();
 }
 

@@ -37,7 +37,7 @@ describe("the core's package", () => {
   });
 
   const packageJson = () => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const commandOf = (name: string) => join(folder, packageJson().bin[name]);
+  const commandPath = (name: string) => join(folder, packageJson().bin[name]);
   const environment = () => ({
     ...bareEnvironment,
     NODE_COMPILE_CACHE: '',
@@ -46,7 +46,7 @@ describe("the core's package", () => {
     MANAGEMENT_PORT: '0',
   });
   const run = (name: string, ...args: string[]) =>
-    spawnSync(process.execPath, [commandOf(name), ...args], { ...nobody, cwd: state, env: environment(), encoding: 'utf8' });
+    spawnSync(process.execPath, [commandPath(name), ...args], { ...nobody, cwd: state, env: environment(), encoding: 'utf8' });
 
   it('depends only on native and database packages, in the tested versions', () => {
     const { dependencies: packed, engines } = packageJson();
@@ -66,7 +66,7 @@ describe("the core's package", () => {
   it('on an older Node.js version, says in one sentence which version it needs', () => {
     const older = `data:text/javascript,${encodeURIComponent("Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })")}`;
     for (const name of ['callkey-core', 'callkey-admin']) {
-      const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', older, commandOf(name)], { encoding: 'utf8' });
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', older, commandPath(name)], { encoding: 'utf8' });
       expect([status, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.match(/^\S+ needs Node\.js 24 or later, and this is v[\d.]+\.\n$/);
     }
@@ -74,7 +74,7 @@ describe("the core's package", () => {
 
   it('runs as a user who can write only to the state folder, as a single process, and stops when told to', async () => {
     const before = readdirSync(folder, { recursive: true });
-    const core = spawn(process.execPath, [commandOf('callkey-core')], { ...nobody, cwd: state, env: environment() });
+    const core = spawn(process.execPath, [commandPath('callkey-core')], { ...nobody, cwd: state, env: environment() });
     const ended = once(core, 'close');
     let stderr = '';
     core.stderr.on('data', (chunk) => {

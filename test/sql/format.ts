@@ -19,7 +19,7 @@ export function formatSql(sql: string): string {
   let block: Block = { kind: 'statement', indent: 0, clause: '' };
   const outer: Block[] = [];
   let line = '';
-  const indentOf = (text: string) => text.search(/\S|$/) / 2;
+  const countIndent = (text: string) => text.search(/\S|$/) / 2;
   function breakLine(indent: number): void {
     if (line.trim() !== '') lines.push(line.trimEnd());
     line = '  '.repeat(indent);
@@ -50,10 +50,10 @@ export function formatSql(sql: string): string {
       if (!isCondition) block.clause = word;
     }
     line += line.trim() === '' ? part.trimStart() : part;
-    if (word === 'case') open(lengthOfCase(parts.slice(index)) > longestCase ? 'case' : 'short case', indentOf(line) + 1);
+    if (word === 'case') open(lengthOfCase(parts.slice(index)) > longestCase ? 'case' : 'short case', countIndent(line) + 1);
     if (part === '(') {
       const [next = ''] = parts.slice(index + 1);
-      if (/^(select|with|insert|delete|update)\b/i.test(next)) open('query', indentOf(line) + 1);
+      if (/^(select|with|insert|delete|update)\b/i.test(next)) open('query', countIndent(line) + 1);
       else open(/\w\($/.test(line) ? 'arguments' : 'list');
     }
   }

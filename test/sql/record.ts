@@ -4,7 +4,7 @@ import sqlite3 from 'sqlite3';
 import { type DatabaseKind, freshDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 import { formatSql } from './format.ts';
-import { type Runs, runsOf, setUpOnce } from './statements.ts';
+import { createRuns, type Runs, setUpOnce } from './statements.ts';
 
 /** The content of each file. */
 const files = {
@@ -44,7 +44,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
   try {
     await setUpOnce(noted('directory.setUp', stores.directory.setUp), ports);
-    const runs = runsOf({ ports, storage, tenants: await createTenants(ports) });
+    const runs = createRuns({ ports, storage, tenants: await createTenants(ports) });
     for (const [store, methods] of Object.entries(runs)) {
       for (const [method, run] of Object.entries(methods)) {
         await run(noted(`${store}.${method}`, Reflect.get(Reflect.get(stores, store), method)));

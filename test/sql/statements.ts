@@ -8,7 +8,7 @@ import type { ScopeRules } from '../../core/domain/ports/protection.ts';
 import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import type { Storage } from '../../core/storage/index.ts';
 import { at, testRandomness } from '../support/clock.ts';
-import { callerOf, somePhone, type Tenants } from '../support/tenants.ts';
+import { somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 type Stored = Stores & { throttle: ThrottleStore; imports: ImportStore };
 /** How to run each method of each store. The record is incomplete if a method has no entry here. */
@@ -38,11 +38,11 @@ async function each<Value>(values: readonly Value[], run: (value: Value) => Prom
 export async function setUpOnce(setUp: Stores['directory']['setUp'], ports: Ports): Promise<unknown> {
   const subject = { kind: 'partner', id: '1', name: 'First' } as const;
   const event = auditEvent(ports, operator, 'partner.added', subject, null);
-  const accountOf = { id: '2', name: 'First', partnerId: '1' };
-  return setUp(subject, accountOf, { id: '3', name: 'First', accountId: '2' }, [event]);
+  const ownerAccount = { id: '2', name: 'First', partnerId: '1' };
+  return setUp(subject, ownerAccount, { id: '3', name: 'First', accountId: '2' }, [event]);
 }
 
-export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Storage; tenants: Tenants }): Runs {
+export function createRuns({ ports, storage, tenants }: { ports: Ports; storage: Storage; tenants: Tenants }): Runs {
   const { stores } = storage;
   const { partner, account, campaign, otherCampaign, users } = tenants;
   const user = users.account;
@@ -66,11 +66,11 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   const [oneCampaign = nothing] = callScopes;
 
   async function key(creator = user): Promise<{ key: ApiKey; digest: Digest }> {
-    const made = { key: keyOf(creator), digest: digest() };
+    const made = { key: createKey(creator), digest: digest() };
     await stores.apiKeys.create(made.key, made.digest, 1_000, event());
     return made;
   }
-  const keyOf = (creator: typeof user): ApiKey => ({
+  const createKey = (creator: typeof user): ApiKey => ({
     id: testRandomness.id(),
     name: 'A key',
     creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false, lastSignInAt: null },
@@ -82,13 +82,13 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     timeZone: 'UTC',
     limits: null,
   });
-  async function keysOf(creator: typeof user, count: number): Promise<void> {
+  async function createKeys(creator: typeof user, count: number): Promise<void> {
     const columns = { creator_id: creator.id, creator_partner_id: partner.id, partner_id: partner.id, name: 'A key', created_at: now };
     const rows = Array.from({ length: count }, () => ({ id: testRandomness.id(), digest: digest(), ...columns }));
     await storage.database.write.batchInsert('api_keys', rows, 50);
   }
-  const requestWith = (digest: Digest): KeyedRequest => ({ ...callerOf(digest), campaignId: campaign.id, at: now });
-  const callOf = (): NewCall => ({
+  const requestWith = (digest: Digest): KeyedRequest => ({ ...toCaller(digest), campaignId: campaign.id, at: now });
+  const createCall = (): NewCall => ({
     contactId: testRandomness.id(),
     requestId: testRandomness.id(),
     phone: somePhone(),
@@ -101,7 +101,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   async function placed(): Promise<{ request: KeyedRequest; call: NewCall; key: ApiKey }> {
     const { key: placing, digest } = await key();
     const request = requestWith(digest);
-    const call = callOf();
+    const call = createCall();
     await stores.calls.place(request, call);
     return { request, call, key: placing };
   }
@@ -119,15 +119,15 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     await stores.dialing.settle(call, end);
     return call;
   }
-  const subjectOf = (subject: string) => ({ issuer: 'https://login.example.com', subject });
-  const codeOf = (of: Digest) => ({
+  const toIdentity = (subject: string) => ({ issuer: 'https://login.example.com', subject });
+  const toCode = (of: Digest) => ({
     digest: of,
     userId: user.id,
     issuer: 'https://login.example.com',
     challenge: 'a challenge',
     expiresAt: now,
   });
-  const userOf = (): NewUser => ({
+  const createUser = (): NewUser => ({
     id: testRandomness.id(),
     email: `${testRandomness.id()}@example.com`,
     name: 'A user',
@@ -138,7 +138,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     createdAt: now,
   });
   async function createdUser() {
-    const created = userOf();
+    const created = createUser();
     await stores.users.create(created, event());
     return { ...user, ...created };
   }
@@ -156,18 +156,18 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   }
   const step = { kind: 'step', step: 2 } as const;
   const recovery = { kind: 'recovery', digest: 'a' } as const;
-  const thingOf = (id = testRandomness.id()) => ({
+  const createEntity = (id = testRandomness.id()) => ({
     ...{ externalId: id, id, name: 'Imported' },
     ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account' },
   });
   const inAccount = { kind: 'account', accountId: account.id } as const;
-  const numbersOf = (phone: string, accountId: string | null = account.id): NewDoNotCall => ({
+  const toNumbers = (phone: string, accountId: string | null = account.id): NewDoNotCall => ({
     owner: { accountId, partnerId: partner.id },
     numbers: [{ id: testRandomness.id(), phone }],
     ...{ reason: 'asked', note: null, source: 'console', call: null, createdBy: null, createdAt: now, endsAt: later },
   });
   const importedEntry = () => {
-    const { numbers: _, ...entry } = numbersOf(somePhone());
+    const { numbers: _, ...entry } = toNumbers(somePhone());
     return entry;
   };
   const begunImport = async () => {
@@ -176,20 +176,20 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     return id;
   };
   const revokeOptions = { cancelQueuedCalls: true, at: now };
-  const counter = { key: 'a network', most: 1, window: 60_000 };
+  const counter = { key: 'a network', max: 1, window: 60_000 };
 
   return {
     calls: {
-      findActive: async (findActive) => findActive({ ...callerOf((await key()).digest), at: now }),
+      findActive: async (findActive) => findActive({ ...toCaller((await key()).digest), at: now }),
       async place(place) {
         const { request, call } = await placed();
-        await place(request, callOf());
+        await place(request, createCall());
         // One of the two is a repeated call. The statement inserts only the other one, so a query has to find out which call is new.
-        await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, callOf())]);
+        await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, createCall())]);
         const counted = await key();
         const limits = { version: testRandomness.id(), addresses: null, callsPerDay: 1, timeZone: 'UTC' };
         await stores.apiKeys.limit(counted.key.id, null, limits, { day: '2026-11-21', from: now }, event());
-        await place({ ...requestWith(counted.digest), key: { expiresAt: null, limits } }, callOf());
+        await place({ ...requestWith(counted.digest), key: { expiresAt: null, limits } }, createCall());
       },
       async cancel(cancel) {
         const { request, call } = await placed();
@@ -211,7 +211,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
           name: 'A campaign',
           owner: { accountId: account.id, partnerId: partner.id },
         } as const;
-        const call = callOf();
+        const call = createCall();
         await stores.calls.place(requestWith((await key()).digest), call);
         const rules: Partial<ScopeRules>[] = [
           { hours: [{ prefix: '', days: ['sun'], from: '09:00', to: '18:00' }] },
@@ -225,7 +225,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         });
         await stores.protection.setRules(scope, { hours: null, countries: null }, event());
         const listed = await placed();
-        await stores.protection.addNumbers(numbersOf(listed.call.phone), now, event());
+        await stores.protection.addNumbers(toNumbers(listed.call.phone), now, event());
         await claim(100, 'webhook', now, later);
       },
       async settle(settle) {
@@ -239,8 +239,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         const outcome = { state: 'completed', detail: null, endedAt: later, durationSeconds: 30 } as const;
         await reportOutcome(contactId, outcome, later);
         await reportOutcome(contactId, outcome, later);
-        const eventOf = () => event();
-        await reportOutcome(contactId, outcome, later, { id: testRandomness.id(), eventOf });
+        const nextEvent = () => event();
+        await reportOutcome(contactId, outcome, later, { id: testRandomness.id(), eventOf: nextEvent });
       },
       lapse: (lapse) => lapse(now),
       endForgotten: (endForgotten) => endForgotten(now),
@@ -274,7 +274,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       compactCounts: (compactCounts) => compactCounts(),
     },
     apiKeys: {
-      create: (create) => create(keyOf(user), digest(), 1_000, event()),
+      create: (create) => create(createKey(user), digest(), 1_000, event()),
       async limit(limit) {
         const limits = { version: testRandomness.id(), addresses: ['10.0.0.0/8'], callsPerDay: 10, timeZone: 'UTC' };
         await limit((await key()).key.id, null, limits, { day: '2026-11-21', from: now }, event());
@@ -330,19 +330,19 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
     },
     protection: {
       async addNumbers(addNumbers) {
-        await addNumbers(numbersOf(somePhone(), account.id), now, event());
-        await addNumbers(numbersOf(somePhone(), null), now, null);
+        await addNumbers(toNumbers(somePhone(), account.id), now, event());
+        await addNumbers(toNumbers(somePhone(), null), now, null);
       },
       async lift(lift) {
         await lift(testRandomness.id(), event());
-        const added = numbersOf(somePhone(), account.id);
+        const added = toNumbers(somePhone(), account.id);
         await stores.protection.addNumbers(added, now, event());
         await each(added.numbers, ({ id }) => lift(id, event()));
       },
       forget: (forget) => forget(somePhone()),
       findEntry: (findEntry) => findEntry(inAccount, testRandomness.id()),
       async listNumbers(listNumbers) {
-        await stores.protection.addNumbers(numbersOf(somePhone(), account.id), now, event());
+        await stores.protection.addNumbers(toNumbers(somePhone(), account.id), now, event());
         await listNumbers(inAccount, null, 50);
         await listNumbers({ kind: 'partner', partnerId: partner.id }, testRandomness.id(), 50);
       },
@@ -361,9 +361,9 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await setRules({ kind: 'account', id: account.id, name: account.name, owner }, { countries: null }, event());
       },
       async blockListed(blockListed) {
-        await stores.protection.addNumbers(numbersOf((await placed()).call.phone, account.id), now, event());
+        await stores.protection.addNumbers(toNumbers((await placed()).call.phone, account.id), now, event());
         await blockListed(now);
-        await stores.protection.addNumbers(numbersOf((await placed()).call.phone, null), now, event());
+        await stores.protection.addNumbers(toNumbers((await placed()).call.phone, null), now, event());
         await blockListed(now);
       },
       deleteEnded: (deleteEnded) => deleteEnded(now),
@@ -389,7 +389,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await deletionImpact(user.id, { at: later, id: user.id }, 1);
       },
       findByEmail: (findByEmail) => findByEmail(user.email),
-      create: (create) => create(userOf(), event()),
+      create: (create) => create(createUser(), event()),
       async setPassword(setPassword) {
         const { id, password } = await createdUser();
         await setPassword(id, password, null, null, event());
@@ -397,8 +397,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
         await setPassword(id, password, password.hash, null, event());
       },
       async change(change) {
-        await change((await createdUser()).id, userOf(), event());
-        await change((await createdUser()).id, { ...userOf(), userType: 'staff', accountId: null, partnerId: null }, event());
+        await change((await createdUser()).id, createUser(), event());
+        await change((await createdUser()).id, { ...createUser(), userType: 'staff', accountId: null, partnerId: null }, event());
       },
       async setDisabled(setDisabled) {
         const { id } = await createdUser();
@@ -407,7 +407,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       async delete(deleteUser) {
         const deleted = await createdUser();
-        await keysOf(deleted, 1_000);
+        await createKeys(deleted, 1_000);
         await deleteUser(deleted.id, revokeOptions, event());
         await deleteUser((await createdUser()).id, { ...revokeOptions, cancelQueuedCalls: false }, event());
       },
@@ -418,7 +418,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
       async finishMoves(finishMoves) {
         const moved = await createdUser();
-        await keysOf(moved, 250);
+        await createKeys(moved, 250);
         const { write } = storage.database;
         await write('users').where({ id: moved.id }).update({ moving_keys: testRandomness.id() });
         await write('api_keys').where({ creator_id: moved.id }).update({ creator_partner_id: null });
@@ -442,8 +442,8 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       endAll: (endAll) => endAll(user.id, event()),
       async startLinked(startLinked) {
         const linked = await createdUser();
-        await stores.links.create(linked.id, subjectOf(linked.id), now, event());
-        await startLinked(digest(), linked.id, subjectOf(linked.id).issuer, now, event());
+        await stores.links.create(linked.id, toIdentity(linked.id), now, event());
+        await startLinked(digest(), linked.id, toIdentity(linked.id).issuer, now, event());
       },
       async sweep(sweep) {
         const bounds = { startedAfter: now, seenAfter: now, before: now, now };
@@ -452,20 +452,20 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       },
     },
     links: {
-      find: (find) => find(subjectOf(user.id)),
+      find: (find) => find(toIdentity(user.id)),
       async create(create) {
         const linked = await createdUser();
-        await create(linked.id, subjectOf(linked.id), now, event());
+        await create(linked.id, toIdentity(linked.id), now, event());
       },
       async delete(remove) {
         const linked = await createdUser();
-        await stores.links.create(linked.id, subjectOf(linked.id), now, event());
+        await stores.links.create(linked.id, toIdentity(linked.id), now, event());
         await remove(linked.id, event());
       },
       list: (list) => list(),
-      createCode: (createCode) => createCode(codeOf(digest())),
+      createCode: (createCode) => createCode(toCode(digest())),
       async takeCode(takeCode) {
-        const code = codeOf(digest());
+        const code = toCode(digest());
         await stores.links.createCode(code);
         await takeCode(code.digest);
       },
@@ -518,7 +518,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       allAccounts: (allAccounts) => allAccounts(),
       allCampaigns: (allCampaigns) => allCampaigns(),
       async listAccounts(listAccounts) {
-        await each(callScopes.flatMap(accessOf), (access) => listAccounts(access, filter, 100));
+        await each(callScopes.flatMap(toAccess), (access) => listAccounts(access, filter, 100));
         await listAccounts({ kind: 'partner', partnerId: partner.id }, { search: 'Blue', cursor: account.id }, 100);
       },
       async listCampaigns(listCampaigns) {
@@ -553,7 +553,7 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
       findEmails: (findEmails) => findEmails([user.email]),
       write: (write) =>
         each(['partners', 'accounts', 'campaigns', 'users'] as const, async (kind) => {
-          const thing = thingOf();
+          const thing = createEntity();
           const password = kind === 'users' ? secrets : null;
           await write(kind, { added: [{ thing, password, event: event() }], changed: [] });
           await write(kind, { added: [], changed: [{ thing, event: event() }] });
@@ -618,6 +618,6 @@ export function runsOf({ ports, storage, tenants }: { ports: Ports; storage: Sto
   };
 }
 
-function accessOf(scope: CallScope) {
+function toAccess(scope: CallScope) {
   return scope.kind === 'campaigns' ? [] : [scope];
 }

@@ -11,16 +11,16 @@ function controlled({
   size = 4,
   maxInFlight = 1,
   confirm = async () => undefined,
-  shareOf = () => 'one',
-  bytesOf = () => 0,
+  getShare = () => 'one',
+  countBytes = () => 0,
   changes = false,
   isSingleRowError = () => false,
 }: {
   size?: number;
   maxInFlight?: number;
   confirm?: () => Promise<void>;
-  shareOf?: (asked: Asked) => string;
-  bytesOf?: (asked: Asked) => number;
+  getShare?: (asked: Asked) => string;
+  countBytes?: (asked: Asked) => number;
   changes?: boolean;
   isSingleRowError?: (error: unknown) => boolean;
 } = {}) {
@@ -31,8 +31,8 @@ function controlled({
     confirm,
     size,
     maxInFlight,
-    shareOf,
-    bytesOf,
+    getShare,
+    countBytes,
     isSingleRowError,
     observe: () => undefined,
   });
@@ -52,7 +52,7 @@ async function turns(): Promise<void> {
 }
 
 /** The error that a request fails with; for a problem, what its caller sees. */
-async function failureOf(request: Promise<unknown>): Promise<unknown> {
+async function rejection(request: Promise<unknown>): Promise<unknown> {
   const error: unknown = await request.then(
     () => 'none',
     (reason) => reason,
@@ -160,7 +160,7 @@ describe('a batch', () => {
       size: 10,
       maxInFlight: 1,
       isSingleRowError: () => true,
-      shareOf: String,
+      getShare: String,
       observe: () => undefined,
     });
     const deadline = performance.now() + deadlines.answer;
@@ -188,21 +188,21 @@ describe('a batch', () => {
   it('schedules one turn of the event loop for any number of requests, but none while no batch can start', async () => {
     const { ask, finish } = controlled();
     const asked = mock.method(globalThis, 'setImmediate');
-    const countOf = async (act: () => unknown) => {
+    const countWrites = async (act: () => unknown) => {
       const before = asked.mock.callCount();
       await act();
       return asked.mock.callCount() - before;
     };
-    const idle = await countOf(turns);
+    const idle = await countWrites(turns);
     const three = () => {
       for (const n of [1, 2, 3]) void ask(n);
     };
-    expect(await countOf(three)).to.equal(1);
+    expect(await countWrites(three)).to.equal(1);
     await turns();
-    expect(await countOf(() => void ask(4))).to.equal(0);
+    expect(await countWrites(() => void ask(4))).to.equal(0);
     // One turn to return the first batch's results, and one to start the next.
-    expect(await countOf(() => finish(0))).to.equal(idle + 2);
-    expect(await countOf(() => finish(1))).to.equal(idle + 1);
+    expect(await countWrites(() => finish(0))).to.equal(idle + 2);
+    expect(await countWrites(() => finish(1))).to.equal(idle + 1);
   });
 
   it('fails only the request for which it has no result', async () => {
@@ -212,7 +212,7 @@ describe('a batch', () => {
       size: 10,
       maxInFlight: 1,
       isSingleRowError: () => false,
-      shareOf: String,
+      getShare: String,
       observe: () => undefined,
     });
     const deadline = performance.now() + deadlines.answer;
@@ -233,7 +233,7 @@ describe('a batch', () => {
       await turns();
       if (isSent) runs[n]?.send();
       runs[n]?.fail(new Error(error));
-      expect(await failureOf(asked)).to.have.property('message', said);
+      expect(await rejection(asked)).to.have.property('message', said);
       await turns();
     }
   });
@@ -252,7 +252,7 @@ describe('a batch', () => {
   });
 
   it('gives each requester places in turn, however many requests a requester makes', async () => {
-    const { ask, runs, finish } = controlled({ size: 4, shareOf: ({ n }) => (n < 100 ? 'flood' : String(n)) });
+    const { ask, runs, finish } = controlled({ size: 4, getShare: ({ n }) => (n < 100 ? 'flood' : String(n)) });
     void ask(0);
     await turns();
     for (let n = 1; n <= 10; n++) void ask(n);
@@ -265,8 +265,8 @@ describe('a batch', () => {
     const sizes = [600_000, 500_000, 5_000_000, 0, 10];
     const { ask, runs, finish } = controlled({
       size: 10,
-      shareOf: ({ n }) => (n < 4 ? 'flood' : 'quiet'),
-      bytesOf: ({ n }) => sizes[n] ?? 0,
+      getShare: ({ n }) => (n < 4 ? 'flood' : 'quiet'),
+      countBytes: ({ n }) => sizes[n] ?? 0,
     });
     for (const n of sizes.keys()) void ask(n);
     await turns();
@@ -275,12 +275,12 @@ describe('a batch', () => {
   });
 
   it("makes room for another requester's request if a single requester has filled the queue", async () => {
-    const { ask } = controlled({ shareOf: ({ n }) => (n < 10_000 ? 'flood' : 'quiet') });
+    const { ask } = controlled({ getShare: ({ n }) => (n < 10_000 ? 'flood' : 'quiet') });
     void ask(0);
     await turns();
-    const flood = Array.from({ length: 2_000 }, (_, n) => failureOf(ask(n)));
+    const flood = Array.from({ length: 2_000 }, (_, n) => rejection(ask(n)));
     void ask(10_000);
-    expect(await Promise.race([failureOf(ask(2_001)), turns()])).to.have.property('code', 'unavailable');
+    expect(await Promise.race([rejection(ask(2_001)), turns()])).to.have.property('code', 'unavailable');
     expect(await Promise.race([flood.at(-1), turns()])).to.have.property('code', 'unavailable');
     expect(await Promise.race([flood.at(-2), turns()])).to.equal(undefined);
   });
@@ -290,7 +290,7 @@ describe('a batch', () => {
     void ask(0);
     await turns();
     const waiting = Array.from({ length: 2_000 }, (_, n) => ask(n));
-    expect(await failureOf(ask(2_001))).to.deep.equal({
+    expect(await rejection(ask(2_001))).to.deep.equal({
       ...{ code: 'unavailable', retryAfter: 2, message: 'Too many requests are waiting for the database. Try again shortly.' },
     });
     void Promise.allSettled(waiting);
@@ -311,7 +311,7 @@ describe("a request's deadline", () => {
     message: "The database didn't respond in time. Try again shortly, with the same request ID.",
   };
   /** The state of each of these requests so far: waiting, its result, or the problem. */
-  const outcomesOf = (...requests: Promise<unknown>[]) => {
+  const settleAll = (...requests: Promise<unknown>[]) => {
     const outcomes: unknown[] = requests.map(() => 'waits');
     for (const [n, request] of requests.entries()) {
       const note = (outcome: unknown) => {
@@ -324,7 +324,7 @@ describe("a request's deadline", () => {
 
   it('keeps the request out of a batch if there is no time left for a statement', async () => {
     const { ask, runs } = controlled();
-    const outcomes = outcomesOf(ask(1, deadlines.statement), ask(2, deadlines.statement + 1));
+    const outcomes = settleAll(ask(1, deadlines.statement), ask(2, deadlines.statement + 1));
     await turns();
     expect(outcomes[0]).to.include(late);
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
@@ -332,10 +332,10 @@ describe("a request's deadline", () => {
 
   it("lets requests with time left take the expired request's place, and doesn't start a batch without any", async () => {
     const { ask, runs } = controlled({ size: 2 });
-    const late = outcomesOf(ask(1, 0));
+    const late = settleAll(ask(1, 0));
     await turns();
     expect(runs).to.deep.equal([]);
-    const outcomes = outcomesOf(...[0, 0, deadlines.answer, deadlines.answer].map((left, n) => ask(n, left)));
+    const outcomes = settleAll(...[0, 0, deadlines.answer, deadlines.answer].map((left, n) => ask(n, left)));
     await turns();
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[2, 3]]);
     expect([late, outcomes].flat().filter((outcome) => outcome === 'waits')).to.have.length(2);
@@ -343,9 +343,9 @@ describe("a request's deadline", () => {
 
   it('fails the request in the queue while the database hangs, but not requests with time left', async () => {
     const { ask, runs, finish } = controlled();
-    const outcomes = outcomesOf(ask(1));
+    const outcomes = settleAll(ask(1));
     await turns();
-    const queued = outcomesOf(ask(2, deadlines.statement + 500), ask(3, deadlines.statement + 501));
+    const queued = settleAll(ask(2, deadlines.statement + 500), ask(3, deadlines.statement + 501));
     await pass(250);
     expect(queued).to.deep.equal(['waits', 'waits']);
     await pass(250);
@@ -357,7 +357,7 @@ describe("a request's deadline", () => {
 
   it('fails the request while its statement is running, and the statement continues', async () => {
     const { ask, finish } = controlled();
-    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
+    const outcomes = settleAll(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
     await pass(deadlines.statement);
     expect(outcomes).to.deep.equal(['waits', 'waits']);
@@ -369,7 +369,7 @@ describe("a request's deadline", () => {
 
   it("reports the request's change as unknown if it was sent, and lets others in the batch complete", async () => {
     const { ask, runs, finish } = controlled({ changes: true });
-    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
+    const outcomes = settleAll(ask(1, deadlines.statement + 250), ask(2, deadlines.statement + 251));
     await turns();
     runs[0]?.send();
     await pass(deadlines.statement + 250);
@@ -380,7 +380,7 @@ describe("a request's deadline", () => {
 
   it("doesn't fail the other requests of a batch that is retried one by one", async () => {
     const { ask, runs, finish } = controlled({ changes: true, isSingleRowError: () => true });
-    const soon = failureOf(ask(1, 3_100));
+    const soon = rejection(ask(1, 3_100));
     const later = ask(2);
     await turns();
     // This happens behind a pooler, where an invalid row is found before anything may be committed.
@@ -406,7 +406,7 @@ describe("a request's deadline", () => {
 
   it("fails the whole batch if a change wasn't sent in time, and doesn't send any of it", async () => {
     const { ask, runs } = controlled({ changes: true });
-    const outcomes = outcomesOf(ask(1, deadlines.statement + 250), ask(2));
+    const outcomes = settleAll(ask(1, deadlines.statement + 250), ask(2));
     await turns();
     await pass(deadlines.statement + 250);
     for (const outcome of outcomes) expect(outcome).to.include(late);
@@ -445,7 +445,7 @@ describe("a request's deadline", () => {
     void ask(1);
     await turns();
     await finish(0);
-    const outcomes = outcomesOf(ask(2, deadlines.statement + 250));
+    const outcomes = settleAll(ask(2, deadlines.statement + 250));
     // Still the same turn, so its batch hasn't started.
     mock.timers.tick(250);
     await turns();
@@ -463,10 +463,10 @@ describe("a request's deadline", () => {
       size: 10,
       maxInFlight: 1,
       isSingleRowError: () => true,
-      shareOf: String,
+      getShare: String,
       observe: () => undefined,
     });
-    const outcomes = outcomesOf(...[5, 500].map((left, n) => ask({ n, deadline: milliseconds + deadlines.statement + left })));
+    const outcomes = settleAll(...[5, 500].map((left, n) => ask({ n, deadline: milliseconds + deadlines.statement + left })));
     await turns();
     expect(outcomes[0]).to.include(late);
     expect(outcomes[1]).to.have.property('message', 'bad row among 1');

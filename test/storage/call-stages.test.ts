@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Handoff, isHandoff, type Stage, stateOf, transitions } from '../../core/domain/calls/call-states.ts';
+import { type Handoff, isHandoff, type Stage, toState, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
@@ -31,7 +31,7 @@ function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
     },
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? instant(2) : null, provider: attempted ? 'webhook' : null },
     ...{
-      state: stateOf(stage),
+      state: toState(stage),
       handoff: isHandoff(stage) ? stage : attempted ? 'doubt' : null,
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
@@ -103,7 +103,7 @@ describe('a call in the database', () => {
           await cause(event, stage, target);
           const after = required((await read('calls').first()) ?? null, 'row');
           expect([after.state, isHandoff(target) ? after.handoff : after.due_at]).to.deep.equal([
-            stateOf(target),
+            toState(target),
             isHandoff(target) ? target : null,
           ]);
           const noted = Object.entries(columns).filter(([, column]) => after[column] !== before[column]);

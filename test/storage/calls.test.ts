@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -12,13 +12,13 @@ import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import {
-  callerOf,
   createTenants,
   type DirectAccess,
   databaseWithTenants,
   openDirect,
   somePhone,
   type Tenants,
+  toCaller,
 } from '../support/tenants.ts';
 
 describe('requests that share a statement', () => {
@@ -32,14 +32,14 @@ describe('requests that share a statement', () => {
     });
     after(() => direct.close());
 
-    const viewerOf = (user: User) => ({ ...user, tenancy: null });
+    const toViewer = (user: User) => ({ ...user, tenancy: null });
     const createKey = async (user: User) => {
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: viewerOf(user), actor: operator }, input);
-      return { id: apiKey.id, digest: digestOf(keyValue) };
+      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: toViewer(user), actor: operator }, input);
+      return { id: apiKey.id, digest: toDigest(keyValue) };
     };
     const request = (digest: Awaited<ReturnType<typeof createKey>>['digest']) => ({
-      ...callerOf(digest),
+      ...toCaller(digest),
       campaignId: tenants.campaign.id,
       at: direct.ports.clock.now(),
     });
@@ -49,8 +49,8 @@ describe('requests that share a statement', () => {
       const [placing, colleague, revoked, elsewhere] = await Promise.all([account, teammate, account, other].map(createKey));
       if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
       const input = { contact: { phone: somePhone() } };
-      const { contactId } = await placeCall(direct.ports, callerOf(placing.digest), tenants.campaign.id, input);
-      await revokeApiKey(direct.ports, { viewer: viewerOf(account), actor: operator }, revoked.id, false);
+      const { contactId } = await placeCall(direct.ports, toCaller(placing.digest), tenants.campaign.id, input);
+      await revokeApiKey(direct.ports, { viewer: toViewer(account), actor: operator }, revoked.id, false);
       const { cancel } = direct.ports.stores.calls;
       const keys = [elsewhere, placing, revoked, colleague, elsewhere];
       const kinds = (await Promise.all(keys.map(({ digest }) => cancel(request(digest), { contactId })))).map((answer) => answer.kind);
@@ -94,7 +94,7 @@ describe('calls in the database', () => {
           timeZone: 'UTC',
         },
       );
-      return digestOf(keyValue);
+      return toDigest(keyValue);
     };
     const storeOn = (database: Database) => {
       const keyUse: KeyUse = {
@@ -109,7 +109,7 @@ describe('calls in the database', () => {
         onAddressRefused: (...refused) => seen.push(refused),
       });
     };
-    const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...callerOf(by), campaignId, at });
+    const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
     const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
       ...{ contactId: `contact of ${requestId}`, requestId, phone: '+493012345678', name: null, timeZone: null, variables: null },
       ...{ notBefore: null, notAfter: null, ...more },
@@ -282,10 +282,10 @@ describe('calls in the database', () => {
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
       const found = await Promise.all([
-        calls.findActive({ ...callerOf(ending), at: instant(last) }),
-        calls.findActive({ ...callerOf('no key'), at: instant(last) }),
-        calls.findActive({ ...callerOf(digest), at: instant(last) }),
-        calls.findActive({ ...callerOf(ending), at: instant(last + 60_000) }),
+        calls.findActive({ ...toCaller(ending), at: instant(last) }),
+        calls.findActive({ ...toCaller('no key'), at: instant(last) }),
+        calls.findActive({ ...toCaller(digest), at: instant(last) }),
+        calls.findActive({ ...toCaller(ending), at: instant(last + 60_000) }),
       ]);
       expect(found).to.deep.equal([{ expiresAt: last, limits: null }, null, { expiresAt: null, limits: null }, null]);
       expect(seen).to.deep.equal([['look up', 4]]);
@@ -417,14 +417,14 @@ describe('on PostgreSQL', () => {
     const direct = await openDirect(database, fakeClock());
     const { account, partner, users } = tenants;
     const of = { creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id };
-    const row = (n: number) => ({ ...of, id: `k${n}`, digest: digestOf(`k${n}`), name: 'x', created_at: instant(0) });
+    const row = (n: number) => ({ ...of, id: `k${n}`, digest: toDigest(`k${n}`), name: 'x', created_at: instant(0) });
     await direct.storage.database.write.batchInsert(
       'api_keys',
       Array.from({ length: 1_000 }, (_, n) => row(n)),
     );
     // Analyzes only the keys and not the few users, as autovacuum would.
     await direct.storage.database.write.raw('ANALYZE api_keys');
-    const request = { ...callerOf(digestOf('k1')), campaignId: tenants.campaign.id, at: instant(0) };
+    const request = { ...toCaller(toDigest('k1')), campaignId: tenants.campaign.id, at: instant(0) };
     const { calls } = direct.ports.stores;
     await calls.findActive(request);
     await calls.authorize(request);

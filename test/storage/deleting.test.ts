@@ -7,7 +7,7 @@ import { countWrongCounts } from '../../core/storage/keys/key-counts.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** The number of keys, which is more than two steps can revoke. */
@@ -19,9 +19,9 @@ describe('a user with thousands of API keys', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     const clock = fakeClock();
-    const digestOf = (n: number) => `${n}`.padStart(64, '0');
+    const createDigest = (n: number) => `${n}`.padStart(64, '0');
     const authorize = (n: number, { id: campaignId } = tenants.campaign) =>
-      direct.ports.stores.calls.authorize({ campaignId, at: clock.now(), ...callerOf(digestOf(n)) });
+      direct.ports.stores.calls.authorize({ campaignId, at: clock.now(), ...toCaller(createDigest(n)) });
     const left = async () => (await direct.storage.database.read('api_keys').pluck('id')).length;
     const statesOfCalls = (): Promise<string[]> => direct.storage.database.read('calls').orderBy('contact_id').pluck('state');
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
@@ -33,7 +33,7 @@ describe('a user with thousands of API keys', () => {
       return changeUser(direct.ports, operator, tenants.users.account, change);
     };
     const finishMoves = () => direct.ports.stores.users.finishMoves(signal);
-    const keysOf = (partner: 'partner' | 'otherPartner') => listAllApiKeys(direct.ports, partnerKeys(partner), '', 500);
+    const listKeys = (partner: 'partner' | 'otherPartner') => listAllApiKeys(direct.ports, partnerKeys(partner), '', 500);
     const partnerKeys = (partner: 'partner' | 'otherPartner') => ({ kind: 'partner', partnerId: tenants[partner].id }) as const;
     const findAs = (partner: 'partner' | 'otherPartner', n: number) =>
       direct.ports.stores.apiKeys.find(partnerKeys(partner), `k${n}`).then((key) => key?.id);
@@ -46,7 +46,7 @@ describe('a user with thousands of API keys', () => {
       const { write } = direct.storage.database;
       const { account, teammate } = tenants.users;
       const row = (n: number, creator: string) => ({
-        ...{ id: `k${n}`, digest: digestOf(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
+        ...{ id: `k${n}`, digest: createDigest(n), name: `Key ${n}`, creator_id: creator, creator_partner_id: tenants.partner.id },
         ...{ account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: instant(n) },
       });
       // The oldest key is another user's.
@@ -69,8 +69,8 @@ describe('a user with thousands of API keys', () => {
       expect(
         (await ports.stores.users.list({ kind: 'all' }, { search: '', awaySince: null }, null, 100)).map(({ id }) => id),
       ).not.to.contain(tenants.users.account.id);
-      expect(await identifyApiKey(ports, { ...tenants.users.partner, tenancy: null }, digestOf(1))).to.equal(null);
-      const { apiKeys, total } = await keysOf('partner');
+      expect(await identifyApiKey(ports, { ...tenants.users.partner, tenancy: null }, createDigest(1))).to.equal(null);
+      const { apiKeys, total } = await listKeys('partner');
       expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0'], 1]);
       expect(await ports.stores.apiKeys.findAll({ kind: 'all' }, ['k1', 'k0'])).to.have.length(1);
     });
@@ -81,7 +81,7 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('api_keys').pluck('id')).to.deep.equal(['k0']);
       expect(await direct.storage.database.read('users').where({ id: tenants.users.account.id })).to.deep.equal([]);
       expect(await countWrongCounts(direct.storage.database)).to.equal(0);
-      expect([await authorize(0), (await keysOf('partner')).total]).to.deep.equal(['authorized', 1]);
+      expect([await authorize(0), (await listKeys('partner')).total]).to.deep.equal(['authorized', 1]);
       expect(await direct.storage.database.read('retired_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
     });
 
@@ -124,17 +124,17 @@ describe('a user with thousands of API keys', () => {
         expect([await findAs('partner', n), await findAs('otherPartner', n)]).to.deep.equal([undefined, `k${n}`]);
       }
       expect(await recordedWith('otherPartner')).to.equal(1_000);
-      const { apiKeys, total } = await keysOf('partner');
+      const { apiKeys, total } = await listKeys('partner');
       expect([apiKeys.map(({ id }) => id), total]).to.deep.equal([['k0'], 1]);
       const newest = Array.from({ length: 500 }, (_, n) => `k${many - n}`);
-      expect((await keysOf('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
+      expect((await listKeys('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
     });
 
     it('has their keys moved to the new partner in steps, and then the counts are correct', async () => {
       await move('otherAccount');
       expect(await finishMoves()).to.equal(many - 1_000);
       expect(await recordedWith('partner')).to.equal(1);
-      expect([(await keysOf('partner')).total, (await keysOf('otherPartner')).total]).to.deep.equal([1, many]);
+      expect([(await listKeys('partner')).total, (await listKeys('otherPartner')).total]).to.deep.equal([1, many]);
       expect(await countWrongCounts(direct.storage.database)).to.equal(0);
       expect(await direct.storage.database.read('users').whereNotNull('moving_keys')).to.deep.equal([]);
       expect(await finishMoves()).to.equal(0);
@@ -148,7 +148,7 @@ describe('a user with thousands of API keys', () => {
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });
       await move('account');
       expect([await finishMoves(), await recordedWith('partner')]).to.deep.equal([200, many + 1]);
-      expect((await keysOf('partner')).total).to.equal(many + 1);
+      expect((await listKeys('partner')).total).to.equal(many + 1);
     });
 
     it('stays deleted, and frees the email address immediately', async () => {

@@ -35,12 +35,12 @@ describe('imported entries', () => {
       if (!entity) throw new Error(`There is no ${externalId}.`);
       return entity;
     };
-    const eventOf = ({ id, name }: ImportedEntity) => ({
+    const toEvent = ({ id, name }: ImportedEntity) => ({
       ...{ id: direct.ports.randomness.id(), at: direct.ports.clock.now(), actor: null, action: 'user.changed' as const },
       ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
     });
     const change = (kindOfThing: ImportKind, thing: ImportedEntity) =>
-      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: eventOf(thing) }] });
+      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: toEvent(thing) }] });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
@@ -119,7 +119,7 @@ describe('imported entries', () => {
       await run(all);
       const taken = { ...(await find('users', 'u1')), externalId: 'u2', id: 'u2' };
       const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
-      const added = [others, taken].map((thing) => ({ thing, password: { hash: 'h', expiresAt: null }, event: eventOf(thing) }));
+      const added = [others, taken].map((thing) => ({ thing, password: { hash: 'h', expiresAt: null }, event: toEvent(thing) }));
       expect(await direct.storage.imports.write('users', { added, changed: [] }).catch(conflict)).to.equal(meanwhile);
       expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
     });

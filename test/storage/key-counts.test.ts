@@ -69,10 +69,10 @@ describe('the total number of keys', () => {
     });
 
     it('stays correct when a creator moves to another partner, or to none', async () => {
-      const creatorOf = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
-      await creatorOf('account').update({ creator_partner_id: tenants.otherPartner.id });
-      await creatorOf('sibling').update({ creator_partner_id: null });
-      await creatorOf('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: instant(1) });
+      const selectByCreator = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
+      await selectByCreator('account').update({ creator_partner_id: tenants.otherPartner.id });
+      await selectByCreator('sibling').update({ creator_partner_id: null });
+      await selectByCreator('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: instant(1) });
       await expectToBeRight();
     });
 

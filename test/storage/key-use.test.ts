@@ -1,10 +1,10 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
-import { keyUseOf } from '../../core/storage/keys/key-use.ts';
+import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
@@ -23,13 +23,12 @@ describe('the use of a key', () => {
       viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
       const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator }, input);
-      key = { id: apiKey.id, digest: digestOf(keyValue) };
+      key = { id: apiKey.id, digest: toDigest(keyValue) };
     });
     afterEach(() => direct.close());
 
-    const written = async () =>
-      (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((one, other) => one.quarterAt - other.quarterAt);
-    const sumOf = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
+    const written = async () => (await direct.ports.stores.apiKeys.usage(key.id, instant(0))).toSorted((a, b) => a.quarterAt - b.quarterAt);
+    const sumBy = <Name extends string>(rows: readonly Record<Name, number>[], name: Name) => rows.reduce((sum, row) => sum + row[name], 0);
     const lastUsedAt = async () => (await direct.storage.database.read('api_keys').first())?.last_used_at;
     const by = (digest: string, at: Millis) => ({ digest, at, address: '192.0.2.1' });
     const unexpected = (error: unknown) => {
@@ -37,7 +36,7 @@ describe('the use of a key', () => {
     };
 
     it('is counted in the quarter of an hour when the request arrived', async () => {
-      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.note(by(key.digest, clock.now()), 'placed');
       clock.advance({ milliseconds: 1 });
       for (const did of ['placed', 'cancelled', 'placed', undefined] as const) use.note(by(key.digest, clock.now()), did);
@@ -62,7 +61,7 @@ describe('the use of a key', () => {
             throw new Error('down');
           };
         };
-        const use = keyUseOf({ ...database, prepare }, clock, (error) => errors.push(error));
+        const use = createKeyUse({ ...database, prepare }, clock, (error) => errors.push(error));
         for (const did of ['placed', 'cancelled'] as const) use.note(by(key.digest, clock.now()), did);
         await use.close();
         expect([errors.length, await written(), use.lag()]).to.deep.equal([1, [], 1_000]);
@@ -72,13 +71,13 @@ describe('the use of a key', () => {
         for (let writing = 0; writing < 2; writing++) {
           await use.close();
           const quarters = await written();
-          expect([sumOf(quarters, 'placed'), sumOf(quarters, 'cancelled'), await lastUsedAt()]).to.deep.equal([2, 2, latest]);
+          expect([sumBy(quarters, 'placed'), sumBy(quarters, 'cancelled'), await lastUsedAt()]).to.deep.equal([2, 2, latest]);
         }
       });
     }
 
     it('reports how long its oldest entry has been waiting to be written', async () => {
-      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
       expect(use.lag()).to.equal(0);
       use.note(by(key.digest, clock.now()));
       clock.advance({ milliseconds: 5 });
@@ -91,7 +90,7 @@ describe('the use of a key', () => {
     });
 
     it('has the latest time of all requests in any order, but never an earlier time than another core has written', async () => {
-      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
       for (const at of [5, 9, 7]) use.note(by(key.digest, instant(at)));
       await use.close();
       expect(await lastUsedAt()).to.equal(9);
@@ -102,7 +101,7 @@ describe('the use of a key', () => {
 
     it('is written on the writing connection, without counts if it changed nothing', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
-      const use = keyUseOf(database, clock, unexpected);
+      const use = createKeyUse(database, clock, unexpected);
       use.note(by(key.digest, clock.now()));
       await use.close();
       expect(ran).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO']);
@@ -112,7 +111,7 @@ describe('the use of a key', () => {
     });
 
     it('includes the address of the latest request, but not of a refused one, which is only counted', async () => {
-      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.noteRefused(key.digest, clock.now());
       await use.close();
       const row = () => direct.storage.database.read('api_keys').first('last_used_at', 'last_used_address');
@@ -128,7 +127,7 @@ describe('the use of a key', () => {
     it('is no longer written after the core has closed', async () => {
       mock.timers.enable({ apis: ['setInterval'] });
       const { database, ran } = recordStatements(direct.storage.database);
-      const use = keyUseOf(database, clock, unexpected);
+      const use = createKeyUse(database, clock, unexpected);
       await use.close();
       use.note(by(key.digest, clock.now()));
       mock.timers.tick(10_000);
@@ -138,7 +137,7 @@ describe('the use of a key', () => {
     });
 
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {
-      const use = keyUseOf(direct.storage.database, clock, unexpected);
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.note(by(key.digest, clock.now()), 'placed');
       await revokeApiKey(direct.ports, { viewer, actor: operator }, key.id, false);
       await use.close();

@@ -2,13 +2,13 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Knex } from 'knex';
-import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { reportingOutages } from '../../core/storage/engine/errors.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { problemOf } from '../support/ports.ts';
-import { callerOf, type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
+import { readProblem } from '../support/ports.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe("a database's connection lanes", () => {
   onEachDatabase((kind) => {
@@ -28,7 +28,7 @@ describe("a database's connection lanes", () => {
         { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
         input,
       );
-      digest = digestOf(keyValue);
+      digest = toDigest(keyValue);
     });
     afterEach(() => {
       for (const release of held.splice(0)) release();
@@ -42,16 +42,16 @@ describe("a database's connection lanes", () => {
       }
     }
     const place = (requestId: string) =>
-      placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: '+493012345678' } });
+      placeCall(direct.ports, toCaller(digest), tenants.campaign.id, { requestId, contact: { phone: '+493012345678' } });
 
     it('let keys place, cancel and be looked up while all other connections are in use', async () => {
       const { database } = direct.storage;
       const { lists, 'sign-in': signIn, background } = database.lanes;
       for (const { read } of [database, lists, signIn, background]) await occupy(read, read.client.pool.max);
       await place('beside');
-      await cancelCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId: 'beside' });
+      await cancelCall(direct.ports, toCaller(digest), tenants.campaign.id, { requestId: 'beside' });
       await place('beside');
-      expect(await findActiveKey(direct.ports, callerOf(digest))).to.deep.equal({ expiresAt: null, limits: null });
+      expect(await findActiveKey(direct.ports, toCaller(digest))).to.deep.equal({ expiresAt: null, limits: null });
     });
 
     it('cancel a list query that takes too long, with advice to narrow the search, and stay usable', async () => {
@@ -61,14 +61,14 @@ describe("a database's connection lanes", () => {
       if (kind === 'postgres') {
         expect(await lists.query('SHOW statement_timeout')).to.deep.equal([{ statement_timeout: '3s' }]);
         await lists.read.raw('SET statement_timeout = 20');
-        expect(await problemOf(list.slow())).to.match(/^invalid at search: This took too long/);
+        expect(await readProblem(list.slow())).to.match(/^invalid at search: This took too long/);
         await lists.read.raw('SET statement_timeout = 3000');
       } else {
         await lists.query('SELECT 1');
         mock.timers.enable({ apis: ['setInterval'] });
         try {
           let problem: string | undefined;
-          const listing = problemOf(list.slow()).then((text) => {
+          const listing = readProblem(list.slow()).then((text) => {
             problem = text;
           });
           for (; problem === undefined; mock.timers.tick(deadlines.statement)) await setImmediate();

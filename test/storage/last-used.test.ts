@@ -1,11 +1,11 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { callerOf, createTenants, type DirectAccess, openDirect, somePhone } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, openDirect, somePhone, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe("a key's last use", () => {
@@ -21,7 +21,7 @@ describe("a key's last use", () => {
       const { users, campaign } = await createTenants(direct.ports);
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
       const { keyValue } = await createApiKey(direct.ports, { viewer: { ...users.account, tenancy: null }, actor: operator }, input);
-      place = () => placeCall(direct.ports, callerOf(digestOf(keyValue)), campaign.id, { contact: { phone: somePhone() } });
+      place = () => placeCall(direct.ports, toCaller(toDigest(keyValue)), campaign.id, { contact: { phone: somePhone() } });
     });
     afterEach(async () => {
       await direct.close();

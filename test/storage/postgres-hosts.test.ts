@@ -4,16 +4,16 @@ import { expect } from 'chai';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { databaseErrorText } from '../../core/storage/engine/error-text.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
-import { addressesOf } from '../../core/storage/engine/postgres/postgres-hosts.ts';
+import { parseAddresses } from '../../core/storage/engine/postgres/postgres-hosts.ts';
 
 describe('a PostgreSQL address with several hosts', () => {
   it('is split into one address per host', () => {
-    expect(addressesOf('postgres://u:p%40,x@one:5432,two,[::1]:5433/callkey?sslmode=verify-full')).to.deep.equal([
+    expect(parseAddresses('postgres://u:p%40,x@one:5432,two,[::1]:5433/callkey?sslmode=verify-full')).to.deep.equal([
       'postgres://u:p%40,x@one:5432/callkey?sslmode=verify-full',
       'postgres://u:p%40,x@two/callkey?sslmode=verify-full',
       'postgres://u:p%40,x@[::1]:5433/callkey?sslmode=verify-full',
     ]);
-    expect(addressesOf('postgres:///callkey')).to.deep.equal(['postgres:///callkey']);
+    expect(parseAddresses('postgres:///callkey')).to.deep.equal(['postgres:///callkey']);
   });
 
   it("is refused if one of its hosts can't be queried, or if it asks for anything but the writable host", () => {

@@ -25,11 +25,11 @@ describe('a core on PostgreSQL whose role can only read and change rows in its o
       GRANT USAGE ON SCHEMA callkey TO ${core};
       ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA callkey GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${core};
       ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA callkey GRANT USAGE, SELECT ON SEQUENCES TO ${core};`);
-    const urlOf = (username: string, password: string) => Object.assign(new URL(database), { username, password }).href;
-    expect((await adminOn(urlOf(owner, 'owner')).admin(['migrate'])).code).to.equal(0);
+    const formatUrl = (username: string, password: string) => Object.assign(new URL(database), { username, password }).href;
+    expect((await adminOn(formatUrl(owner, 'owner')).admin(['migrate'])).code).to.equal(0);
 
-    const running = await startCoreHere(urlOf(core, 'core'));
-    const direct = await openDirect(urlOf(core, 'core'));
+    const running = await startCoreHere(formatUrl(core, 'core'));
+    const direct = await openDirect(formatUrl(core, 'core'));
     const { campaign } = await createTenants(direct.ports);
     await direct.close();
     const cookie = await signIn(running.url, 'ada@example.com');
@@ -43,17 +43,17 @@ describe('a core on PostgreSQL whose role can only read and change rows in its o
       await ask('GET', `${running.url}/console/campaigns/${campaign.id}/calls`, { cookie }),
       await ask('GET', `${running.managementUrl}/readyz`),
     ];
-    const owning = new pg.Client(urlOf(owner, 'owner'));
+    const owning = new pg.Client(formatUrl(owner, 'owner'));
     await owning.connect();
     await owning.query(`REVOKE DELETE ON sessions, audit_events FROM ${core}; REVOKE INSERT, UPDATE ON calls FROM ${core}`);
     await owning.end();
     const ready = await ask('GET', `${running.managementUrl}/readyz`);
-    const { code, stdout } = await adminOn(urlOf(core, 'core')).admin(['check']);
+    const { code, stdout } = await adminOn(formatUrl(core, 'core')).admin(['check']);
     const isUnready = (msg: unknown) => String(msg).startsWith('not ready');
     const unready = running.log.filter(({ msg }) => isUnready(msg));
     await running.close();
     const { rows } = await client.query(`SELECT DISTINCT schemaname FROM pg_tables WHERE schemaname IN ('public', 'callkey')`);
-    const refused = new pg.Client(urlOf(core, 'core'));
+    const refused = new pg.Client(formatUrl(core, 'core'));
     await refused.connect();
     const denied = await refused.query('CREATE TABLE more (n integer)').then(
       () => 'made',

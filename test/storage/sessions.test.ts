@@ -38,7 +38,7 @@ describe('sessions in the database', () => {
     const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
       sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, withHash, leaving);
     /** A session of a user, with everyone's password. */
-    const startOf = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
+    const startNow = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
     it("start if the user's password hasn't changed, update the time of the last sign-in, and record an event", async () => {
       const leaving = event();
@@ -92,8 +92,8 @@ describe('sessions in the database', () => {
     });
 
     it('keep the tenancy that staff have selected until they select another or clear it', async () => {
-      await startOf('s', tenants.users.staff.id);
-      await startOf('other', tenants.users.staff.id);
+      await startNow('s', tenants.users.staff.id);
+      await startNow('other', tenants.users.staff.id);
       const { account, partner } = tenants;
       const ofAccount: Tenancy = { ...account, kind: 'account', partnerName: partner.name };
       const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id, partnerName: partner.name };
@@ -106,7 +106,7 @@ describe('sessions in the database', () => {
     });
 
     it("don't have a tenancy once their user is no longer staff", async () => {
-      await startOf('s', tenants.users.partner.id);
+      await startNow('s', tenants.users.partner.id);
       await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name }, event());
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
@@ -130,7 +130,7 @@ describe('sessions in the database', () => {
     it("of a user can all be ended without ending other users' sessions", async () => {
       await start('s');
       await start('t');
-      await startOf('other', tenants.users.sibling.id);
+      await startNow('other', tenants.users.sibling.id);
       expect(await sessions.endAll(tenants.users.account.id, event())).to.equal(2);
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });

@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Database as Connection, Statement } from 'sqlite3';
-import { createApiKey, digestOf } from '../../core/domain/api-keys.ts';
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -11,7 +11,7 @@ import { emptyLog } from '../../core/storage/engine/sqlite/empty-log.ts';
 import { longestTurn } from '../../core/storage/engine/sqlite/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
-import { callerOf, createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe('the writer of a SQLite file', () => {
   let database: string;
@@ -30,13 +30,13 @@ describe('the writer of a SQLite file', () => {
       { viewer: { ...account, tenancy: null }, actor: { who: account, address: 'local' } },
       input,
     );
-    digest = digestOf(keyValue);
+    digest = toDigest(keyValue);
   });
   afterEach(() => direct.close());
 
   const filename = () => database.slice('sqlite:'.length);
   const place = (requestId: string) =>
-    placeCall(direct.ports, callerOf(digest), tenants.campaign.id, { requestId, contact: { phone: somePhone() } }).then(
+    placeCall(direct.ports, toCaller(digest), tenants.campaign.id, { requestId, contact: { phone: somePhone() } }).then(
       () => 'placed',
       (error: { code?: string; name: string }) => error.code ?? error.name,
     );

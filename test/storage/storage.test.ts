@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import pg from 'pg';
-import { createApiKey, digestOf, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { cancelCall, placeCall } from '../../core/domain/calls/calls.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
@@ -9,11 +9,11 @@ import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
-import { keyUseOf } from '../../core/storage/keys/key-use.ts';
+import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { fakeClock } from '../support/clock.ts';
 import { emptyDatabase, freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { callerOf, createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const locate = (url: string) => {
@@ -103,7 +103,7 @@ describe('storage', () => {
         limits: null,
       };
       await apiKeys.create(key, 'd'.repeat(64), 1, { ...event, subject });
-      await calls.authorize({ ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.now() });
+      await calls.authorize({ ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.now() });
       const revoked = { ...event, id: 'e2', action: 'api-key.revoked' as const, subject };
       await apiKeys.revoke(['k1'], { cancelQueuedCalls: false, at: clock.now() }, [revoked]);
       await direct.close();
@@ -145,7 +145,7 @@ describe('storage', () => {
       const columns = 'campaign_id, account_id, contact_id, api_key_id, state, placed_at, request_id';
       await stuck.query('BEGIN');
       await stuck.query(`INSERT INTO calls (${columns}) VALUES ($1, '', '', '', '', 0, 'one')`, [campaign.id]);
-      const placing = placeCall(ports, callerOf(digestOf(keyValue)), campaign.id, input);
+      const placing = placeCall(ports, toCaller(toDigest(keyValue)), campaign.id, input);
       const isThere = async (condition: string) =>
         (
           await storage.database
@@ -217,7 +217,7 @@ describe('storage', () => {
     const viewer = { ...users.account, tenancy: null };
     const input = { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
     const { keyValue } = await createApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, input);
-    const caller = () => callerOf(digestOf(keyValue));
+    const caller = () => toCaller(toDigest(keyValue));
     const ids = ['a', 'locked', 'z'];
     for (const requestId of ids) await placeCall(direct.ports, caller(), campaign.id, { requestId, contact: { phone: '+493012345678' } });
     const holder = new pg.Client(database);
@@ -240,7 +240,7 @@ describe('storage', () => {
     await direct.storage.database.write('api_keys').insert(digests.map((digest, n) => ({ ...common, id: `key-${n}`, digest })));
     for (let round = 1; round <= 20; round++) {
       const cores = [digests, digests.toReversed()].map((order) => {
-        const use = keyUseOf(direct.storage.database, clock, (error) => errors.push(error));
+        const use = createKeyUse(direct.storage.database, clock, (error) => errors.push(error));
         for (const digest of order) use.note({ digest, at: instant(clock.now() + round), address: '192.0.2.1' }, 'placed');
         return use;
       });
@@ -270,7 +270,7 @@ describe('storage', () => {
       const before = await readThrough();
 
       const { ports, close } = await openDirect(database);
-      const request = { ...callerOf('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
+      const request = { ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: ports.clock.now() };
       const none = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
       for (let n = 0; n < 20; n++) {
         const contactId = ports.randomness.id();

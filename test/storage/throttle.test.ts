@@ -9,8 +9,8 @@ import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const window = 60_000;
-const one = { key: 'one', most: 2, window };
-const other = { key: 'other', most: 3, window: 2 * window };
+const one = { key: 'one', max: 2, window };
+const other = { key: 'other', max: 3, window: 2 * window };
 
 describe('the counters of attempts', () => {
   onEachDatabase((kind) => {
@@ -139,9 +139,9 @@ describe('the counters of attempts', () => {
       await counters().insert({ key: 'full', points: 10, expire });
       const { take: takeFrom } = throttleStore(direct.storage.database);
       const count = async () => Number((await counters().count({ rows: '*' }).first<{ rows: number | string }>()).rows);
-      for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', most: 2_000, window }], now);
+      for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', max: 2_000, window }], now);
       expect(await count()).to.equal(mostThrottleCounters + 502);
-      await takeFrom([{ key: 'one', most: 2_000, window }], now);
+      await takeFrom([{ key: 'one', max: 2_000, window }], now);
       expect(await count()).to.equal(mostThrottleCounters);
       expect(
         (await counters().whereIn('key', ['one', 'full']).orderBy('points')).map((row: { points: number }) => row.points),

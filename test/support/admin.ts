@@ -4,8 +4,9 @@ import { type DatabaseKind, onEachDatabase } from './databases.ts';
 
 /** Runs `npm run admin` on a database, which a function may choose for each run. */
 export function adminOn(database: string | (() => string)) {
-  const urlOf = typeof database === 'string' ? () => database : database;
-  const admin = (args: string[], input = ''): Promise<Ended> => runScript('core/admin.ts', args, { env: { DATABASE_URL: urlOf() }, input });
+  const getUrl = typeof database === 'string' ? () => database : database;
+  const admin = (args: string[], input = ''): Promise<Ended> =>
+    runScript('core/admin.ts', args, { env: { DATABASE_URL: getUrl() }, input });
   /** Runs with --json. @returns the JSON object that it prints */
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await admin([...args, '--json']);

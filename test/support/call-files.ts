@@ -14,7 +14,7 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     phone,
     /** A request ID, or a part of one, that no other test uses. */
     own: () => `own-${test}`,
-    csvOf: (count: number, from = 0) =>
+    createCsv: (count: number, from = 0) =>
       ['phone,name', ...Array.from({ length: count }, (_, n) => `${phone(from + n)},Ada ${from + n}`)].join('\n'),
     file(text: string | Buffer, name = 'contacts.csv') {
       const path = join(its.home.directory, name);

@@ -20,7 +20,7 @@ export async function spawnScript(
   args: string[],
   { env = {}, input = '', directory = process.cwd() }: Settings = {},
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [pathOf(script), ...args], { env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory });
+  const child = spawn(process.execPath, [toPath(script), ...args], { env: { ...bareEnvironment, ...env }, stdio: 'pipe', cwd: directory });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
@@ -36,7 +36,7 @@ export function runScript(
   args: string[],
   { env = {}, input = '', directory = process.cwd() }: Settings = {},
 ): Promise<Ended> {
-  const job: Job = { file: pathOf(script), args, env: { ...bareEnvironment, ...env }, input, directory };
+  const job: Job = { file: toPath(script), args, env: { ...bareEnvironment, ...env }, input, directory };
   const ended = last.then(() => inHost(job));
   last = ended.catch(() => undefined);
   return ended;
@@ -57,7 +57,7 @@ async function inHost(job: Job): Promise<Ended> {
 }
 
 function startHost(): ChildProcess {
-  const started = fork(pathOf('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const started = fork(toPath('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   // The process stays for the next file.
   started.unref();
   started.channel?.unref();
@@ -74,4 +74,4 @@ atTheEnd(async () => {
   await ended;
 });
 
-const pathOf = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));
+const toPath = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));

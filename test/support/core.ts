@@ -15,7 +15,7 @@ import { cheapPasswords } from './passwords.ts';
 
 export const testSecret = 'a secret for tests of at least 32 characters';
 
-const environmentOf = (databaseUrl: string) => ({
+const toEnvironment = (databaseUrl: string) => ({
   DATABASE_URL: databaseUrl,
   SESSION_SECRETS: testSecret,
   PORT: '0',
@@ -33,7 +33,7 @@ export async function startCoreHere(
   databaseUrl: string,
   { clock = systemClock, environment = {}, passwords = cheapPasswords() }: CoreOptions = {},
 ): Promise<RunningCore> {
-  const config = readConfig({ ...environmentOf(databaseUrl), ...environment });
+  const config = readConfig({ ...toEnvironment(databaseUrl), ...environment });
   const log: LogLine[] = [];
   const lines = new Writable({
     write(chunk, _encoding, done) {
@@ -82,7 +82,7 @@ export async function spawnCore(
   directory = process.cwd(),
 ): Promise<CoreProcess> {
   const child = spawn(process.execPath, [...startArgs, main], {
-    env: { ...bareEnvironment, ...environmentOf(databaseUrl), LOG_LEVEL: 'info', ...environment },
+    env: { ...bareEnvironment, ...toEnvironment(databaseUrl), LOG_LEVEL: 'info', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: directory,
   });

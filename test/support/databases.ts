@@ -39,15 +39,15 @@ export function databases<Content>(
     const database = await migratedDatabase(kind);
     return { database, content: await fill(database) };
   };
-  const templateOf = (kind: DatabaseKind) => {
+  const getTemplate = (kind: DatabaseKind) => {
     const template = byKind.get(kind) ?? make(kind);
     byKind.set(kind, template);
     return template;
   };
   return {
-    templateOf,
+    templateOf: getTemplate,
     async copyOf(kind) {
-      const { database, content } = await templateOf(kind);
+      const { database, content } = await getTemplate(kind);
       return { database: await copy(database), content };
     },
   };
@@ -64,20 +64,20 @@ async function migratedDatabase(kind: DatabaseKind): Promise<string> {
   const shared = givenTemplates[`without rows ${kind}`];
   if (shared && (await isShared(kind))) return copy(shared.database);
   const database = await emptyDatabase(kind);
-  const storage = openStorage(locationOf(database), systemClock, unobserved);
+  const storage = openStorage(parseLocation(database), systemClock, unobserved);
   await storage.migrate().finally(() => storage.close());
   return database;
 }
 
 async function copy(database: string): Promise<string> {
-  const location = locationOf(database);
+  const location = parseLocation(database);
   if (location.kind === 'postgres') return (await thePostgres()).createDatabase(new URL(location.url).pathname.slice(1));
   const file = newSqliteFile();
   copyFileSync(location.filename, file);
   return `sqlite:${file}`;
 }
 
-function locationOf(databaseUrl: string) {
+function parseLocation(databaseUrl: string) {
   const location = parseDatabaseUrl(databaseUrl);
   if (!location) throw new Error(`${databaseUrl} names no database.`);
   return location;

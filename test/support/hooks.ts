@@ -40,7 +40,7 @@ async function leaveNothing(this: Mocha.Context): Promise<void> {
   this.timeout(60_000);
   const forgotten = openHandles().filter(isForgotten);
   for (const child of forgotten) child.kill('SIGKILL');
-  const left = forgotten.map(nameOf);
+  const left = forgotten.map(describeHandle);
   if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait for ever');
   globalThis.setTimeout = realTimer;
   await endProcesses();
@@ -68,10 +68,10 @@ function isForgotten(handle: unknown): handle is ChildProcess {
 function leftOpen(): string[] {
   const timers = process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
   // Mocha itself has one timer, for this hook.
-  return [...openHandles().map(nameOf), ...(timers > 1 ? [`${timers - 1} timers`] : [])];
+  return [...openHandles().map(describeHandle), ...(timers > 1 ? [`${timers - 1} timers`] : [])];
 }
 
-function nameOf(handle: unknown): string {
+function describeHandle(handle: unknown): string {
   if (handle instanceof ChildProcess) return `the process ${handle.pid} (${handle.spawnargs.join(' ')})`;
   if (handle instanceof Server) return `a server at ${JSON.stringify(handle.address())}`;
   if (handle instanceof Socket && handle.remotePort === undefined) return 'a pipe';

@@ -46,7 +46,7 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
 }
 
 /** The cookies set by a response, in the form that a later request sends. */
-export function cookiesOf(answer: Answer): string {
+export function readCookies(answer: Answer): string {
   return [answer.headers['set-cookie'] ?? []]
     .flat()
     .map((cookie) => cookie.split(';')[0])
@@ -62,7 +62,7 @@ export function textAt(answer: Answer, ...path: string[]): string {
 }
 
 /** The code at the end of a problem's type. */
-export function codeOf(answer: Answer): string {
+export function readCode(answer: Answer): string {
   return String(answer.json['type']).replace(/^.*#/, '');
 }
 

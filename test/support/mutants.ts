@@ -6,7 +6,7 @@ import { cleanUp } from './clean-up.ts';
 /** The mutants that each test runs through, by the test's title. Stryker provides this in its processes. */
 type Coverage = Record<string, Record<string, number>>;
 type StrykerState = { currentTestId?: string; mutantCoverage?: { perTest: Coverage } };
-const stateOf = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {};
+const getState = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {};
 
 // Uses the same cases for each mutant. The first failing case is enough: looking for a smaller one takes long.
 fc.configureGlobal({ seed: 2026, endOnFailure: true });
@@ -18,7 +18,7 @@ Reflect.set(Mocha.Suite.prototype, 'beforeAll', function (this: Mocha.Suite, ...
   const id = `before ${this.fullTitle()}`;
   groups.set(id, this);
   const note = () => {
-    Object.assign(stateOf(), { currentTestId: id });
+    Object.assign(getState(), { currentTestId: id });
   };
   Reflect.apply(beforeAll, this, ['Stryker', note]);
   return Reflect.apply(beforeAll, this, hook);
@@ -26,7 +26,7 @@ Reflect.set(Mocha.Suite.prototype, 'beforeAll', function (this: Mocha.Suite, ...
 
 export const mochaHooks = {
   async afterAll(): Promise<void> {
-    const perTest = stateOf().mutantCoverage?.perTest ?? {};
+    const perTest = getState().mutantCoverage?.perTest ?? {};
     for (const [id, group] of groups) {
       const before = perTest[id] ?? {};
       delete perTest[id];

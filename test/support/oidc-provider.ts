@@ -166,10 +166,10 @@ function forged(token: string, { claims = (given) => given, signature = 'own' }:
   const header = { alg: signature === 'none' || signature === 'HS256' ? signature : 'RS256', kid: key.kid };
   const changed = claims(JSON.parse(Buffer.from(payload, 'base64url').toString()));
   const text = [header, changed].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-  return `${text}.${signatureOf(text, signature, key.privateKey)}`;
+  return `${text}.${signToken(text, signature, key.privateKey)}`;
 }
 
-function signatureOf(text: string, signature: NonNullable<Forgery['signature']>, own: KeyObject): string {
+function signToken(text: string, signature: NonNullable<Forgery['signature']>, own: KeyObject): string {
   if (signature === 'none') return '';
   if (signature === 'HS256') return createHmac('sha256', client.secret).update(text).digest('base64url');
   const signing = signature === 'own' ? own : newKey().privateKey;

@@ -38,7 +38,7 @@ export function schemaErrors(pointer: string, value: unknown): string[] {
 
 /** The differences between a response and the document. Empty if it matches, and for paths outside of the contract. */
 export function answerErrors(method: string, url: string, answer: Answer): string[] {
-  const [path] = pathsOf(new URL(url).pathname);
+  const [path] = toPaths(new URL(url).pathname);
   if (path === undefined) return [];
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
   const operation = openapi.paths[path]?.[name];
@@ -60,7 +60,7 @@ const toOtherMethods: Record<number, Reference> = {
 const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
 /** The paths of the document that match a URL, those without a parameter at the end first. */
-export function pathsOf(pathname: string): string[] {
+export function toPaths(pathname: string): string[] {
   const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
   return matching.sort((a, b) => Number(a.endsWith('}')) - Number(b.endsWith('}')));
 }

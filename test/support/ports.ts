@@ -107,7 +107,7 @@ export const tenancies: Partial<TenancyStore> = {
 };
 
 /** A problem as its caller sees it: `code at path: message`. */
-export async function problemOf(doing: Promise<unknown>): Promise<string> {
+export async function readProblem(doing: Promise<unknown>): Promise<string> {
   const error = await doing.then(
     () => undefined,
     (thrown: unknown) => thrown,

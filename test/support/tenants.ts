@@ -6,14 +6,14 @@ import { createUser } from '../../core/domain/directory/users.ts';
 import type { Digest, KnownCaller } from '../../core/domain/model.ts';
 import type { Clock } from '../../core/domain/ports/environment.ts';
 import type { Ports } from '../../core/domain/ports/ports.ts';
-import { secretBoxOf } from '../../core/server/sealed-secrets.ts';
+import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
 import { fakeClock, testRandomness } from './clock.ts';
 import { testSecret } from './core.ts';
 import { type DatabaseKind, databases } from './databases.ts';
-import { type Answer, ask, cookiesOf, textAt } from './http.ts';
+import { type Answer, ask, readCookies, textAt } from './http.ts';
 import { cheapPasswords } from './passwords.ts';
 
 export const password = 'correct horse battery staple';
@@ -34,7 +34,7 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     stores: storage.stores,
     provider: null,
     passwordSignIn: true,
-    ...{ secretBox: secretBoxOf([testSecret], testRandomness), requiresSecondFactor: false },
+    ...{ secretBox: createSecretBox([testSecret], testRandomness), requiresSecondFactor: false },
     maxActiveKeys: 1_000,
     onOutcome: () => undefined,
     onStopped: () => undefined,
@@ -103,7 +103,7 @@ export async function databaseWithTenants(kind: DatabaseKind): Promise<{ databas
 export async function signIn(url: string, email: string, withPassword = password): Promise<string> {
   const answer = await ask('POST', `${url}/console/session`, { body: { email, password: withPassword } });
   if (answer.status !== 201) throw new Error(`Signing in failed: ${answer.status} ${answer.text}`);
-  return cookiesOf(answer);
+  return readCookies(answer);
 }
 
 /** Signs in with a one-time password, and replaces it with everyone else's password. @returns the session's cookie */
@@ -127,7 +127,7 @@ export async function createKey(
 }
 
 /** The caller with this key and the current time. */
-export function callerOf(digest: Digest): KnownCaller {
+export function toCaller(digest: Digest): KnownCaller {
   return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1', key: { expiresAt: null, limits: null } };
 }
 

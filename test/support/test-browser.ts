@@ -1,4 +1,4 @@
-import { type Answer, ask, cookiesOf } from './http.ts';
+import { type Answer, ask, readCookies } from './http.ts';
 
 /** Follows redirects as a browser does, with cookies for each server, but stops wherever a test wants to look. */
 export class TestBrowser {
@@ -23,7 +23,7 @@ export class TestBrowser {
     const cookie = this.cookie(url);
     const answer = await ask(method, url, { headers, ...(cookie === '' ? {} : { cookie }), ...(body && { body }) });
     const jar = this.#jarOf(url);
-    for (const pair of cookiesOf(answer).split('; ')) {
+    for (const pair of readCookies(answer).split('; ')) {
       const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
       if (value === '') jar.delete(name);
       else jar.set(name, value);

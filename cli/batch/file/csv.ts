@@ -89,7 +89,7 @@ function toCell(header: string, columns: Reading['columns'], file: string): Cell
   const mapped = Object.entries(columns).find(([, name]) => name === header)?.[0];
   const name = mapped ?? ownName(header);
   if (name !== undefined && (mapped !== undefined || !Object.hasOwn(columns, name))) {
-    const column = callColumns.find((known) => known === name);
+    const column = callColumns.find((candidate) => candidate === name);
     return column ? { column } : { variable: name.slice(variablePrefix.length) };
   }
   if (header === '' || Object.keys(columns).length > 0) return null;

@@ -23,7 +23,7 @@ export async function callCancelRun(context: Context, campaignId: string | undef
       `The run ${name} belongs to the campaign ${run.header.campaignId}. Remove the campaign from the command.`,
     );
   const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', name);
-  await cancelBatch(runContext(context, run), run.header.campaignId, pace, countOf(run), again, (batch) => cancelRun(batch, run));
+  await cancelBatch(runContext(context, run), run.header.campaignId, pace, countCalls(run), again, (batch) => cancelRun(batch, run));
 }
 
 /** Cancels the calls that a file names. */
@@ -74,6 +74,6 @@ async function cancelBatch(
   }
 }
 
-function countOf({ header, completedAt, placed }: Run): number {
+function countCalls({ header, completedAt, placed }: Run): number {
   return completedAt === null ? placed.size : header.calls;
 }

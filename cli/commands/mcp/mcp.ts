@@ -53,7 +53,7 @@ function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Pro
   /** The request IDs sent in this session. Repeating one is free, because it can't place a second call. */
   const sent = new Set<string>();
   const place = async (call: z.output<typeof placeSchema>): Promise<ToolResult> => {
-    const refusal = refusalOf(call, sent, tools);
+    const refusal = explainRefusal(call, sent, tools);
     if (refusal !== undefined) return failure(refusal);
     sent.add(call.requestId);
     return toResult(track(tools.client.place(tools.campaignId, call)));
@@ -93,7 +93,11 @@ function describePlacing({ allow, most }: Tools): string {
   );
 }
 
-function refusalOf({ requestId, contact: { phone } }: z.output<typeof placeSchema>, sent: ReadonlySet<string>, { allow, most }: Tools) {
+function explainRefusal(
+  { requestId, contact: { phone } }: z.output<typeof placeSchema>,
+  sent: ReadonlySet<string>,
+  { allow, most }: Tools,
+) {
   if (allow.length > 0 && !allow.some((prefix) => phone.startsWith(prefix)))
     return `${phone} isn't allowed here. Only numbers that begin with ${allow.join(' or ')} are. Nothing was sent.`;
   return sent.has(requestId) || sent.size < most

@@ -3,10 +3,10 @@ import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
-import { describeDoubt, doubtOf } from '../../domain/clock.ts';
+import { describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { adminCommand } from '../../program.ts';
-import { readSecret, secretFileOf } from '../../server/start/session-secrets.ts';
+import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
 import { systemClock } from '../../server/start/system.ts';
 import { unknownVariables, unknownVariableText } from '../../server/start/unknown-variables.ts';
 import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
@@ -33,7 +33,7 @@ async function runCheck({ storage, location, output, ports }: AdminContext, opti
   }));
   const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false, ports)), ...unknown];
   const ok = findings.every((finding) => finding.ok);
-  const lines = findings.map((finding) => `${markOf(finding)}  ${finding.name}: ${finding.detail}`);
+  const lines = findings.map((finding) => `${formatMark(finding)}  ${finding.name}: ${finding.detail}`);
   output.answer({ ok, checks: findings }, lines.join('\n'));
   return ok;
 }
@@ -41,7 +41,7 @@ async function runCheck({ storage, location, output, ports }: AdminContext, opti
 /** A warning doesn't make the check fail. */
 type Finding = { name: string; ok: boolean; detail: string; warning?: true };
 
-function markOf({ ok, warning }: Finding): string {
+function formatMark({ ok, warning }: Finding): string {
   if (warning) return 'warn ';
   return ok ? 'ok   ' : 'FAIL ';
 }
@@ -69,7 +69,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
 }
 
 async function lookAtClock({ stores }: Storage): Promise<string> {
-  const doubt = doubtOf(await stores.clock.read(), systemClock.now());
+  const doubt = findDoubt(await stores.clock.read(), systemClock.now());
   if (doubt) throw new Error(describeDoubt(doubt, acceptCommand));
   return 'plausible';
 }
@@ -107,17 +107,17 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
     if (orphans.length > 0) throw new Error(`${counted(orphans.length, 'row')} with references to rows that don't exist`);
     return 'no problems found';
   });
-  const room = await attempt('disk', async () => roomOf(filename));
-  const secretFile = secretFileOf({ kind: 'sqlite', filename });
+  const room = await attempt('disk', async () => describeFreeSpace(filename));
+  const secretFile = secretFilePath({ kind: 'sqlite', filename });
   const hasSecret = existsSync(secretFile);
   const files = hasSecret ? [filename, secretFile] : [filename];
-  return [integrity, room, ...files.map(privacyOf), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+  return [integrity, room, ...files.map(checkPrivacy), ...(hasSecret ? [secretFinding(secretFile)] : [])];
 }
 
 /** In MB. Enough for a day with many calls, or for a migration. */
 const enoughRoom = 256;
 
-function roomOf(filename: string): string {
+function describeFreeSpace(filename: string): string {
   const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
   if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB of free space for ${filename}: free some space`);
   return `${megabytes} MB of free space`;
@@ -128,7 +128,7 @@ function secretFinding(file: string): Finding {
   return { name: 'session secret', ok: fault === null, detail: fault ?? 'valid' };
 }
 
-function privacyOf(file: string): Finding {
+function checkPrivacy(file: string): Finding {
   const isPrivate = process.platform === 'win32' || (statSync(file).mode & 0o077) === 0;
   return {
     name: 'privacy',
@@ -144,8 +144,8 @@ async function postgresFindings(database: Database): Promise<Finding[]> {
     return 'placed calls survive a power cut';
   });
   const primary = attempt('primary', async () => {
-    const [found] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
-    if (found?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
+    const [server] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
+    if (server?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
     return 'connected to the primary';
   });
   return Promise.all([durability, primary]);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
-import { acceptClock, describeDoubt, doubtOf } from '../../domain/clock.ts';
+import { acceptClock, describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { adminCommand } from '../../program.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
@@ -21,9 +21,9 @@ export function clockCommands(program: Command, { withDatabase }: Runner): void 
 /** Shows the clock's state. @returns whether the clock is trusted */
 async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   const now = ports.clock.now();
-  const known = await ports.stores.clock.read();
-  const doubt = doubtOf(known, now);
-  const instants = { now: iso(now), recordedAt: iso(known.newestAt), serverAt: iso(known.serverAt) };
+  const recorded = await ports.stores.clock.read();
+  const doubt = findDoubt(recorded, now);
+  const instants = { now: iso(now), recordedAt: iso(recorded.newestAt), serverAt: iso(recorded.serverAt) };
   const lines = [
     `This machine:       ${instants.now}`,
     `Recorded by a core: ${instants.recordedAt ?? 'never'}`,

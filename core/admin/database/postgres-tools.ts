@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../../storage/engine/database.ts';
-import { addressesOf } from '../../storage/engine/postgres/postgres-hosts.ts';
+import { parseAddresses } from '../../storage/engine/postgres/postgres-hosts.ts';
 
 /** A running PostgreSQL program. `complaint` returns its messages on standard error. */
 type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
 
 /** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
-  const child = spawn(name, args, { env: { ...process.env, ...environmentOf(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(name, args, { env: { ...process.env, ...toEnvironment(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
@@ -29,9 +29,9 @@ export async function ended({ name, child, complaint }: PostgresTool): Promise<v
 
 /** Returns the schema that contains, or will contain, the tables. */
 export async function ownSchema(database: Database): Promise<string> {
-  const [found] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
-  if (!found?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
-  return found.schema;
+  const [row] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
+  if (!row?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
+  return row.schema;
 }
 
 /** Quotes a name, because PostgreSQL's programs treat an unquoted name as a pattern. */
@@ -53,8 +53,8 @@ const sslModes: Record<string, string> = {
   'verify-ca': 'verify-full',
 };
 
-function environmentOf(url: string): Record<string, string> {
-  const addresses = addressesOf(url).map((address) => new URL(address));
+function toEnvironment(url: string): Record<string, string> {
+  const addresses = parseAddresses(url).map((address) => new URL(address));
   const { username = '', password = '', pathname = '', searchParams } = addresses[0] ?? {};
   const option = (name: string) => searchParams?.get(name) ?? '';
   const sslMode = sslModes[option('sslmode')] ?? option('sslmode');

@@ -68,14 +68,14 @@ const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).rep
 
 /** @returns the ID of the server process that serves this connection */
 async function assertNoOtherConnections(database: Database): Promise<number> {
-  const [found] = await database.query<{ own: number; others: number }>(
+  const [connections] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
   );
-  if (!found || found.others > 0) {
+  if (!connections || connections.others > 0) {
     const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
     throw new Problem('conflict', `${what} If you use a connection pooler, restart it: it keeps connections open for minutes.`);
   }
-  return found.own;
+  return connections.own;
 }
 
 const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;

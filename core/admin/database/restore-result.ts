@@ -1,5 +1,5 @@
 import { Problem } from '../../domain/problem.ts';
-import { schemaOf } from '../../storage/migrations/index.ts';
+import { toSchemaState } from '../../storage/migrations/index.ts';
 
 export type RevivedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
@@ -24,5 +24,5 @@ export type RestoreResult = {
  */
 export function missingMigrations(applied: readonly string[], file: string): string[] {
   if (!applied.includes('001-core')) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
-  return schemaOf(applied, file).missing;
+  return toSchemaState(applied, file).missing;
 }

@@ -150,8 +150,8 @@ async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser
 }
 
 async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promise<string[]> {
-  const found: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
-  return found.map(({ name }) => name);
+  const columns: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
+  return columns.map(({ name }) => name);
 }
 
 /** Links the copy to the target's name. Unlike a rename, this fails if a core has just created a database. */

@@ -77,7 +77,7 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
   if (missing.length > 0)
     lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
   lines.push(revived ? unknownAfter : "Couldn't read the previous database, so the API keys revoked since the backup are unknown.");
-  for (const { rows, head, was, warning, remedy } of revived ? listsOf(revived) : []) {
+  for (const { rows, head, was, warning, remedy } of revived ? toRevivedLists(revived) : []) {
     if (rows.length === 0) continue;
     const outcome = isRevokedAgain ? `and were ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
     lines.push('', `These ${head.what} were ${was} since the backup ${outcome}`, table(head.columns, rows));
@@ -90,7 +90,7 @@ const unknownAfter =
 
 type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
 
-function listsOf({ apiKeys, users, enabled }: Revived): RevivedList[] {
+function toRevivedLists({ apiKeys, users, enabled }: Revived): RevivedList[] {
   const key = ({ id, name, creatorName, revokedAt }: RevivedKey) => [id, shortName(name), shortName(creatorName), timestamp(revokedAt)];
   return [
     {

@@ -31,15 +31,15 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
 const unlimitedDays = 365_000;
 
 /** Returns the retention settings that the cores use. `isKnown` is false if these are only the defaults. @throws Problem `conflict` */
-async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
+async function readDays({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
   const recorded = await ports.stores.retention.recordedDays();
   for (const [kind, variable] of [
     ['contacts', 'RETENTION_DAYS'],
     ['auditEvents', 'AUDIT_RETENTION_DAYS'],
   ] as const) {
-    const given = givenDays[kind];
-    if (!recorded || given === undefined || given === recorded[kind]) continue;
-    const what = `${variable} is ${given ?? 'off'} here, and was ${recorded[kind] ?? 'off'} when a core last started.`;
+    const days = givenDays[kind];
+    if (!recorded || days === undefined || days === recorded[kind]) continue;
+    const what = `${variable} is ${days ?? 'off'} here, and was ${recorded[kind] ?? 'off'} when a core last started.`;
     throw new Problem('conflict', `${what} Unset it here, or start the core with the new value first.`);
   }
   return { ...defaultRetention, ...givenDays, ...recorded, isKnown: recorded !== null || givenDays.contacts !== undefined };
@@ -47,7 +47,7 @@ async function daysOf({ ports, givenDays }: AdminContext): Promise<RetentionDays
 
 async function runShow(context: AdminContext): Promise<void> {
   const { ports, output } = context;
-  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await readDays(context);
   const { retention, auditChain } = ports.stores;
   const { erasable, oldestEndedAt } = await retention.countErasable(plus(ports.clock.now(), -(retentionDays ?? unlimitedDays) * oneDay));
   const oldestEventAt = await auditChain.oldestAt();
@@ -72,7 +72,7 @@ async function runShow(context: AdminContext): Promise<void> {
 
 async function runErase(context: AdminContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
   const { ports, output } = context;
-  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await daysOf(context);
+  const { contacts: retentionDays, auditEvents: auditRetentionDays, isKnown } = await readDays(context);
   if (!isKnown) {
     const what = 'No core has recorded its RETENTION_DAYS in this database yet.';
     throw new Problem('conflict', `${what} Start a core, or set RETENTION_DAYS to the core's value.`);

@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 /** Adds examples to a command's help. Each example is given without the program's name. */
 export function withExamples(command: Command, ...examples: readonly string[]): Command {
   return command.addHelpText('after', () => {
-    const { name } = programOf(command);
+    const { name } = findProgram(command);
     return `\nExamples:\n${examples.map((example) => `  ${name} ${example}`).join('\n')}`;
   });
 }
 
-function programOf(command: Command): { name: string } {
-  return command.parent ? programOf(command.parent) : { name: command.name() };
+function findProgram(command: Command): { name: string } {
+  return command.parent ? findProgram(command.parent) : { name: command.name() };
 }

@@ -3,7 +3,7 @@ import { operator } from '../../domain/audit/audit.ts';
 import type { Actor } from '../../domain/model.ts';
 
 /** Names the operator as the system does: `local:callkey`, or `local:ada (as callkey)` through sudo. */
-export function operatorOf(environment: Readonly<Record<string, string | undefined>>): Actor {
+export function toOperator(environment: Readonly<Record<string, string | undefined>>): Actor {
   const name = systemUser();
   const sudoer = environment['SUDO_USER'];
   const who = sudoer === undefined || sudoer === '' || sudoer === name ? name : `${sudoer} (as ${name})`;

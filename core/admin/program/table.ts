@@ -9,11 +9,11 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 /** Aligns columns to their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows.map((row) => row.map(oneLine))];
-  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, widthOf(row[column] ?? '')), 0));
+  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, displayWidth(row[column] ?? '')), 0));
   return all
     .map((row) =>
       row
-        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - displayWidth(cell)))
         .join('  ')
         .trimEnd(),
     )
@@ -23,7 +23,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 /** Shortens a name for a table cell. Identifiers and addresses aren't shortened, because people copy them. */
 export function shortName(name: string): string {
   const line = oneLine(name);
-  if (widthOf(line) <= nameWidth) return line;
+  if (displayWidth(line) <= nameWidth) return line;
   let kept = '';
   let width = 0;
   for (const { segment } of graphemes.segment(line)) {
@@ -38,7 +38,7 @@ export function shortName(name: string): string {
  * Returns a text's width in terminal columns. Chinese, Japanese and Korean characters and emoji take two columns each, and combining marks
  * take no space.
  */
-function widthOf(text: string): number {
+function displayWidth(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
   return width;

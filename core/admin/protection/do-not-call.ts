@@ -62,8 +62,8 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
     options.until === undefined ? null : parseInput(z.iso.date({ error: 'Must be a date, such as 2027-01-31.' }), options.until, '--until');
   const endsAt = until === null ? null : instant(endOfDay(until, 'UTC'));
   if (endsAt !== null && endsAt < ports.clock.now()) throw new Problem('invalid', '--until: Must not be in the past.');
-  const given = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
-  const { added, beingDialed } = await addNumbers(ports, actor, given);
+  const request = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
+  const { added, beingDialed } = await addNumbers(ports, actor, request);
   const entry = await findEntry(ports, scope, number);
   const lines = [
     added > 0 ? `${number} must not be called for ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
@@ -132,8 +132,8 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
   const now = ports.clock.now();
   const file = await openFile(context.fileOf(path));
-  const given = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
-  const result = await importNumbers(ports, ports.stores.numberImports, actor, given, pause).finally(() => file.close());
+  const job = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
+  const result = await importNumbers(ports, ports.stores.numberImports, actor, job, pause).finally(() => file.close());
   const { added, known, wrong, wrongLines } = result;
   const lines =
     wrongLines === 0

@@ -14,9 +14,9 @@ export function withScope(command: Command, kinds: readonly ProtectionScope[]): 
 
 /** @throws Problem `invalid` unless exactly one is specified, or `not-found` */
 export async function findScope(ports: Ports, options: ScopeOptions, kinds: readonly ProtectionScope[]): Promise<RuleScope> {
-  const given = kinds.filter((kind) => options[kind] !== undefined);
-  const [kind] = given;
-  if (kind === undefined || given.length > 1)
+  const chosen = kinds.filter((kind) => options[kind] !== undefined);
+  const [kind] = chosen;
+  if (kind === undefined || chosen.length > 1)
     throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
   const id = options[kind] ?? '';
   const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);

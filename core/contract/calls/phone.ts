@@ -7,7 +7,7 @@ const at = { pattern: 2, nationalPrefix: 7, leadingDigits: 10, types: 11 } as co
 
 type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp; lengths: number[] | undefined }[] };
 
-const plans = plansOf(metadata);
+const plans = toPlans(metadata);
 
 /**
  * Whether a text is an E.164 number: a plus sign and digits, with a valid country code and length. The library decides, but takes half as
@@ -44,19 +44,19 @@ export function isPlainNumber(text: string): boolean {
 }
 
 /** Returns the numbering plans by country code. Omits codes whose countries are distinguished only by leading digits. */
-function plansOf({ countries, country_calling_codes }: MetadataJson): Map<string, Plan> {
-  const found = new Map<string, Plan>();
+function toPlans({ countries, country_calling_codes }: MetadataJson): Map<string, Plan> {
+  const plans = new Map<string, Plan>();
   for (const [code, [first]] of Object.entries(country_calling_codes)) {
     const country = first && countries[first];
     if (!country || country[at.leadingDigits]) continue;
     const types: [string, number[]?][] = (country[at.types] || []).filter((type: [string] | 0) => type !== 0);
-    found.set(code, {
+    plans.set(code, {
       pattern: whole(country[at.pattern]),
       nationalPrefix: new RegExp(country[at.nationalPrefix] ? `^(?:${country[at.nationalPrefix]})` : '(?!)'),
       types: types.map(([pattern, lengths]) => ({ pattern: whole(pattern), lengths })),
     });
   }
-  return found;
+  return plans;
 }
 
 function whole(pattern: string): RegExp {

@@ -14,19 +14,19 @@ export type SignatureHeaders = Record<(typeof signatureHeaders)[keyof typeof sig
 const signatureWindow = 300;
 
 const secretPrefix = 'whsec_';
-const secretBytes = { least: 24, made: 32, most: 64 };
+const secretBytes = { min: 24, generated: 32, max: 64 };
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** Whether a text is `whsec_` followed by 24 to 64 bytes in base64. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(secretPrefix) || !base64Form.test(text.slice(secretPrefix.length))) return false;
-  const { length } = keyOf(text);
-  return length >= secretBytes.least && length <= secretBytes.most;
+  const { length } = toKey(text);
+  return length >= secretBytes.min && length <= secretBytes.max;
 }
 
 /** Generates a signing secret. @param randomBytes a cryptographic source */
 export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): string {
-  return secretPrefix + Buffer.from(randomBytes(secretBytes.made)).toString('base64');
+  return secretPrefix + Buffer.from(randomBytes(secretBytes.generated)).toString('base64');
 }
 
 /** Returns the headers of a signed message. @param seconds Unix time */
@@ -49,20 +49,20 @@ export function isSigned(
 ): boolean {
   const [id, timestamp] = [header(signatureHeaders.id), header(signatureHeaders.timestamp)];
   if (id === '' || !/^\d{1,12}$/.test(timestamp) || Math.abs(seconds - Number(timestamp)) > signatureWindow) return false;
-  const given = header(signatureHeaders.signature)
+  const signatures = header(signatureHeaders.signature)
     .split(' ')
     .filter((signature) => signature.startsWith('v1,'));
-  const digests = given.map((signature) => Buffer.from(signature.slice('v1,'.length), 'base64'));
+  const digests = signatures.map((signature) => Buffer.from(signature.slice('v1,'.length), 'base64'));
   return secrets.some((secret) => {
     const right = digest(id, timestamp, body, secret);
-    return digests.some((one) => one.length === right.length && timingSafeEqual(one, right));
+    return digests.some((digest) => digest.length === right.length && timingSafeEqual(digest, right));
   });
 }
 
 function digest(id: string, timestamp: string, body: Uint8Array | string, secret: string): Buffer {
-  return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest();
+  return createHmac('sha256', toKey(secret)).update(`${id}.${timestamp}.`).update(body).digest();
 }
 
-function keyOf(secret: string): Buffer {
+function toKey(secret: string): Buffer {
   return Buffer.from(secret.slice(secretPrefix.length), 'base64');
 }

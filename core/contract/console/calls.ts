@@ -15,7 +15,7 @@ const callFilter = {
   state: z
     .union([stateSchema, z.array(stateSchema).max(callStates.length)], stateError)
     .optional()
-    .transform((given) => (given === undefined ? [] : [given].flat())),
+    .transform((values) => (values === undefined ? [] : [values].flat())),
   /** The ID of the key that placed the call. */
   apiKey: identifierSchema.optional(),
 };

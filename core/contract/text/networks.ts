@@ -58,7 +58,7 @@ export function parseNetwork(text: string): Network | string {
   const prefix = bits === undefined ? longest : Number(bits) - (isMappedNetwork ? 96 : 0);
   if (prefix < 0) return 'An IPv4-mapped network needs a prefix from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.';
   if (prefix > longest) return `The prefix must be at most ${isMappedNetwork ? 128 : longest}.`;
-  const start = groups.map((group, index) => group & maskOf(prefix, index));
+  const start = groups.map((group, index) => group & maskAt(prefix, index));
   if (start.some((group, index) => group !== groups[index])) {
     const network = formatNetwork({ groups: start, prefix });
     return `The address has bits set after the prefix. Enter ${network} for the network, or ${formatNetwork({ groups, prefix: longest })} for the address alone.`;
@@ -66,7 +66,7 @@ export function parseNetwork(text: string): Network | string {
   return { groups, prefix };
 }
 
-function maskOf(prefix: number, index: number): number {
+function maskAt(prefix: number, index: number): number {
   const bits = Math.min(16, Math.max(0, prefix - index * 16));
   return (0xffff << (16 - bits)) & 0xffff;
 }
@@ -80,7 +80,7 @@ export function isInNetworks(networks: readonly Network[], address: string): boo
 function contains({ groups, prefix }: Network, address: Address): boolean {
   if (groups.length !== address.length) return false;
   for (let index = 0; index * 16 < prefix; index++) {
-    if ((((groups[index] ?? 0) ^ (address[index] ?? 0)) & maskOf(prefix, index)) !== 0) return false;
+    if ((((groups[index] ?? 0) ^ (address[index] ?? 0)) & maskAt(prefix, index)) !== 0) return false;
   }
   return true;
 }
@@ -90,7 +90,7 @@ export function formatNetwork({ groups, prefix }: Network): string {
   if (groups.length === 2) return `${groups.flatMap((group) => [group >> 8, group & 255]).join('.')}/${prefix}`;
   const text = groups.map((group) => group.toString(16)).join(':');
   // Shorten the longest run of zeros, the first one if there are several.
-  const [longest = ''] = [...text.matchAll(/\b0(:0)+\b/g)].map(([run]) => run).toSorted((one, other) => other.length - one.length);
+  const [longest = ''] = [...text.matchAll(/\b0(:0)+\b/g)].map(([run]) => run).toSorted((a, b) => b.length - a.length);
   const short = longest === '' ? text : text.replace(new RegExp(`(^|:)${longest}(:|$)`), '::');
   return `${short}/${prefix}`;
 }

@@ -39,9 +39,9 @@ export function lineProblem(line: string, max: number, ifEmpty = 'Must not be em
   if (line === '') return ifEmpty;
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
   if (!isPrintable(line)) return 'Must not contain control characters.';
-  const [found] = hidden.exec(line) ?? [];
-  if (found === undefined) return null;
-  const code = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  const [character] = hidden.exec(line) ?? [];
+  if (character === undefined) return null;
+  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
   return `Remove the invisible character U+${code}, which can make one name look like another. Type the name instead of pasting it.`;
 }
 
@@ -137,6 +137,6 @@ export function phoneDigits(search: string): string | null {
     .replace(/[^\d+]/g, '')
     .replace(/^00/, '+');
   // A number without a country code starts with a zero that E.164 doesn't have.
-  const found = digits.replace(/^0(?=\d)/, '');
-  return found.replace('+', '').length < 3 ? null : found;
+  const significant = digits.replace(/^0(?=\d)/, '');
+  return significant.replace('+', '').length < 3 ? null : significant;
 }

@@ -1,9 +1,9 @@
 import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { capped } from '../calls/call-list.ts';
-import { scopeOf } from '../directory/scope.ts';
+import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
+import { type Page, pageOfSize, rowsForPage, toPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -17,14 +17,14 @@ export async function recordExport(ports: Ports, caller: SignedInCaller, { list,
 /** Records that the core is about to send a list as a file. Records it first, because an export that's cut off has also been read. */
 export async function recordListExport(ports: Ports, { viewer, actor }: SignedInCaller, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
-  await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeOf(viewer).owningScope));
+  await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeFor(viewer).owningScope));
 }
 
 type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
 
 export async function listActivity(ports: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null): Promise<ActivityPage> {
-  const { activity } = scopeOf(viewer);
-  const page = pageOf(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
+  const { activity } = scopeFor(viewer);
+  const page = toPage(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
   const isAll = cursor === null && page.nextCursor === null;
   const total = isAll ? page.items.length : await ports.stores.activity.count(activity, filter, limits.countedMatches + 1);
   return { ...page, ...capped(total) };
@@ -36,11 +36,11 @@ export async function exportActivity(
   filter: ActivityFilter,
   cursor: string | null,
 ): Promise<Page<ListedEvent>> {
-  const rows = await ports.stores.activity.list(scopeOf(viewer).activity, filter, cursor, limits.exportPage + 1);
+  const rows = await ports.stores.activity.list(scopeFor(viewer).activity, filter, cursor, limits.exportPage + 1);
   return pageOfSize(limits.exportPage, rows, ({ id }) => id);
 }
 
 /** Returns the users and actions that occur in the viewer's activity. */
 export function activityFacets(ports: Ports, viewer: Viewer) {
-  return ports.stores.activity.facets(scopeOf(viewer).activity);
+  return ports.stores.activity.facets(scopeFor(viewer).activity);
 }

@@ -30,41 +30,45 @@ const mostFaults = 20;
  * Checks that each chained event follows from the one before it. If older events were deleted because of their age, the chain must contain
  * a record of that. Anyone who can write to the database can add such a record, but a seal that's newer than the record proves it.
  *
- * @param known earlier seals, which must still be in the chain
+ * @param knownSeals earlier seals, which must still be in the chain
  */
-export async function verifyChain(store: AuditChainStore, known: readonly Seal[]): Promise<ChainReport> {
+export async function verifyChain(store: AuditChainStore, knownSeals: readonly Seal[]): Promise<ChainReport> {
   const state = await store.state();
   const faults: string[] = [];
   const prunings: Pruning[] = [];
   let { prunedSeq: seq, prunedHash: before } = state;
-  let events = 0;
-  for (let some = await store.read(seq, state.seq, readAtOnce); some.length > 0; some = await store.read(seq, state.seq, readAtOnce)) {
-    for (const event of some) {
+  let eventCount = 0;
+  for (
+    let events = await store.read(seq, state.seq, readAtOnce);
+    events.length > 0;
+    events = await store.read(seq, state.seq, readAtOnce)
+  ) {
+    for (const event of events) {
       if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
       else if (!follows(before, event)) faults.push(`Event ${event.seq} doesn't match the one before it: one of the two was modified.`);
-      if (known.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
+      if (knownSeals.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
       const pruning = parsePruning(event);
       if (pruning) prunings.push(pruning);
       ({ seq, hash: before } = event);
-      events++;
+      eventCount++;
     }
   }
   if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
   else if (before !== state.hash) faults.push(`Event ${seq} isn't the newest chained event.`);
-  faults.push(...findPruningFaults(state, prunings, known));
-  const newestSeal = newestOf(known);
+  faults.push(...findPruningFaults(state, prunings, knownSeals));
+  const newestSeal = newestSeq(knownSeals);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
   // A core may have pruned the event during this check.
-  if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, known);
+  if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, knownSeals);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
-  return { events, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
+  return { events: eventCount, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
 }
 
 function follows(before: string, { seq, fields, hash: own }: ChainedEvent): boolean {
   return chainHash(before, seq, fields) === own;
 }
 
-const newestOf = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
+const newestSeq = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
 const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
 /** A deletion because of age: all events up to `last`, as recorded by the event with the number `recordedAs`. */
@@ -86,15 +90,15 @@ function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
 function findPruningFaults(
   { prunedSeq, prunedHash }: { prunedSeq: number; prunedHash: string },
   prunings: readonly Pruning[],
-  known: readonly Seal[],
+  knownSeals: readonly Seal[],
 ): string[] {
   if (prunedSeq === 0) return [];
-  const faults = known.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
+  const faults = knownSeals.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
   // An interrupted run deletes less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
   if (!record) return [...faults, `${deleted} by hand: no event in the chain records that they were deleted because of their age.`];
-  if (known.length === 0 || newestOf(known) >= record.recordedAs) return faults;
+  if (knownSeals.length === 0 || newestSeq(knownSeals) >= record.recordedAs) return faults;
   const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database can add such an event.`;
   return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
 }
@@ -120,8 +124,8 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   const last = { seq: prunedSeq, hash: prunedHash };
   const readNext = () => auditChain.read(last.seq, newest, readAtOnce);
   let isOld = true;
-  for (let some = await readNext(); isOld && some.length > 0; some = await readNext()) {
-    for (const event of some) {
+  for (let events = await readNext(); isOld && events.length > 0; events = await readNext()) {
+    for (const event of events) {
       if (!follows(last.hash, event)) throw brokenAt(event.seq);
       isOld &&= event.at < before;
       if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });

@@ -33,7 +33,7 @@ export function sessionSubject({ id, name }: User): AuditSubject {
 }
 
 /** Returns the scope of audit events about a user; null for staff, who belong to the service. */
-export function owningScopeOf(user: User): OwningScope | null {
+export function toOwningScope(user: User): OwningScope | null {
   const partnerId = user.partner?.id ?? user.account?.partnerId;
   return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
 }

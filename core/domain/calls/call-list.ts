@@ -1,6 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
-import { scopeOf } from '../directory/scope.ts';
+import { scopeFor } from '../directory/scope.ts';
 import { listCampaigns } from '../directory/tenancies.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
@@ -8,7 +8,7 @@ import { type Page, pageOfSize } from '../paging.ts';
 import type { CallScope, CountOfCampaign } from '../ports/calls.ts';
 import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
-import { byDay, chartDays, type Day, type DayRange, daysOf, rangeEnd, startOf } from './days.ts';
+import { byDay, chartDays, type Day, type DayRange, firstDayStart, listDays, rangeEnd } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
 export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
@@ -18,10 +18,10 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
   const scope = await scopeOfCalls(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
   const page = await findPage(ports, viewer, scope, query, turn);
-  return { ...page, ...(await totalOf(ports, scope, query, page, turn)) };
+  return { ...page, ...(await countTotal(ports, scope, query, page, turn)) };
 }
 
-async function totalOf(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
+async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
   const seen = page.items.length;
   // The search has no time left to count more.
   if (page.searchedBackTo !== null) return { total: seen, totalIsMore: true };
@@ -41,9 +41,9 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
   const calls: ListedCall[] = [];
   for (let { cursor } = query; ; ) {
     const rows = size + 1 - calls.length;
-    const found = await ports.stores.callList.list(scope, query.filter, cursor, scopeOf(viewer).apiKeys, rows);
-    calls.push(...found.calls);
-    const { end } = found;
+    const rowsFound = await ports.stores.callList.list(scope, query.filter, cursor, scopeFor(viewer).apiKeys, rows);
+    calls.push(...rowsFound.calls);
+    const { end } = rowsFound;
     if (calls.length > size || end === null) return { ...pageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
     // A campaign may have ten million calls without a match. So an incomplete page is also a valid result.
     if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
@@ -54,21 +54,21 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
 type Total = { total: number; totalIsMore: boolean };
 
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
-  const most = limits.countedMatches;
-  const counted = await ports.stores.callList.countUpTo(scope, filter, most + 1);
+  const max = limits.countedMatches;
+  const counted = await ports.stores.callList.countUpTo(scope, filter, max + 1);
   if (counted !== null) return capped(counted);
   let total = 0;
   for (let cursor: string | null = null; ; ) {
     const { counts, end }: { counts: CallCount[]; end: StretchEnd } = await ports.stores.callList.count(scope, filter, cursor);
     for (const { calls } of counts) total += calls;
-    if (end === null || total > most) return capped(total);
+    if (end === null || total > max) return capped(total);
     if (!(await turn.goOn())) return { total, totalIsMore: true };
     cursor = end.contactId;
   }
 }
 
-export function capped(found: number): Total {
-  return { total: Math.min(found, limits.countedMatches), totalIsMore: found > limits.countedMatches };
+export function capped(count: number): Total {
+  return { total: Math.min(count, limits.countedMatches), totalIsMore: count > limits.countedMatches };
 }
 
 /** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */
@@ -83,7 +83,7 @@ export type Turn = {
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
   await requireCampaign(ports, viewer, campaignId);
-  const call = await ports.stores.callList.find(campaignId, contactId, scopeOf(viewer).apiKeys);
+  const call = await ports.stores.callList.find(campaignId, contactId, scopeFor(viewer).apiKeys);
   if (!call) throw new Problem('not-found', "This call doesn't exist in this campaign.");
   return call;
 }
@@ -105,7 +105,7 @@ export async function summarizeCalls(
   turn: Turn,
 ): Promise<Chart<DayOfCalls>> {
   await requireCampaign(ports, viewer, campaignId);
-  const { days, countedBackTo } = await chartOf(ports, viewer, [campaignId], query, turn);
+  const { days, countedBackTo } = await readChart(ports, viewer, [campaignId], query, turn);
   return { days: days.map(({ day, counts }) => ({ day, states: byState(counts) })), countedBackTo };
 }
 
@@ -119,7 +119,7 @@ export async function summarizeAllCalls(
 ): Promise<Chart<DayOfCampaigns>> {
   const campaigns = await listCampaigns(ports, viewer, page);
   const ids = campaigns.items.map(({ id }) => id);
-  const chart = await chartOf(ports, viewer, ids, query, turn);
+  const chart = await readChart(ports, viewer, ids, query, turn);
   const days = chart.days.map(({ day, counts }) => {
     const ofCampaign = Map.groupBy(counts, ({ campaignId }) => campaignId);
     return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: byState(own) })) };
@@ -127,11 +127,11 @@ export async function summarizeAllCalls(
   return { days, countedBackTo: chart.countedBackTo };
 }
 
-async function chartOf(ports: Ports, viewer: Viewer, campaignIds: readonly string[], { days: range, filter }: ChartQuery, turn: Turn) {
+async function readChart(ports: Ports, viewer: Viewer, campaignIds: readonly string[], { days: range, filter }: ChartQuery, turn: Turn) {
   await requireKey(ports, viewer, filter);
   const now = ports.clock.now();
-  const days = daysOf(now, range);
-  const isKept = startOf(days) >= startOf(chartDays(now, range.timeZone));
+  const days = listDays(now, range);
+  const isKept = firstDayStart(days) >= firstDayStart(chartDays(now, range.timeZone));
   const { counts, countedBackTo } =
     isKept && filter.apiKey === null && filter.search === ''
       ? { counts: await keptCounts(ports, campaignIds, days), countedBackTo: null }
@@ -150,12 +150,14 @@ async function keptCounts({ stores }: Ports, campaignIds: readonly string[], day
       campaignIds,
       days.map(({ from }) => from),
     );
-  return campaignId === '' ? [] : (await stores.callList.summary(campaignId, startOf(days))).map((count) => ({ ...count, campaignId }));
+  return campaignId === ''
+    ? []
+    : (await stores.callList.summary(campaignId, firstDayStart(days))).map((count) => ({ ...count, campaignId }));
 }
 
 /** Returns the start of a chart. Without a range, or with a long one, a chart shows only the newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
-  const from = startOf(days);
+  const from = firstDayStart(days);
   return placed.from !== null && placed.from.at >= from ? placed : { ...placed, from: rangeEnd(randomness, from) };
 }
 
@@ -163,11 +165,11 @@ function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonl
 async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {
-    const found: { counts: CountOfCampaign[]; end: StretchEnd } = await stores.callList.count({ kind: 'campaigns', ids }, filter, cursor);
-    counts.push(...found.counts);
-    if (found.end === null) return { counts, countedBackTo: null };
-    if (!(await turn.goOn())) return { counts, countedBackTo: found.end.placedAt };
-    cursor = found.end.contactId;
+    const stretch: { counts: CountOfCampaign[]; end: StretchEnd } = await stores.callList.count({ kind: 'campaigns', ids }, filter, cursor);
+    counts.push(...stretch.counts);
+    if (stretch.end === null) return { counts, countedBackTo: null };
+    if (!(await turn.goOn())) return { counts, countedBackTo: stretch.end.placedAt };
+    cursor = stretch.end.contactId;
   }
 }
 
@@ -179,18 +181,18 @@ function byState(counts: readonly CallCount[]): CallsByState {
 }
 
 async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {
-  const isInScope = await ports.stores.callList.hasCampaign(scopeOf(viewer).campaigns, campaignId);
+  const isInScope = await ports.stores.callList.hasCampaign(scopeFor(viewer).campaigns, campaignId);
   if (!isInScope) throw new Problem('not-found', "This campaign doesn't exist, or you don't have access to it.");
 }
 
 async function scopeOfCalls(ports: Ports, viewer: Viewer, campaignId: string | null): Promise<CallScope> {
-  if (campaignId === null) return scopeOf(viewer).campaigns;
+  if (campaignId === null) return scopeFor(viewer).campaigns;
   await requireCampaign(ports, viewer, campaignId);
   return { kind: 'campaigns', ids: [campaignId] };
 }
 
 /** Refuses a filter by a key that the viewer can't see, because it would show which calls the key has placed. */
 async function requireKey(ports: Ports, viewer: Viewer, { apiKey }: CallFilter): Promise<void> {
-  if (apiKey === null || (await ports.stores.callList.seesKey(scopeOf(viewer).apiKeys, apiKey))) return;
+  if (apiKey === null || (await ports.stores.callList.seesKey(scopeFor(viewer).apiKeys, apiKey))) return;
   throw new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

@@ -109,22 +109,22 @@ type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event
 /** Returns the stage that an event moves a call to. @throws Error if the table has no such transition */
 export function stageAfter<Event extends Exclude<CallEvent, 'outcome'>>(event: Event, from: Stage): After<Event>;
 export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): Stage {
-  const found = transitionsOf(event).find((row) => row.from.includes(from));
-  if (!found || typeof found.to !== 'string') throw new Error(`A call that is ${from} has no ${event}.`);
-  return found.to;
+  const transition = transitionsFor(event).find((row) => row.from.includes(from));
+  if (!transition || typeof transition.to !== 'string') throw new Error(`A call that is ${from} has no ${event}.`);
+  return transition.to;
 }
 
 /** Returns the rows for an event. The stages in `from` don't overlap. */
-export function transitionsOf(event: CallEvent): Row[] {
+export function transitionsFor(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }
 
 /** Returns the stages at which an event can happen. */
 export function stagesBefore(event: CallEvent): Stage[] {
-  return transitionsOf(event).flatMap(({ from }) => from);
+  return transitionsFor(event).flatMap(({ from }) => from);
 }
 
-export function stateOf(stage: Stage): CallState {
+export function toState(stage: Stage): CallState {
   return isHandoff(stage) ? 'dialing' : stage;
 }
 

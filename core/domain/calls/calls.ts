@@ -2,12 +2,12 @@ import type { PlaceCall } from '#contract/calls/calls.ts';
 import { counted } from '#contract/text/count.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
 import { instant, type Millis } from '../instant.ts';
-import { quotaOf } from '../key-limits.ts';
+import { toQuota } from '../key-limits.ts';
 import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
 import type { Refusal } from '../ports/calls.ts';
 import type { Ports } from '../ports/ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
-import { stopReasonOf, toProblem } from '../protection/objections.ts';
+import { toProblem, toStopReason } from '../protection/objections.ts';
 
 export type PlacedCall = {
   requestId: string;
@@ -39,7 +39,7 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
   const placement = await ports.stores.calls.place({ ...caller, campaignId, at }, call);
   const { requestId } = call;
   const withQuota = ({ placedToday }: { placedToday: number | null }) => {
-    const quota = quotaOf(caller.key.limits, placedToday, at);
+    const quota = toQuota(caller.key.limits, placedToday, at);
     return quota ? { quota } : {};
   };
   switch (placement.kind) {
@@ -64,7 +64,7 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
       ports.onStopped('do-not-call', 1);
       throw new Problem('do-not-call', 'This number is on a do-not-call list, so the call was not placed.');
     case 'not-allowed':
-      ports.onStopped(stopReasonOf(placement.objection), 1);
+      ports.onStopped(toStopReason(placement.objection), 1);
       throw toProblem(placement.objection, call.notAfter);
     default:
       throw refusal(placement.kind);

@@ -21,7 +21,7 @@ export type DayRange = { from?: string | undefined; to?: string | undefined; tim
 /**
  * Returns the days of a chart for a range. From a long range, returns the newest days; without a range, the same days as {@link chartDays}.
  */
-export function daysOf(now: Millis, { from, to, timeZone }: DayRange): Day[] {
+export function listDays(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
   const last = to ?? (from !== undefined && from > today ? from : today);
   const length = from === undefined ? limits.chartDays : Math.min(limits.chosenChartDays, daysBetween(from, last) + 1);
@@ -51,7 +51,7 @@ export function rangeEnd({ idsAround }: Pick<Randomness, 'idsAround'>, at: Milli
 }
 
 /** Returns the first instant of a chart. */
-export function startOf([first]: readonly Day[]): Millis {
+export function firstDayStart([first]: readonly Day[]): Millis {
   return first?.from ?? instant(0);
 }
 

@@ -57,7 +57,7 @@ function conclude(call: ClaimedCall, provider: Provider, now: Millis): Settlemen
  *
  * @param random returns a number from 0 to 1, evenly distributed
  */
-export function settlementOf(call: ClaimedCall, result: HandoffResult, provider: Provider, now: Millis, random: () => number): Settlement {
+export function toSettlement(call: ClaimedCall, result: HandoffResult, provider: Provider, now: Millis, random: () => number): Settlement {
   switch (result.kind) {
     case 'taken': {
       const dueAt = result.outcomeAt ?? plus(now, dialingLimits.outcome.toMillis());

@@ -16,7 +16,7 @@ import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
-import { type DirectoryAccess, scopeOf } from './scope.ts';
+import { type DirectoryAccess, scopeFor } from './scope.ts';
 import { createAccount, createCampaign, createPartner, newAccount, newCampaign, newPartner } from './tenancies.ts';
 
 /** Creates the first partner, account and campaign together, and selects the account. */
@@ -37,7 +37,7 @@ export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: 
 
 export async function listManagedPartners(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
   const access = requireStaff(viewer);
-  return directoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), idOf);
+  return directoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), getId);
 }
 
 export async function listManagedAccounts(
@@ -46,8 +46,8 @@ export async function listManagedAccounts(
   partnerId: string | null,
   filter: ListFilter,
 ): Promise<Page<ManagedAccount>> {
-  const access = accessOf(viewer);
-  return directoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), idOf);
+  const access = toAccess(viewer);
+  return directoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), getId);
 }
 
 export async function listManagedCampaigns(
@@ -56,8 +56,8 @@ export async function listManagedCampaigns(
   accountId: string | null,
   filter: ListFilter,
 ): Promise<Page<ManagedCampaign>> {
-  const access = accessOf(viewer);
-  return directoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), idOf);
+  const access = toAccess(viewer);
+  return directoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), getId);
 }
 
 export async function addPartner(ports: Ports, { viewer, actor }: SignedInCaller, name: string): Promise<ManagedPartner> {
@@ -71,7 +71,7 @@ export async function addAccount(
   name: string,
   partnerId: string,
 ): Promise<ManagedAccount> {
-  const partner = await ports.stores.directory.findPartner(accessOf(viewer), partnerId);
+  const partner = await ports.stores.directory.findPartner(toAccess(viewer), partnerId);
   if (!partner) throw outOfReach('partnerId', 'partner');
   const { id } = await createAccount(ports, actor, name, partnerId);
   return { id, name, partner: { id: partner.id, name: partner.name }, campaigns: 0 };
@@ -83,7 +83,7 @@ export async function addCampaign(
   name: string,
   accountId: string,
 ): Promise<ManagedCampaign> {
-  const account = await ports.stores.directory.findAccount(accessOf(viewer), accountId);
+  const account = await ports.stores.directory.findAccount(toAccess(viewer), accountId);
   if (!account) throw outOfReach('accountId', 'account');
   const { id } = await createCampaign(ports, actor, name, accountId);
   return { id, name, account: { id: account.id, name: account.name }, partner: account.partner };
@@ -97,14 +97,14 @@ export async function renamePartner(ports: Ports, { viewer, actor }: SignedInCal
 }
 
 export async function renameAccount(ports: Ports, { viewer, actor }: SignedInCaller, id: string, name: string): Promise<ManagedAccount> {
-  const account = await ports.stores.directory.findAccount(accessOf(viewer), id);
+  const account = await ports.stores.directory.findAccount(toAccess(viewer), id);
   if (!account) throw notFound('account');
   await rename(ports, actor, 'account', account, name, { accountId: id, partnerId: account.partner.id });
   return { ...account, name };
 }
 
 export async function renameCampaign(ports: Ports, { viewer, actor }: SignedInCaller, id: string, name: string): Promise<ManagedCampaign> {
-  const campaign = await ports.stores.directory.findCampaign(accessOf(viewer), id);
+  const campaign = await ports.stores.directory.findCampaign(toAccess(viewer), id);
   if (!campaign) throw notFound('campaign');
   await rename(ports, actor, 'campaign', campaign, name, { accountId: campaign.account.id, partnerId: campaign.partner.id });
   return { ...campaign, name };
@@ -121,15 +121,15 @@ async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, na
 }
 
 /** Returns what the viewer can manage. @throws Problem `forbidden` for viewers who can't manage accounts */
-function accessOf(viewer: Viewer): DirectoryAccess {
-  const { directory } = scopeOf(viewer);
+function toAccess(viewer: Viewer): DirectoryAccess {
+  const { directory } = scopeFor(viewer);
   if (directory.kind === 'nothing')
     throw new Problem('forbidden', "Only service staff and partner users who aren't limited to one account can manage accounts.");
   return directory;
 }
 
 function requireStaff(viewer: Viewer): DirectoryAccess {
-  const { directory } = scopeOf(viewer);
+  const { directory } = scopeFor(viewer);
   if (directory.kind !== 'all') throw new Problem('forbidden', 'Only service staff can manage partners.');
   return directory;
 }
@@ -142,6 +142,6 @@ function outOfReach(path: string, kind: Kind): Problem {
   return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
-function idOf({ id }: Named): string {
+function getId({ id }: Named): string {
   return id;
 }

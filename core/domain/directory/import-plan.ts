@@ -28,17 +28,17 @@ const noFields = { partnerId: null, accountId: null, email: null, userType: null
 export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
   for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
   refuseRepeats('users', 'email', file.users);
-  const plan = (kind: ImportKind, wanted: RequestedEntity[]) => planKind(ports, imports, kind, wanted);
+  const plan = (kind: ImportKind, requested: RequestedEntity[]) => planKind(ports, imports, kind, requested);
 
   const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
   const partners = await plan('partners', wantedPartners);
-  const findPartner = await lookupIn(imports, partners, [...file.accounts, ...file.users].map(partnerOf));
+  const findPartner = await lookupIn(imports, partners, [...file.accounts, ...file.users].map(getPartner));
 
   const wantedAccounts = file.accounts.map(({ partner, ...account }, index) => {
     return { ...noFields, ...account, partnerId: findPartner(`accounts.${index}.partner`, partner).id };
   });
   const accounts = await plan('accounts', wantedAccounts);
-  const findAccount = await lookupIn(imports, accounts, [...file.campaigns, ...file.users].map(accountOf));
+  const findAccount = await lookupIn(imports, accounts, [...file.campaigns, ...file.users].map(getAccount));
 
   const wantedCampaigns = file.campaigns.map(({ account, ...campaign }, index) => {
     const { id, partnerId } = findAccount(`campaigns.${index}.account`, account);
@@ -52,11 +52,11 @@ export async function planImport(ports: Ports, imports: ImportStore, file: Impor
   return [partners, accounts, campaigns, users];
 }
 
-function partnerOf({ partner }: { partner?: string | undefined }): string | undefined {
+function getPartner({ partner }: { partner?: string | undefined }): string | undefined {
   return partner;
 }
 
-function accountOf({ account }: { account?: string | undefined }): string | undefined {
+function getAccount({ account }: { account?: string | undefined }): string | undefined {
   return account;
 }
 
@@ -68,41 +68,41 @@ function refuseRepeats<Field extends string>(kind: string, field: Field, things:
   }
 }
 
-async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, wanted: readonly RequestedEntity[]): Promise<CheckedKind> {
-  const externalIds = wanted.map(({ externalId }) => externalId);
+async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, requested: readonly RequestedEntity[]): Promise<CheckedKind> {
+  const externalIds = requested.map(({ externalId }) => externalId);
   const before = await imports.find(kind, externalIds);
-  const checked = wanted.map((want, index) => {
-    const found = before.get(want.externalId);
-    const thing = { ...want, id: found?.id ?? ports.randomness.id() };
-    if (found) refuseMove(kind, index, found, thing);
-    return { thing, found };
+  const checked = requested.map((want, index) => {
+    const existing = before.get(want.externalId);
+    const thing = { ...want, id: existing?.id ?? ports.randomness.id() };
+    if (existing) refuseMove(kind, index, existing, thing);
+    return { thing, found: existing };
   });
   const planned = checked
-    .filter(({ thing, found }) => !found || !isSame(found, thing))
-    .map(({ thing, found }): PlannedEntity => ({ thing, verb: found ? 'changed' : 'added' }));
+    .filter(({ thing, found: existing }) => !existing || !isSame(existing, thing))
+    .map(({ thing, found: existing }): PlannedEntity => ({ thing, verb: existing ? 'changed' : 'added' }));
   const after = new Map(checked.map(({ thing }) => [thing.externalId, thing]));
   return { kind, planned, unchanged: checked.length - planned.length, before, after };
 }
 
-function refuseMove(kind: ImportKind, index: number, found: ImportedEntity, thing: ImportedEntity): void {
-  const moves = found.partnerId !== thing.partnerId || found.accountId !== thing.accountId;
+function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, thing: ImportedEntity): void {
+  const moves = existing.partnerId !== thing.partnerId || existing.accountId !== thing.accountId;
   if (moves && kind !== 'users')
     throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} already belongs elsewhere. Only users can be moved.`);
 }
 
-function isSame(found: ImportedEntity, wanted: ImportedEntity): boolean {
+function isSame(existing: ImportedEntity, requested: ImportedEntity): boolean {
   const fields = ['name', 'partnerId', 'accountId', 'email', 'userType'] as const;
-  return fields.every((field) => found[field] === wanted[field]);
+  return fields.every((field) => existing[field] === requested[field]);
 }
 
 /** Returns a lookup for references: first in the file, then in the database. */
 async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
   const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
-  const known = await imports.find(kind, [...new Set(elsewhere)]);
+  const existing = await imports.find(kind, [...new Set(elsewhere)]);
   return (path, externalId) => {
-    const found = after.get(externalId) ?? known.get(externalId);
-    if (!found) throw invalidAt(path, `No ${singular[kind]} has the externalId ${externalId}.`);
-    return found;
+    const entity = after.get(externalId) ?? existing.get(externalId);
+    if (!entity) throw invalidAt(path, `No ${singular[kind]} has the externalId ${externalId}.`);
+    return entity;
   };
 }
 

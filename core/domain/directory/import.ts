@@ -72,17 +72,17 @@ async function writeStep(
   result: ImportResult,
 ): Promise<void> {
   const subject = singular[kind];
-  const eventOf = ({ thing, verb }: PlannedEntity) =>
+  const toEvent = ({ thing, verb }: PlannedEntity) =>
     auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, owningScopeOfThing(kind, thing));
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
-  for (const one of step.filter(({ verb }) => verb === 'added')) {
+  for (const planned of step.filter(({ verb }) => verb === 'added')) {
     // Hash before the transaction, because hashing takes long.
     const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
-    if (made && one.thing.email !== null) passwords.push({ email: one.thing.email, password: made.password });
-    added.push({ thing: one.thing, password: made?.stored ?? null, event: eventOf(one) });
+    if (made && planned.thing.email !== null) passwords.push({ email: planned.thing.email, password: made.password });
+    added.push({ thing: planned.thing, password: made?.stored ?? null, event: toEvent(planned) });
   }
-  const changed = step.filter(({ verb }) => verb === 'changed').map((one) => ({ thing: one.thing, event: eventOf(one) }));
+  const changed = step.filter(({ verb }) => verb === 'changed').map((planned) => ({ thing: planned.thing, event: toEvent(planned) }));
   await imports.write(kind, { added, changed });
   result[kind].added += added.length;
   result[kind].changed += changed.length;

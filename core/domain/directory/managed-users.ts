@@ -7,7 +7,7 @@ import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
-import { scopeOf, type UserVisibility } from './scope.ts';
+import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword, unlinkUser } from './users.ts';
 
 /** Users who haven't signed in since then may have left. Removing them at the provider doesn't end their keys. */
@@ -20,7 +20,7 @@ type UserFilter = ListFilter & { away: boolean };
 export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
   const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
-  return directoryPage(await ports.stores.users.list(visibilityOf(viewer), filter, after, rowsForDirectoryPage), timeCursor);
+  return directoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
 }
 
 /** Creates a user within the viewer's own scope. */
@@ -29,7 +29,7 @@ export async function createManagedUser(
   { viewer, actor }: SignedInCaller,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string | null }> {
-  const membership = await membershipWithin(ports, visibilityOf(viewer), input);
+  const membership = await membershipWithin(ports, toVisibility(viewer), input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
@@ -51,7 +51,7 @@ export async function changeManagedUser(
   }
   const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
   const name = change.name ?? user.name;
-  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, visibilityOf(viewer), accountId);
+  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
   if (name !== user.name || accountId !== (user.account?.id ?? null)) {
     await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
   }
@@ -128,13 +128,13 @@ export async function resetManagedUserSecondFactor(
   await resetSecondFactor(ports, actor, user);
 }
 
-function visibilityOf(viewer: Viewer): UserVisibility {
+function toVisibility(viewer: Viewer): UserVisibility {
   if (viewer.userType === 'account') throw new Problem('forbidden', "Account users can't manage users.");
-  return scopeOf(viewer).users;
+  return scopeFor(viewer).users;
 }
 
 async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
-  const user = await ports.stores.users.find(visibilityOf(viewer), id);
+  const user = await ports.stores.users.find(toVisibility(viewer), id);
   if (!user) throw new Problem('not-found', "This user doesn't exist, or you don't have access to them.");
   return user;
 }

@@ -63,7 +63,7 @@ const emptyScope: TenancyScope = {
  * its users instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a
  * *key* has access to, and treats tied users like other partner users.
  */
-export function scopeOf(viewer: Viewer): TenancyScope {
+export function scopeFor(viewer: Viewer): TenancyScope {
   switch (viewer.userType) {
     case 'account': {
       if (!viewer.account) return emptyScope;

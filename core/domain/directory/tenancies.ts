@@ -5,15 +5,18 @@ import type { Account, Actor, Campaign, ListFilter, Tenancy, Viewer } from '../m
 import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
-import { scopeOf } from './scope.ts';
+import { scopeFor } from './scope.ts';
 
 /** Lists the accounts whose campaigns the viewer can see, for the form that creates a user. */
 export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
-  return directoryPage(await ports.stores.tenancies.listAccounts(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
+  return directoryPage(await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
 }
 
 export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
-  return directoryPage(await ports.stores.tenancies.listCampaigns(scopeOf(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
+  return directoryPage(
+    await ports.stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
+    ({ id }) => id,
+  );
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {

@@ -1,5 +1,5 @@
 import type { PasswordChange } from '#contract/console/session.ts';
-import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
+import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -19,10 +19,10 @@ export async function createUser(
   input: UserInput,
   password: string | null,
 ): Promise<{ user: User; password: string | null }> {
-  const membership = await membershipOf(ports, input);
-  const { stored, made } = await passwordOf(ports, password);
+  const membership = await readMembership(ports, input);
+  const { stored, made } = await createPassword(ports, password);
   const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...membership };
-  const event = auditEvent(ports, actor, 'user.added', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.added', userSubject(user), toOwningScope(user));
   await ports.stores.users.create(
     {
       ...input,
@@ -40,7 +40,7 @@ export async function createUser(
  * Returns a user's account and partner. Account users have an account; partner users have a partner and possibly one of its accounts; staff
  * have neither.
  */
-async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
+async function readMembership(ports: Ports, { userType, accountId, partnerId }: Omit<UserChange, 'name'>) {
   if (userType === 'account' && partnerId !== null)
     throw invalidField('partnerId', "An account user needs an account and can't have a partner.");
   if (userType === 'account' && accountId === null) throw invalidField('accountId', 'An account user needs an account.');
@@ -60,17 +60,17 @@ async function membershipOf(ports: Ports, { userType, accountId, partnerId }: Om
 /** Changes a user's name, type or owner. Their keys follow at the next request. */
 export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
   const { name, userType, accountId } = change;
-  const membership = await membershipOf(ports, change);
+  const membership = await readMembership(ports, change);
   const changed: User = { ...user, name, userType, ...membership };
-  const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), owningScopeOf(changed));
-  const wanted = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
-  if (!(await ports.stores.users.change(user.id, wanted, event))) throw noSuchUser();
+  const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed));
+  const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
+  if (!(await ports.stores.users.change(user.id, requested, event))) throw noSuchUser();
   return changed;
 }
 
 /** Refuses a user and their keys from the next request on, and ends their sessions. @returns the number of sessions */
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
-  const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), toOwningScope(user));
   const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
   return sessions;
@@ -78,13 +78,13 @@ export async function disableUser(ports: Ports, actor: Actor, user: User): Promi
 
 /** Re-enables a disabled user and their keys. */
 export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
-  const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), toOwningScope(user));
   if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
 /** Unlinks a user from the person at the provider, and ends the sessions that this person started. */
 export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
-  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
   if (!(await ports.stores.links.delete(user.id, event))) throw new Problem('conflict', `${user.email} isn't linked with anyone.`);
 }
 
@@ -95,7 +95,7 @@ export async function deleteUser(
   user: User,
   cancelQueuedCalls: boolean,
 ): Promise<{ apiKeys: number; sessions: number }> {
-  const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
   const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!gone) throw noSuchUser();
   return gone;
@@ -122,7 +122,7 @@ export async function changePassword(
     ? await checkOneTime(ports, actor, user, newPassword)
     : await checkCurrent(ports, actor, user, currentPassword, newPassword);
   if (!isForced) await requireCode(ports, actor, user, code);
-  const event = auditEvent(ports, actor, 'password.changed', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'password.changed', userSubject(user), toOwningScope(user));
   const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);
   if (!changed) throw wrongCurrentPassword();
@@ -163,15 +163,15 @@ function wrongCurrentPassword(): Problem {
 
 /** Gives a user a new password, and ends all of their sessions. Without a password, generates a one-time password. */
 export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
-  const { stored, made } = await passwordOf(ports, password);
-  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), owningScopeOf(user));
+  const { stored, made } = await createPassword(ports, password);
+  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
   const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
   if (!changed) throw noSuchUser();
   return { password: made };
 }
 
-async function passwordOf(ports: Ports, given: string | null): Promise<{ stored: NewPassword; made: string | null }> {
-  if (given !== null) return { stored: { hash: await ports.passwords.hash(given), expiresAt: null }, made: null };
+async function createPassword(ports: Ports, chosen: string | null): Promise<{ stored: NewPassword; made: string | null }> {
+  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null }, made: null };
   const { password, stored } = await makeOneTimePassword(ports);
   return { stored, made: password };
 }

@@ -20,7 +20,7 @@ export type ActivityStore = {
   /** Lists events newest first, after the cursor. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
   /** Counts matches, up to `most`. */
-  count(visibility: ActivityVisibility, filter: ActivityFilter, most: number): Promise<number>;
+  count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
   /** Lists the visible events about a key, newest first. */

@@ -64,7 +64,7 @@ export type CallListStore = {
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
   /** Counts matching calls, up to `most`. @returns null if it would have to read too many calls that don't match */
-  countUpTo(scope: CallScope, filter: CallFilter, most: number): Promise<number | null>;
+  countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
   /** Whether the viewer can see the key, active or revoked. */

@@ -27,7 +27,7 @@ export type IdentityProvider = {
 export type PasswordOrigin = { address: string; vouched: string | null };
 
 /** Allows at most `most` attempts in a window, in ms from the first one. */
-export type ThrottleCounter = { key: string; most: number; window: number };
+export type ThrottleCounter = { key: string; max: number; window: number };
 
 /** Counts attempts, across all processes. */
 export type ThrottleStore = {

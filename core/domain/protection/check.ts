@@ -1,7 +1,7 @@
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberKind } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
-import { scopeOf } from '../directory/scope.ts';
+import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -25,7 +25,7 @@ export type CheckedNumber = {
 
 /** Says what would happen if a campaign called a number now, and why. Asks the same rules as a placed call. */
 export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber): Promise<CheckedNumber> {
-  const access = requireAccess(scopeOf(viewer).campaigns);
+  const access = requireAccess(scopeFor(viewer).campaigns);
   const campaign = await ports.stores.protection.findScope(access, 'campaign', input.campaignId);
   if (!campaign || campaign.owner.accountId === null) throw notInScope();
   const { accountId, partnerId } = campaign.owner;

@@ -6,10 +6,10 @@ import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-n
 import type { AddNumbers } from '#contract/protection/protection.ts';
 import { phoneDigits } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { type CampaignAccess, scopeOf } from '../directory/scope.ts';
+import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { Actor, DoNotCallEntry, OwningScope, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, pageOf, pageOfSize, rowsForPage } from '../paging.ts';
+import { type Page, pageOfSize, rowsForPage, toPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ProtectionAccess } from '../ports/protection.ts';
 import { invalidField, Problem } from '../problem.ts';
@@ -32,17 +32,17 @@ type Added = { added: number; known: number; beingDialed: number };
 export async function addNumbers(
   ports: Ports,
   actor: Actor,
-  given: GivenNumbers,
+  input: GivenNumbers,
   action: AuditAction = 'do-not-call.added',
 ): Promise<Added> {
-  const parsed = given.phones.map((phone) => parsePhone(phone, given.country));
+  const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
   const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
   if (errors.length > 0)
     throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, mostErrors) });
   return addParsed(
     ports,
     actor,
-    given,
+    input,
     parsed.filter((phone) => phone !== null),
     action,
   );
@@ -55,11 +55,11 @@ const mostErrors = 50;
 export async function addParsed(
   ports: Ports,
   actor: Actor,
-  given: Omit<GivenNumbers, 'phones' | 'country'>,
+  input: Omit<GivenNumbers, 'phones' | 'country'>,
   phones: readonly string[],
   action: AuditAction | null,
 ): Promise<Added> {
-  const { owner, reason, note, source, endsAt } = given;
+  const { owner, reason, note, source, endsAt } = input;
   const now = ports.clock.now();
   const numbers = [...new Set(phones)].map((phone) => ({ id: ports.randomness.id(), phone }));
   const [first] = numbers;
@@ -74,15 +74,15 @@ export async function addParsed(
 
 /** Adds numbers for a signed-in user. Account users can add to their account's list. */
 export async function addNumbersInScope(ports: Ports, { viewer, actor }: SignedInCaller, input: AddNumbers): Promise<Added> {
-  const owner = await ownerOf(ports, viewer, input);
+  const owner = await findOwner(ports, viewer, input);
   const { phones, country, reason, note = null, until, timeZone } = input;
   const endsAt = until === undefined ? null : instant(endOfDay(until, timeZone));
   if (endsAt !== null && endsAt < ports.clock.now()) throw invalidField('until', 'Must not be in the past.');
   return addNumbers(ports, actor, { owner, phones, country, reason, note, source: 'console', endsAt });
 }
 
-async function ownerOf(ports: Ports, viewer: Viewer, { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
-  const { campaigns, owningScope } = scopeOf(viewer);
+async function findOwner(ports: Ports, viewer: Viewer, { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
+  const { campaigns, owningScope } = scopeFor(viewer);
   if (accountId === undefined && partnerId === undefined) {
     if (owningScope) return owningScope;
     throw noScope();
@@ -96,7 +96,7 @@ async function ownerOf(ports: Ports, viewer: Viewer, { accountId, partnerId }: A
 }
 
 export async function listNumbers(ports: Ports, viewer: Viewer, search: string, cursor: string | null): Promise<Page<DoNotCallEntry>> {
-  return findNumbers(ports, viewer, search, cursor, rowsForPage, pageOf);
+  return findNumbers(ports, viewer, search, cursor, rowsForPage, toPage);
 }
 
 export async function findNumbersToExport(
@@ -105,8 +105,8 @@ export async function findNumbersToExport(
   search: string,
   cursor: string | null,
 ): Promise<Page<DoNotCallEntry>> {
-  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (found, cursorOf) =>
-    pageOfSize(limits.exportPage, found, cursorOf),
+  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (items, cursorOf) =>
+    pageOfSize(limits.exportPage, items, cursorOf),
   );
 }
 
@@ -116,9 +116,9 @@ async function findNumbers(
   search: string,
   cursor: string | null,
   rows: number,
-  page: typeof pageOf<DoNotCallEntry>,
+  page: typeof toPage<DoNotCallEntry>,
 ): Promise<Page<DoNotCallEntry>> {
-  const { campaigns } = scopeOf(viewer);
+  const { campaigns } = scopeFor(viewer);
   if (campaigns.kind === 'nothing') return { items: [], nextCursor: null };
   return listPage(ports, campaigns, search, cursor, rows, page);
 }
@@ -130,7 +130,7 @@ export async function listPage(
   search: string,
   cursor: string | null,
   rows = rowsForPage,
-  page: typeof pageOf<DoNotCallEntry> = pageOf,
+  page: typeof toPage<DoNotCallEntry> = toPage,
 ): Promise<Page<DoNotCallEntry>> {
   const { protection } = ports.stores;
   if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
@@ -151,7 +151,7 @@ function parsePosition(cursor: string | null): { phone: string; id: string } | n
 /** Takes a number off the list. The reason stays in the audit log. */
 export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller, id: string, reason: string): Promise<void> {
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
-  const access = requireAccess(scopeOf(viewer).campaigns);
+  const access = requireAccess(scopeFor(viewer).campaigns);
   const entry = await ports.stores.protection.findEntry(access, id);
   if (!entry) throw notInScope();
   await liftEntry(ports, actor, entry, reason);

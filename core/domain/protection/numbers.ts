@@ -52,8 +52,8 @@ export function getCountry(phone: string): string | null {
   const countries = (code !== null && getPlan(code)?.countries) || [];
   if (code === null || countries.length <= 1) return countries[0]?.code ?? null;
   const number = phone.slice(1 + code.length);
-  const isOf = ({ leadingDigits, types }: Country) => leadingDigits?.test(number) ?? types.some((type) => isOfType(number, type));
-  return countries.find(isOf)?.code ?? null;
+  const matchesCountry = ({ leadingDigits, types }: Country) => leadingDigits?.test(number) ?? types.some((type) => isOfType(number, type));
+  return countries.find(matchesCountry)?.code ?? null;
 }
 
 /**
@@ -83,8 +83,8 @@ function isOfType(number: string, { whole, lengths }: NumberType): boolean {
 }
 
 function getPlan(code: string): Plan | null {
-  const known = plans.get(code);
-  if (known !== undefined) return known;
+  const cached = plans.get(code);
+  if (cached !== undefined) return cached;
   const plan = toPlan(metadata, code);
   plans.set(code, plan);
   return plan;
@@ -93,13 +93,13 @@ function getPlan(code: string): Plan | null {
 function toPlan({ countries, country_calling_codes }: MetadataJson, code: string): Plan | null {
   const names = country_calling_codes[code];
   if (!names) return null;
-  const found = names.map((name) => {
+  const zones = names.map((name) => {
     const data = countries[name] ?? [];
     const leading = data[at.leadingDigits];
     return { code: name, leadingDigits: leading ? new RegExp(`^(?:${leading})`) : null, types: toTypes(data[at.types] || []) };
   });
-  const starts = found.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
-  return { countries: found, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
+  const starts = zones.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
+  return { countries: zones, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
 }
 
 function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]): NumberType[] {

@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 /** Why calls were stopped, for the metrics. */
 export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours'];
 
-export function stopReasonOf({ kind }: Objection): StopReason {
+export function toStopReason({ kind }: Objection): StopReason {
   return kind === 'number-kind' || kind === 'country' ? 'number' : 'calling-hours';
 }
 

@@ -3,7 +3,7 @@ import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { scopeOf } from '../directory/scope.ts';
+import { scopeFor } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ScopeRules } from '../ports/protection.ts';
@@ -15,10 +15,10 @@ export type ScopeHours = { rules: readonly HoursRule[]; inherited: Inherited | n
 
 /** Finds a scope that the viewer sees. Someone who sees only one account doesn't see the rules of the whole partner by its ID. */
 async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
-  const access = requireAccess(scopeOf(viewer).campaigns);
-  const found = await ports.stores.protection.findScope(access, scope, id);
-  if (!found) throw notInScope();
-  return found;
+  const access = requireAccess(scopeFor(viewer).campaigns);
+  const ruleScope = await ports.stores.protection.findScope(access, scope, id);
+  if (!ruleScope) throw notInScope();
+  return ruleScope;
 }
 
 export async function showHours(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeHours> {
@@ -62,12 +62,12 @@ async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<Ru
     ['account', kind === 'campaign' ? owner.accountId : null],
     ['partner', kind === 'partner' ? null : owner.partnerId],
   ];
-  const found: RuleScope[] = [];
+  const scopes: RuleScope[] = [];
   for (const [parent, id] of above) {
     const scope = id === null ? null : await ports.stores.protection.findScope({ kind: 'all' }, parent, id);
-    if (scope) found.push(scope);
+    if (scope) scopes.push(scope);
   }
-  return found;
+  return scopes;
 }
 
 export type ScopeNumbers = NumberRules & { effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> } };

@@ -1,7 +1,7 @@
 /** Compares two vectors by their first difference; 0 if one begins with the other. */
-function compare(one: readonly number[], other: readonly number[]): number {
-  for (const [index, value] of one.entries()) {
-    const difference = value - (other[index] ?? value);
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (const [index, value] of a.entries()) {
+    const difference = value - (b[index] ?? value);
     if (difference !== 0) return difference;
   }
   return 0;
@@ -32,9 +32,9 @@ export class FairQueue<Item> {
   /** When each network had its last turn. */
   readonly #served = new Map<string, number>();
 
-  /** @param most the maximum number of waiting items: fewer if turns take longer */
-  constructor(most: () => number) {
-    this.#most = most;
+  /** @param max the maximum number of waiting items: fewer if turns take longer */
+  constructor(max: () => number) {
+    this.#most = max;
   }
 
   /**
@@ -42,7 +42,7 @@ export class FairQueue<Item> {
    * items
    */
   add(path: Path, item: Item): Item[] {
-    this.#waiting.push({ item, path, since: this.#turnedAway.get(nameOf(path)) ?? ++this.#now });
+    this.#waiting.push({ item, path, since: this.#turnedAway.get(formatPath(path)) ?? ++this.#now });
     const excess = Math.max(0, this.#waiting.length - this.#most());
     return Array.from({ length: excess }, () => this.#turnAway()).filter((turnedAway) => turnedAway !== null);
   }
@@ -50,9 +50,9 @@ export class FairQueue<Item> {
   #turnAway(): Item | null {
     const counts = this.#counts();
     const share = ({ path }: Entry<Item>) => path.map((prefix) => counts.get(prefix) ?? 0);
-    const last = this.#remove((one, other) => (compare(share(one), share(other)) || compare(this.#order(one), this.#order(other))) >= 0);
+    const last = this.#remove((a, b) => (compare(share(a), share(b)) || compare(this.#order(a), this.#order(b))) >= 0);
     if (!last) return null;
-    remember(this.#turnedAway, nameOf(last.path), last.since, mostTurnedAway);
+    remember(this.#turnedAway, formatPath(last.path), last.since, mostTurnedAway);
     return last.item;
   }
 
@@ -60,7 +60,7 @@ export class FairQueue<Item> {
   take(): Item | null {
     const next = this.#remove((entry, best) => compare(this.#order(entry), this.#order(best)) < 0);
     if (!next) return null;
-    this.#turnedAway.delete(nameOf(next.path));
+    this.#turnedAway.delete(formatPath(next.path));
     const now = ++this.#now;
     for (const prefix of next.path) remember(this.#served, prefix, now, mostServed);
     // Once the queue is empty, the order no longer matters.
@@ -89,20 +89,20 @@ export class FairQueue<Item> {
   #remove(isBetter: (entry: Entry<Item>, best: Entry<Item>) => boolean): Entry<Item> | undefined {
     const [first, ...others] = this.#waiting;
     if (!first) return undefined;
-    const best = others.reduce((found, entry) => (isBetter(entry, found) ? entry : found), first);
+    const best = others.reduce((best, entry) => (isBetter(entry, best) ? entry : best), first);
     this.#waiting.splice(this.#waiting.indexOf(best), 1);
     return best;
   }
 }
 
 /** Returns the narrowest prefix. */
-function nameOf(path: Path): string {
+function formatPath(path: Path): string {
   return path.at(-1) ?? '';
 }
 
-function remember(memory: Map<string, number>, key: string, value: number, most: number): void {
+function remember(memory: Map<string, number>, key: string, value: number, max: number): void {
   memory.delete(key);
   memory.set(key, value);
   const [oldest] = memory.keys();
-  if (memory.size > most && oldest !== undefined) memory.delete(oldest);
+  if (memory.size > max && oldest !== undefined) memory.delete(oldest);
 }

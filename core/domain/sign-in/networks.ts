@@ -4,28 +4,28 @@
  *
  * @param address in its canonical form
  */
-export function networksOf(address: string): string[] {
-  return address.includes(':') ? prefixesOf(groupsOf(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
+export function toNetworks(address: string): string[] {
+  return address.includes(':') ? toPrefixes(toGroups(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
 }
 
 /**
  * Returns a network the size of a provider's or large organization's. It doesn't lock anyone out, but the networks in it share one turn at
  * a time.
  */
-export function providerOf(address: string): string {
-  return address.includes(':') ? (prefixesOf(groupsOf(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
+export function toProvider(address: string): string {
+  return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
 }
 
 function ipv4Prefix(address: string, bytes: number): string {
   return `${address.split('.').slice(0, bytes).join('.')}/${bytes * 8}`;
 }
 
-function prefixesOf(groups: readonly string[], lengths: readonly number[]): string[] {
+function toPrefixes(groups: readonly string[], lengths: readonly number[]): string[] {
   const digits = groups.map((group) => group.padStart(4, '0')).join('');
   return lengths.map((length) => `${digits.slice(0, length / 4)}/${length}`);
 }
 
-function groupsOf(address: string): string[] {
+function toGroups(address: string): string[] {
   const [left = [], right = []] = address.split('::').map((half) => half.split(':'));
   return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
-import { auditEvent, owningScopeOf, userSubject } from '../audit/audit.ts';
+import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -58,7 +58,7 @@ function randomText({ randomness }: Ports): string {
  *
  * @throws SignInRefused
  */
-export async function findUserOf(ports: Ports, identity: Identity, address: string): Promise<User> {
+export async function findUserByIdentity(ports: Ports, identity: Identity, address: string): Promise<User> {
   const { issuer, subject } = identity;
   const linked = await ports.stores.links.find({ issuer, subject });
   if (!linked) return linkByEmail(ports, identity, address);
@@ -68,13 +68,13 @@ export async function findUserOf(ports: Ports, identity: Identity, address: stri
 
 async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerified }: Identity, address: string): Promise<User> {
   const read = email === null || hasLookalikes(email) ? null : (emailSchema.safeParse(email).data ?? null);
-  const found = read === null ? null : await ports.stores.users.findByEmail(read);
+  const match = read === null ? null : await ports.stores.users.findByEmail(read);
   // Without a verified address, anyone at the provider could take over a user.
-  if (read === null || !isEmailVerified) throw new SignInRefused('unverified', found?.user ?? read ?? '');
-  if (!found) throw new SignInRefused('unknown', read);
-  const { user, disabledAt } = found;
+  if (read === null || !isEmailVerified) throw new SignInRefused('unverified', match?.user ?? read ?? '');
+  if (!match) throw new SignInRefused('unknown', read);
+  const { user, disabledAt } = match;
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
-  const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
   if (await ports.stores.links.create(user.id, { issuer, subject }, event.at, event)) return user;
   // The same person may have signed in twice at the same time.
   if ((await ports.stores.links.find({ issuer, subject }))?.user.id === user.id) return user;

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { AuditAction } from '#contract/console/activity.ts';
-import { auditEvent, owningScopeOf, sessionSubject, userSubject } from '../audit/audit.ts';
+import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { type Attempt, checkPassword, countAttempt } from './throttle.ts';
-import { otpauthUri, stepOf, toBase32, totp } from './totp.ts';
+import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;
 /** 50 bits. */
@@ -46,7 +46,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const recoveryDigests = codes.map((each) => recoveryDigest(secret, each));
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
   await countAttempt(ports, ownAttempt(actor, user), async () => {
-    const step = stepOf(secret, plain(code), clock.now());
+    const step = matchingStep(secret, plain(code), clock.now());
     if (step === null) return false;
     return stores.secondFactors.confirm(user.id, { secret: waiting.secret, step, recoveryDigests, at: event.at }, event);
   });
@@ -98,7 +98,7 @@ export async function finishSignIn(
   const { user } = halfOpen.data;
   const attempt = { email: user.email, address, vouched };
   const actor = { who: user, address };
-  const started = auditEvent(ports, actor, 'session.started', sessionSubject(user), owningScopeOf(user));
+  const started = auditEvent(ports, actor, 'session.started', sessionSubject(user), toOwningScope(user));
   const session = { id, userId: user.id, at: started.at, halfOpenUntil: null };
   const use = (checked: CheckedCode) =>
     ports.stores.sessions.finish(halfOpen.id, session, checked, [started, ...recoveryEvents(ports, actor, user, checked)]);
@@ -143,7 +143,7 @@ async function useCode(
 
 function checkCode(secret: Uint8Array, code: string, now: number): CheckedCode | null {
   if (code.length === recoveryLetters) return { kind: 'recovery', digest: recoveryDigest(secret, code) };
-  const step = stepOf(secret, code, now);
+  const step = matchingStep(secret, code, now);
   return step === null ? null : { kind: 'step', step };
 }
 
@@ -172,7 +172,7 @@ export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
 }
 
 function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction): AuditEvent {
-  return auditEvent(ports, actor, action, userSubject(user), owningScopeOf(user));
+  return auditEvent(ports, actor, action, userSubject(user), toOwningScope(user));
 }
 
 function alreadyEnabled(): Problem {
@@ -194,8 +194,8 @@ const resealedAtOnce = 100;
 export async function resealSecrets({ stores: { secondFactors }, secretBox }: Ports): Promise<{ resealed: number; unreadable: number }> {
   const counts = { resealed: 0, unreadable: 0 };
   const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealedAtOnce);
-  for (let some = await next(''); some.length > 0; some = await next(some.at(-1)?.userId ?? '')) {
-    for (const { userId, secret } of some) {
+  for (let batch = await next(''); batch.length > 0; batch = await next(batch.at(-1)?.userId ?? '')) {
+    for (const { userId, secret } of batch) {
       const opened = readable(() => secretBox.open(userId, secret));
       if (opened) await secondFactors.reseal(userId, secret, secretBox.seal(userId, opened));
       counts[opened ? 'resealed' : 'unreadable'] += 1;

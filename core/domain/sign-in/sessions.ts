@@ -1,5 +1,5 @@
 import { Duration } from 'luxon';
-import { auditEvent, owningScopeOf, sessionSubject } from '../audit/audit.ts';
+import { auditEvent, sessionSubject, toOwningScope } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
 import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, Viewer } from '../model.ts';
@@ -45,7 +45,7 @@ export async function authenticate(
 export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<void> {
   if ('halfOpen' in proof) return finishSignIn(ports, id, proof, address);
   const { user } = proof;
-  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), toOwningScope(user));
   const { sessions } = ports.stores;
   const isHalfOpen = 'passwordHash' in proof && proof.hasSecondFactor;
   const halfOpenUntil = isHalfOpen ? plus(event.at, sessionLimits.halfOpen.toMillis()) : null;
@@ -97,7 +97,7 @@ export async function sweepSessions({ stores, clock, passwordSignIn, provider }:
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, { user, halfOpenUntil }: Session): Promise<void> {
-  const event = auditEvent(ports, actor, 'session.ended', sessionSubject(user), owningScopeOf(user));
+  const event = auditEvent(ports, actor, 'session.ended', sessionSubject(user), toOwningScope(user));
   await ports.stores.sessions.end(id, halfOpenUntil === null ? event : null);
 }
 
@@ -121,8 +121,8 @@ export async function selectTenancy(
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
   await countRecorded(ports, 'tenancy', viewer.id);
   const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
-  const known = await ports.stores.sessions.selectTenancy(id, tenancy, event);
-  if (!known) throw new Problem('unauthorized', unauthorizedDetail);
+  const isKnown = await ports.stores.sessions.selectTenancy(id, tenancy, event);
+  if (!isKnown) throw new Problem('unauthorized', unauthorizedDetail);
   return { ...viewer, tenancy };
 }
 

@@ -6,7 +6,7 @@ import type { Credentials } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ThrottleCounter } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
-import { networksOf } from './networks.ts';
+import { toNetworks } from './networks.ts';
 
 /**
  * @param vouched identifies the session or known device of the same user that the attempt comes from, if any. Its wrong passwords count
@@ -26,14 +26,14 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event
  */
 export const throttleLimits = {
-  address: { most: 100, window: quarter },
-  network24: { most: 1_000, window: quarter },
-  network56: { most: 300, window: quarter },
-  network48: { most: 1_000, window: quarter },
-  account: { most: 100, window: Duration.fromObject({ hours: 1 }) },
-  pair: { most: 10, window: quarter },
-  device: { most: 10, window: quarter },
-  provider: { most: 100, window: quarter },
+  address: { max: 100, window: quarter },
+  network24: { max: 1_000, window: quarter },
+  network56: { max: 300, window: quarter },
+  network48: { max: 1_000, window: quarter },
+  account: { max: 100, window: Duration.fromObject({ hours: 1 }) },
+  pair: { max: 10, window: quarter },
+  device: { max: 10, window: quarter },
+  provider: { max: 100, window: quarter },
 };
 
 /** In ms. If a counter ends later than this, it was set before the clock was set back. */
@@ -78,7 +78,7 @@ export async function checkPassword(
 
 /** Counts a sign-in with the provider. @returns a function that uncounts it if it succeeds @throws Problem `too-many-requests` */
 export async function countProviderSignIn({ throttle, clock }: Ports, address: string): Promise<() => Promise<void>> {
-  const counter = counterOf('provider', networksOf(address)[0] ?? '');
+  const counter = createCounter('provider', toNetworks(address)[0] ?? '');
   const now = clock.now();
   const blockedUntil = await throttle.blockedUntil([counter], now);
   if (blockedUntil !== null || !(await throttle.take([counter], now))) throw tooMany((blockedUntil ?? now) - now);
@@ -108,22 +108,22 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
 
 /** Limits per minute and user, because each of these requests adds a permanent audit event. */
 const recorded = {
-  export: { most: 10, what: 'exports' },
+  export: { max: 10, what: 'exports' },
   /** No one can look at more than one per second. */
-  tenancy: { most: 60, what: 'changes of account or partner' },
+  tenancy: { max: 60, what: 'changes of account or partner' },
 };
 const recordedWindow = Duration.fromObject({ minutes: 1 });
 
 /** Counts an export or a change of tenancy. @throws Problem `too-many-requests` */
 export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
-  const { most, what } = recorded[kind];
-  const counters = [{ key: `${kind}:${userId}`, most, window: recordedWindow.toMillis() }];
+  const { max, what } = recorded[kind];
+  const counters = [{ key: `${kind}:${userId}`, max, window: recordedWindow.toMillis() }];
   const now = clock.now();
   // Check first, so that a client that's blocked but keeps trying doesn't cause any writes.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
   const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
-  throw new Problem('too-many-requests', `At most ${most} ${what} per minute are allowed. Try again later.`, { retryAfter });
+  throw new Problem('too-many-requests', `At most ${max} ${what} per minute are allowed. Try again later.`, { retryAfter });
 }
 
 /**
@@ -138,23 +138,23 @@ type Kind = keyof typeof throttleLimits;
 type Counter = ThrottleCounter & { kind: Kind };
 
 function countersOfAttempt({ email, address, vouched }: Attempt): Counter[] {
-  return vouched === null ? countersOf(email, networksOf(address)) : [counterOf('device', vouched)];
+  return vouched === null ? createCounters(email, toNetworks(address)) : [createCounter('device', vouched)];
 }
 
-function countersOf(email: string, [narrowest = '', ...wider]: readonly string[]): Counter[] {
+function createCounters(email: string, [narrowest = '', ...wider]: readonly string[]): Counter[] {
   const kinds: readonly Kind[] = wider.length === 1 ? ['network24'] : ['network56', 'network48'];
   return [
-    counterOf('address', narrowest),
-    ...wider.map((network, index) => counterOf(kinds[index] ?? 'network48', network)),
-    counterOf('account', email),
-    counterOf('pair', `${email} ${narrowest}`),
+    createCounter('address', narrowest),
+    ...wider.map((network, index) => createCounter(kinds[index] ?? 'network48', network)),
+    createCounter('account', email),
+    createCounter('pair', `${email} ${narrowest}`),
   ];
 }
 
 /** Hashes the keys, so that they have the same length and contain no personal data. */
-function counterOf(kind: Kind, of: string): Counter {
-  const { most, window } = throttleLimits[kind];
-  return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, most, window: window.toMillis() };
+function createCounter(kind: Kind, of: string): Counter {
+  const { max, window } = throttleLimits[kind];
+  return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, max, window: window.toMillis() };
 }
 
 function tooMany(millis: number): Problem {

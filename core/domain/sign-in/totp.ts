@@ -16,13 +16,13 @@ export function codeAt(secret: Uint8Array, step: number, digits = totp.digits): 
 }
 
 /** @param now in ms. @returns the time step that the code belongs to; null if it's neither the current one nor next to it */
-export function stepOf(secret: Uint8Array, code: string, now: number): number | null {
+export function matchingStep(secret: Uint8Array, code: string, now: number): number | null {
   const current = Math.floor(now / totp.stepMs);
-  const given = Buffer.from(code);
+  const entered = Buffer.from(code);
   let match: number | null = null;
   for (let step = current - tolerance; step <= current + tolerance; step++) {
     const expected = Buffer.from(codeAt(secret, step));
-    if (given.length === expected.length && timingSafeEqual(given, expected)) match = step;
+    if (entered.length === expected.length && timingSafeEqual(entered, expected)) match = step;
   }
   return match;
 }

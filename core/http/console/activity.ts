@@ -8,7 +8,7 @@ import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
 
 export async function listActivity({ ports, viewer, query }: Request<'listActivity'>): Promise<ActivityView> {
-  const { items, ...page } = await domain.listActivity(ports, viewer, filterOf(ports, query), query.cursor);
+  const { items, ...page } = await domain.listActivity(ports, viewer, toFilter(ports, query), query.cursor);
   return { events: items.map((event) => eventView(event, viewer)), ...page };
 }
 
@@ -22,7 +22,7 @@ export async function listActivityFacets({ ports, viewer }: Request<'listActivit
 }
 
 export async function exportActivity({ ctx, deps, ports, query }: Request<'exportActivity'>): Promise<void> {
-  const filter = filterOf(ports, query);
+  const filter = toFilter(ports, query);
   await sendCsv(ctx, deps, {
     list: 'activity',
     days: query,
@@ -38,7 +38,7 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
   });
 }
 
-function filterOf({ randomness }: Ports, query: Request<'exportActivity'>['query']): ActivityFilter {
+function toFilter({ randomness }: Ports, query: Request<'exportActivity'>['query']): ActivityFilter {
   const { actor, action = null, subject = null } = query;
   return {
     at: instantRange(randomness, query),

@@ -7,7 +7,7 @@ import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
-import { turnOf } from '../middleware/context.ts';
+import { getTurn } from '../middleware/context.ts';
 import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
@@ -22,8 +22,8 @@ export async function listAllCalls(request: Request<'listAllCalls'>): Promise<Ca
 
 /** @param campaignId null for the calls of all campaigns in scope */
 async function list({ ctx, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
-  const wanted = { campaignId, cursor: query.cursor, filter: filterOf(ports, query) };
-  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await domain.listCalls(ports, viewer, wanted, turnOf(ctx));
+  const request = { campaignId, cursor: query.cursor, filter: toFilter(ports, query) };
+  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await domain.listCalls(ports, viewer, request, getTurn(ctx));
   return {
     calls: items.map((call) => callView(call, viewer)),
     nextCursor,
@@ -41,7 +41,7 @@ export async function exportAllCalls(request: Request<'exportAllCalls'>): Promis
 }
 
 async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
-  const wanted = { campaignId, filter: filterOf(ports, query) };
+  const request = { campaignId, filter: toFilter(ports, query) };
   await sendCsv(ctx, deps, {
     list: 'calls',
     days: query,
@@ -50,7 +50,7 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
       ...['Placed', 'Held until', 'Dialed', 'Ended', 'Seconds'],
     ],
     async read(viewer, cursor, turn) {
-      const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...wanted, cursor }, turn);
+      const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...request, cursor }, turn);
       return { rows: items.map(csvCells), nextCursor };
     },
   });
@@ -72,19 +72,19 @@ export async function showCall({ ports, viewer, params }: Request<'showCall'>): 
 }
 
 export async function summarizeCalls({ ctx, ports, viewer, params, query }: Request<'summarizeCalls'>): Promise<CallsSummaryView> {
-  const wanted = { days: query, filter: filterOf(ports, query) };
-  const { days, countedBackTo } = await domain.summarizeCalls(ports, viewer, params.id, wanted, turnOf(ctx));
+  const request = { days: query, filter: toFilter(ports, query) };
+  const { days, countedBackTo } = await domain.summarizeCalls(ports, viewer, params.id, request, getTurn(ctx));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 }
 
 export async function summarizeAllCalls({ ctx, ports, viewer, query }: Request<'summarizeAllCalls'>): Promise<AllCallsSummaryView> {
   const page = { search: query.campaignSearch, cursor: query.cursor };
-  const wanted = { days: query, filter: filterOf(ports, query) };
-  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, page, wanted, turnOf(ctx));
+  const request = { days: query, filter: toFilter(ports, query) };
+  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, page, request, getTurn(ctx));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 }
 
-function filterOf({ randomness }: Ports, query: Request<'exportCalls'>['query']): CallFilter {
+function toFilter({ randomness }: Ports, query: Request<'exportCalls'>['query']): CallFilter {
   const { state, apiKey = null, search } = query;
   return { placed: instantRange(randomness, query), states: state, apiKey, search };
 }

@@ -8,7 +8,7 @@ import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
-import { actorOf, renewSession, viewerOf } from '../middleware/session.ts';
+import { getActor, getViewer, renewSession } from '../middleware/session.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };
 
@@ -24,46 +24,46 @@ type Export = {
  * Sends a list as a file. Each part is read after the client has received the previous one, in its own turn and with the session's current
  * rights, so no database connection waits for a slow client. The last line says whether the file is complete.
  */
-export async function sendCsv(ctx: Context, deps: HttpDeps, wanted: Export): Promise<void> {
+export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
-  ctx.attachment(`${wanted.list}.csv`);
+  ctx.attachment(`${request.list}.csv`);
   if (ctx.method === 'HEAD') {
     ctx.body = '';
     return;
   }
   // Read the first part before sending the status, so that a refusal doesn't become a file.
-  const first = await readPart(ctx, wanted, null);
-  const caller = { viewer: viewerOf(ctx), actor: actorOf(deps, ctx) };
+  const first = await readPart(ctx, request, null);
+  const caller = { viewer: getViewer(ctx), actor: getActor(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
-  await recordListExport(deps.ports, caller, wanted.list, nameOf(wanted));
-  ctx.body = Readable.from(linesOf(ctx, deps, wanted, first), { objectMode: false });
+  await recordListExport(deps.ports, caller, request.list, fileName(request));
+  ctx.body = Readable.from(writeLines(ctx, deps, request, first), { objectMode: false });
 }
 
 /** Returns the name of an export, without the search text, because that may be a phone number. */
-function nameOf({ list, days: { from, to } }: Export): string {
+function fileName({ list, days: { from, to } }: Export): string {
   const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
   return range === '' ? list : `${list} (${range})`;
 }
 
-async function* linesOf(ctx: Context, deps: HttpDeps, wanted: Export, first: Part): AsyncGenerator<string> {
+async function* writeLines(ctx: Context, deps: HttpDeps, request: Export, first: Part): AsyncGenerator<string> {
   let sent = 0;
   try {
-    yield csvStart + csvRow(wanted.head);
+    yield csvStart + csvRow(request.head);
     for (let part = first; ; ) {
       if (part.rows.length > 0) yield part.rows.map(csvRow).join('');
       sent += part.rows.length;
       if (part.nextCursor === null) break;
-      part = await readNext(ctx, deps, wanted, part.nextCursor);
+      part = await readNext(ctx, deps, request, part.nextCursor);
     }
     yield completeLine(sent);
   } catch (error) {
     const isExpected = error instanceof Problem && error.status < 500;
     if (!isExpected) deps.refusals.onNotServed(error, { route: ctx.state.route });
-    yield incompleteLine(sent, reasonOf(error));
+    yield incompleteLine(sent, describeError(error));
   }
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Problem)) return 'Something went wrong on the server. Export again.';
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
@@ -72,12 +72,12 @@ function reasonOf(error: unknown): string {
 const tries = 10;
 const pause = 1_000;
 
-async function readNext(ctx: Context, deps: HttpDeps, wanted: Export, cursor: string): Promise<Part> {
+async function readNext(ctx: Context, deps: HttpDeps, request: Export, cursor: string): Promise<Part> {
   for (let tried = 1; ; tried++) {
     if (deps.isDraining()) throw new Problem('unavailable', 'The server is stopping. Export again.', { retryAfter: 1 });
     try {
       await renewSession(ctx, deps.ports);
-      return await readPart(ctx, wanted, cursor);
+      return await readPart(ctx, request, cursor);
     } catch (error) {
       const isBusy = error instanceof Problem && (error.code === 'unavailable' || error.code === 'too-many-requests');
       if (!isBusy || tried === tries || ctx.res.destroyed) throw error;
@@ -86,10 +86,10 @@ async function readNext(ctx: Context, deps: HttpDeps, wanted: Export, cursor: st
   }
 }
 
-async function readPart(ctx: Context, wanted: Export, cursor: string | null): Promise<Part> {
+async function readPart(ctx: Context, request: Export, cursor: string | null): Promise<Part> {
   let part: Part | null = null;
   await takeTurn(ctx, async (turn) => {
-    part = await wanted.read(viewerOf(ctx), cursor, turn);
+    part = await request.read(getViewer(ctx), cursor, turn);
   });
   return part ?? closed();
 }

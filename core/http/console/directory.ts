@@ -8,11 +8,11 @@ import type {
   PartnerInDirectoryView,
 } from '#contract/console/directory.ts';
 import * as domain from '../../domain/directory/directory.ts';
-import { sessionOf } from '../middleware/session.ts';
+import { getSession } from '../middleware/session.ts';
 import type { Request } from './request.ts';
 
 export async function setUp({ ctx, ports, caller, body }: Request<'setUp'>): Promise<CreatedSetupView> {
-  return domain.setUp(ports, sessionOf(ctx).id, caller, body);
+  return domain.setUp(ports, getSession(ctx).id, caller, body);
 }
 
 export async function listDirectoryPartners({ ports, viewer, query }: Request<'listDirectoryPartners'>): Promise<DirectoryPartnersView> {

@@ -3,8 +3,8 @@ import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type Q
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { readQuery } from '../middleware/body.ts';
-import { type Context, type HttpDeps, idOf } from '../middleware/context.ts';
-import { actorOf, readBodyInSession, viewerOf } from '../middleware/session.ts';
+import { type Context, type HttpDeps, readId } from '../middleware/context.ts';
+import { getActor, getViewer, readBodyInSession } from '../middleware/session.ts';
 
 /** The routes that need a session. */
 export type SessionRoute = {
@@ -39,9 +39,9 @@ export async function readRequest<Name extends SessionRoute>(ctx: Context, deps:
   const read = {
     query: query && readQuery(ctx, query),
     body: body && (await readBodyInSession(ctx, deps, body)),
-    params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, idOf(ctx, parameter)])),
+    params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, readId(ctx, parameter)])),
   };
   // The session may have changed while the body was arriving.
-  const viewer = viewerOf(ctx);
-  return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: actorOf(deps, ctx) } } as Request<Name>;
+  const viewer = getViewer(ctx);
+  return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
 }

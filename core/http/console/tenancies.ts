@@ -5,8 +5,8 @@ import { tenancyView } from '../views.ts';
 import type { Request } from './request.ts';
 
 export async function searchTenancies({ ports, viewer, query }: Request<'searchTenancies'>): Promise<TenanciesView> {
-  const found = await domain.searchTenancies(ports, viewer, query.search);
-  return { tenancies: found.map(tenancyView) };
+  const tenancies = await domain.searchTenancies(ports, viewer, query.search);
+  return { tenancies: tenancies.map(tenancyView) };
 }
 
 export async function listAccounts({ ports, viewer, query }: Request<'listAccounts'>): Promise<AccountsView> {

@@ -19,7 +19,7 @@ const reportedErrors = 50;
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
 export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, mostBytes: number): Promise<z.output<Schema>> {
-  if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOf(validate(schema, undefined));
+  if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOrThrow(validate(schema, undefined));
   return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
 }
 
@@ -43,7 +43,7 @@ export async function readValidBody<Data>(
   }
   const bytes = await readBytes(req, mostBytes);
   if (bytes.length > limits.strangerBodyBytes) await turnOfLarge();
-  return dataOf(validateInput(parse(bytes)));
+  return dataOrThrow(validateInput(parse(bytes)));
 }
 
 let lastTurn: Promise<unknown> = Promise.resolve();
@@ -59,14 +59,14 @@ function turnOfLarge(): Promise<unknown> {
 
 /** Parses and validates JSON. @throws Problem `malformed-request` or `invalid` */
 export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
-  return dataOf(validate(schema, parse(bytes)));
+  return dataOrThrow(validate(schema, parse(bytes)));
 }
 
 /** Validates a query. @throws Problem `malformed-request` */
 export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema): z.output<Schema> {
   // An empty parameter counts as omitted.
-  const given = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
-  const validated = validate(schema, given);
+  const parameters = Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== ''));
+  const validated = validate(schema, parameters);
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
   throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
@@ -105,7 +105,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function dataOf<Data>(validated: Validated<Data>): Data {
+function dataOrThrow<Data>(validated: Validated<Data>): Data {
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
   throw new Problem('invalid', `Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {

@@ -26,7 +26,7 @@ export function clientAddress(
   };
   return {
     addressOf({ req }) {
-      let address = peerOf(req);
+      let address = peerAddress(req);
       if (!isProxy(req, address)) return address;
       for (const hop of String(req.headers['x-forwarded-for'] ?? '')
         .split(',')
@@ -42,12 +42,12 @@ export function clientAddress(
       return address;
     },
     ignoredProxyOf({ req }) {
-      const peer = peerOf(req);
+      const peer = peerAddress(req);
       return req.headers['x-forwarded-for'] === undefined || isTrusted(peer) ? undefined : peer;
     },
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
-      if (!isProxy(ctx.req, peerOf(ctx.req))) return false;
+      if (!isProxy(ctx.req, peerAddress(ctx.req))) return false;
       // Proxies that append to the header keep the scheme of the client's connection first. The outermost proxy must replace the client's
       // header, because otherwise the client chooses the scheme: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
@@ -57,7 +57,7 @@ export function clientAddress(
 
 const mappedIPv4 = /^::ffff:(?=\d+\.)/;
 
-export function peerOf({ socket }: { socket: Socket }): string {
+export function peerAddress({ socket }: { socket: Socket }): string {
   return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
 }
 

@@ -70,7 +70,7 @@ export const providerSignInResults = [
 export type ProviderSignInResult = (typeof providerSignInResults)[number];
 
 /** Returns the share of the database's time that a list or search gets. */
-export function turnOf(ctx: Context): Turn {
+export function getTurn(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error('This route has no turn.');
   return ctx.state.turn;
 }
@@ -82,7 +82,7 @@ export function parameter(ctx: Context, name: string): string {
 }
 
 /** Returns the `:id` of the path, or another ID in it. @throws Problem `not-found` if it can't be an ID */
-export function idOf(ctx: Context, name = 'id'): string {
+export function readId(ctx: Context, name = 'id'): string {
   const id = parameter(ctx, name);
   if (!isIdentifier(id)) throw new Problem('not-found', "It doesn't exist, or you don't have access to it.");
   return id;

@@ -15,7 +15,7 @@ type Encoding = keyof typeof encoders;
 export type Encoded = { [encoding in Encoding]?: Promise<Buffer> };
 
 /** Returns an ETag. It's weak, because it's the same for the compressed bytes (RFC 9110 §8.8.1). */
-export function etagOf(bytes: Buffer): string {
+export function toEtag(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
 

@@ -1,7 +1,7 @@
 import type { Ports } from '../../domain/ports/ports.ts';
 import { type Company, deviceLife, deviceToken } from '../../domain/sign-in/devices.ts';
 import type { Context } from './context.ts';
-import { isSignedIn, sessionOf } from './session.ts';
+import { getSession, isSignedIn } from './session.ts';
 
 /** The cookie is signed with the session secrets. Over https, its name has the same prefix as the session's: see `session.ts`. */
 const cookieName = 'callkey_device';
@@ -13,6 +13,6 @@ export function rememberDevice(ctx: Context, ports: Ports, passwordHash: string)
 }
 
 /** Reads the device and session that a request comes with. @returns no device if the cookie's signature isn't valid */
-export function companyOf(ctx: Context): Company {
-  return { session: isSignedIn(ctx) ? sessionOf(ctx) : null, device: ctx.cookies.get(cookieName, { signed: true }) };
+export function readCompany(ctx: Context): Company {
+  return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(cookieName, { signed: true }) };
 }

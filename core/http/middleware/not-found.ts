@@ -8,13 +8,13 @@ import { isSignedIn } from './session.ts';
  * Handles requests that don't match a route. Without a session, the response is the common 401, so that strangers don't learn which paths
  * exist. A signed-in user gets the reason.
  *
- * @param methodsOf returns the methods that a path supports
+ * @param listMethods returns the methods that a path supports
  */
-export function notFound(methodsOf: (path: string) => readonly string[]): Middleware {
+export function notFound(listMethods: (path: string) => readonly string[]): Middleware {
   return async (ctx) => {
     if (!isSignedIn(ctx)) return refuse(ctx);
     if (!isDecodable(ctx.url)) throw badEncoding();
-    const allow = [...new Set(methodsOf(ctx.path))].join(', ');
+    const allow = [...new Set(listMethods(ctx.path))].join(', ');
     if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
     throw new Problem('not-found', 'Nothing exists at this path.');
   };

@@ -5,7 +5,7 @@ import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../do
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
 import { requestNames } from './request-id.ts';
 
-const unauthorizedBody = jsonLine(bodyOf('unauthorized', unauthorizedDetail));
+const unauthorizedBody = jsonLine(toBody('unauthorized', unauthorizedDetail));
 const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
 
@@ -75,12 +75,12 @@ function hangUp(ctx: Context): void {
 
 function answerFault(ctx: Context): void {
   const { requestId } = ctx.state;
-  const body = bodyOf('internal', "Something went wrong on the server. The operator can find it in the log under this request's ID.");
-  writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: instanceOf(requestId) }) });
+  const body = toBody('internal', "Something went wrong on the server. The operator can find it in the log under this request's ID.");
+  writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: toInstance(requestId) }) });
 }
 
 function answerProblem(ctx: Context, problem: Problem): void {
-  const body = bodyOf(problem.code, problem.message);
+  const body = toBody(problem.code, problem.message);
   if (problem.errors) body.errors = [...problem.errors];
   const retryAfter = problem.retryAfter === undefined ? [] : ['Retry-After', String(problem.retryAfter)];
   const allow = problem.allow === undefined ? [] : ['Allow', problem.allow];
@@ -98,7 +98,7 @@ function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] =
   write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
 }
 
-function bodyOf(code: ProblemCode, detail: string): ProblemBody {
+function toBody(code: ProblemCode, detail: string): ProblemBody {
   const { title, status } = problemTable[code];
   return { type: problemType(code), title, status, detail };
 }
@@ -106,6 +106,6 @@ function bodyOf(code: ProblemCode, detail: string): ProblemBody {
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Returns the request ID as a URI reference (RFC 9457 §3.1.5). Keeps the client's own ID as it is. */
-function instanceOf(requestId: string): string {
+function toInstance(requestId: string): string {
   return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
 }

@@ -4,7 +4,7 @@ import createSession from 'koa-session';
 import type { z } from 'zod';
 import { selectTenancySchema, tenancyHeader } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { digestOf } from '../../domain/api-keys.ts';
+import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
@@ -39,20 +39,20 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
       genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
       store: {
         async get(sessionId: string): Promise<SessionData | undefined> {
-          const id = digestOf(sessionId);
+          const id = toDigest(sessionId);
           const data = await resume(id);
           if (!data) return undefined;
           return data.halfOpenUntil === null ? { signedIn: { id, data } } : { halfOpen: { id, data } };
         },
         async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
-          if (proof && ctx) await startSession(ports, digestOf(sessionId), proof, deps.addressOf(ctx));
+          if (proof && ctx) await startSession(ports, toDigest(sessionId), proof, deps.addressOf(ctx));
         },
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
-          const id = digestOf(sessionId);
-          const found = await ports.stores.sessions.find(id);
+          const id = toDigest(sessionId);
+          const stored = await ports.stores.sessions.find(id);
           // Finishing a sign-in deletes a half-open session in its own transaction, and only if the code is right.
-          if (!found || !ctx || (found.halfOpenUntil !== null && ctx['session'])) return;
-          await endSession(ports, id, { who: found.user, address: deps.addressOf(ctx) }, found);
+          if (!stored || !ctx || (stored.halfOpenUntil !== null && ctx['session'])) return;
+          await endSession(ports, id, { who: stored.user, address: deps.addressOf(ctx) }, stored);
         },
       },
     },
@@ -70,19 +70,19 @@ export function isSignedIn(ctx: Context): boolean {
 }
 
 /** @throws Problem `unauthorized` */
-export function sessionOf(ctx: Context): SignedIn {
+export function getSession(ctx: Context): SignedIn {
   const { signedIn } = koaSession(ctx);
   if (!signedIn) throw new Problem('unauthorized', unauthorizedDetail);
   return signedIn;
 }
 
-export function viewerOf(ctx: Context): Viewer {
-  const { data } = sessionOf(ctx);
+export function getViewer(ctx: Context): Viewer {
+  const { data } = getSession(ctx);
   return { ...data.user, tenancy: data.tenancy };
 }
 
-export function actorOf(deps: HttpDeps, ctx: Context): Actor {
-  const { id, name } = viewerOf(ctx);
+export function getActor(deps: HttpDeps, ctx: Context): Actor {
+  const { id, name } = getViewer(ctx);
   return { who: { id, name }, address: deps.addressOf(ctx) };
 }
 
@@ -91,7 +91,7 @@ export function isHalfOpen(ctx: Context): boolean {
 }
 
 /** Returns the session that waits for a code. @throws Problem `unauthorized` */
-export function halfOpenSessionOf(ctx: Context): SignedIn {
+export function getHalfOpenSession(ctx: Context): SignedIn {
   const { halfOpen } = koaSession(ctx);
   if (!halfOpen) throw new Problem('unauthorized', unauthorizedDetail);
   return halfOpen;
@@ -127,7 +127,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
 
 /** Checks the session again during a long request. @throws Problem `unauthorized` if it has ended */
 export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
-  const { id } = sessionOf(ctx);
+  const { id } = getSession(ctx);
   const data = await resumeSession(ports, id);
   if (!data) throw new Problem('unauthorized', unauthorizedDetail);
   koaSession(ctx).signedIn = { id, data };
@@ -140,12 +140,12 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
  * @throws Problem `malformed-request`, `forbidden` or `not-found`
  */
 export async function takeTenancy(ctx: Context, ports: Ports): Promise<void> {
-  const given = ctx.headers[tenancyHeader.toLowerCase()];
-  if (given === undefined) return;
-  const [, kind, tenancyId = ''] = /^(account|partner)\/(.*)$/.exec(String(given)) ?? [];
+  const header = ctx.headers[tenancyHeader.toLowerCase()];
+  if (header === undefined) return;
+  const [, kind, tenancyId = ''] = /^(account|partner)\/(.*)$/.exec(String(header)) ?? [];
   const choice = selectTenancySchema.safeParse({ kind, id: tenancyId }).data;
   if (!choice?.kind) throw new Problem('malformed-request', `${tenancyHeader} must be account/ID or partner/ID.`);
-  const { id, data } = sessionOf(ctx);
+  const { id, data } = getSession(ctx);
   koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 

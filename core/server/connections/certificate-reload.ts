@@ -15,11 +15,11 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
   let current = tls;
   const look = () => {
     try {
-      const found = readTls(tls.certFile, tls.keyFile);
-      if (found.cert.equals(current.cert) && found.key.equals(current.key)) return;
-      use(found);
-      current = found;
-      log.info({ validTo: new X509Certificate(found.cert).validToDate.toISOString() }, 'certificate reloaded');
+      const files = readTls(tls.certFile, tls.keyFile);
+      if (files.cert.equals(current.cert) && files.key.equals(current.key)) return;
+      use(files);
+      current = files;
+      log.info({ validTo: new X509Certificate(files.cert).validToDate.toISOString() }, 'certificate reloaded');
     } catch (err) {
       // The certificate may arrive before its key, or the key before its certificate.
       log.warn({ err }, 'certificate not reloaded: still using the previous one');

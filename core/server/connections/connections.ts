@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { networksOf } from '../../domain/sign-in/networks.ts';
-import { peerOf } from '../../http/middleware/client-address.ts';
+import { toNetworks } from '../../domain/sign-in/networks.ts';
+import { peerAddress } from '../../http/middleware/client-address.ts';
 import { limitHandshakes } from './handshakes.ts';
 import { type TurnObserver, takeTurns } from './turns.ts';
 
@@ -61,7 +61,7 @@ type Connection = {
 };
 
 /** The connections of one network, or of all. Those in `silent` haven't sent a request yet. Sets are ordered from oldest to newest. */
-type Crowd = { name: string; most: number; all: Set<Connection>; silent: Set<Connection> };
+type Crowd = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
   /** Closes each connection as soon as it's idle. */
@@ -82,7 +82,7 @@ export function boundConnections(
   onCut: ObserveCut,
   limits = connectionLimits,
 ): Connections {
-  const everyone = crowdOf('', limits.inAll);
+  const everyone = createCrowd('', limits.inAll);
   const networks = new Map<string, Crowd>();
   const connections = new WeakMap<Socket, Connection>();
   /** Connections by the client's address and port, because a TLS server doesn't say which connection it has secured. */
@@ -93,29 +93,29 @@ export function boundConnections(
 
   function crowdsFor(address: string): readonly Crowd[] {
     if (isProxy(address)) return [everyone];
-    const all = networksOf(address);
+    const all = toNetworks(address);
     return [crowdNamed(all.at(0) ?? address, limits.ofNetwork), crowdNamed(all.at(-1) ?? address, limits.ofRange), everyone];
   }
 
-  function crowdNamed(name: string, most: number): Crowd {
-    const crowd = networks.get(name) ?? crowdOf(name, most);
+  function crowdNamed(name: string, max: number): Crowd {
+    const crowd = networks.get(name) ?? createCrowd(name, max);
     networks.set(name, crowd);
     return crowd;
   }
 
   function cut(connection: Connection, reason: CutReason): void {
     leave(connection);
-    onCut(reason, addressOf(connection.outer));
+    onCut(reason, remoteAddress(connection.outer));
     connection.outer.destroy();
   }
 
   function admit(socket: Socket): void {
     const connection: Connection = {
-      ...{ outer: socket, inner: socket, state: 'silent', crowds: crowdsFor(addressOf(socket)) },
+      ...{ outer: socket, inner: socket, state: 'silent', crowds: crowdsFor(remoteAddress(socket)) },
       ...{ unsent: 0, unsentSince: 0 },
     };
     for (const crowd of connection.crowds) {
-      if (crowd.all.size < crowd.most) continue;
+      if (crowd.all.size < crowd.max) continue;
       const idle = findIdle(crowd);
       cut(idle ?? connection, idle ? 'idle' : 'refused');
       if (!idle) return;
@@ -127,7 +127,7 @@ export function boundConnections(
     connections.set(socket, connection);
     socket.once('close', () => leave(connection));
     if (!handshakes) return;
-    const name = portOf(socket);
+    const name = remotePort(socket);
     unsecured.set(name, connection);
     socket.once('close', () => unsecured.delete(name));
     const [narrowest] = connection.crowds;
@@ -135,7 +135,7 @@ export function boundConnections(
   }
 
   function secure(socket: Socket): void {
-    const connection = unsecured.get(portOf(socket));
+    const connection = unsecured.get(remotePort(socket));
     if (!connection) return void socket.destroy();
     connection.inner = socket;
     connections.set(socket, connection);
@@ -168,7 +168,7 @@ export function boundConnections(
 
   // Runs before the code that handles turns, because that expects a known connection.
   server.on('connection', admit).on('secureConnection', secure);
-  const observerOf = (socket: Socket): TurnObserver => {
+  const createObserver = (socket: Socket): TurnObserver => {
     const connection = connections.get(socket);
     return {
       onStart() {
@@ -185,7 +185,7 @@ export function boundConnections(
       },
     };
   };
-  takeTurns(server, observerOf, limits.waiting);
+  takeTurns(server, createObserver, limits.waiting);
 
   const looking = setInterval(() => {
     cutUnread();
@@ -206,8 +206,8 @@ export function boundConnections(
   };
 }
 
-function crowdOf(name: string, most: number): Crowd {
-  return { name, most, all: new Set(), silent: new Set() };
+function createCrowd(name: string, max: number): Crowd {
+  return { name, max, all: new Set(), silent: new Set() };
 }
 
 function findIdle({ all, silent }: Crowd): Connection | undefined {
@@ -215,11 +215,11 @@ function findIdle({ all, silent }: Crowd): Connection | undefined {
   return oldest ?? all.values().find(({ state }) => state === 'idle');
 }
 
-function addressOf(socket: Socket): string {
-  return peerOf({ socket });
+function remoteAddress(socket: Socket): string {
+  return peerAddress({ socket });
 }
 
-function portOf(socket: Socket): string {
+function remotePort(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort}`;
 }
 

@@ -16,7 +16,7 @@ type Handle = { listen?(backlog: number): number; getpeername?(address: object):
  */
 export async function closeListeningSocket(server: Server): Promise<void> {
   const until = performance.now() + patience;
-  if (process.platform === 'linux' && handleOf(server)?.listen?.(0) === 0) {
+  if (process.platform === 'linux' && getHandle(server)?.listen?.(0) === 0) {
     while (!(await ownConnectionWaits(server)) && performance.now() < until) await anotherTurn(server);
   }
   server.close();
@@ -29,7 +29,7 @@ function ownConnectionWaits(server: Server): Promise<boolean> {
     // By the next tick, the socket has asked the system to connect. Within one machine, the system does so immediately if there's room in
     // the queue.
     process.nextTick(() => {
-      resolve(handleOf(own)?.getpeername?.({}) === 0);
+      resolve(getHandle(own)?.getpeername?.({}) === 0);
       setImmediate(() => own.destroy());
     });
   });
@@ -55,6 +55,6 @@ function ownAddress(server: Server): { host: string; port: number } {
   return { host: loopback[bound.address] ?? bound.address, port: bound.port };
 }
 
-function handleOf(owner: Server | Socket): Handle | null {
+function getHandle(owner: Server | Socket): Handle | null {
   return Reflect.get(owner, '_handle') ?? null;
 }

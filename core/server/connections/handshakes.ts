@@ -19,7 +19,7 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
  */
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
   const networks = new Map<string, Network>();
-  const networkOf = new WeakMap<Socket, Network>();
+  const networkBySocket = new WeakMap<Socket, Network>();
   // These listeners start a handshake. Until then, the client's data waits, unread except for its first bytes.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');
@@ -30,7 +30,7 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
   }
 
   function finish(socket: Socket): void {
-    const network = networkOf.get(socket);
+    const network = networkBySocket.get(socket);
     if (!network?.underWay.delete(socket)) return;
     const [next] = network.waiting;
     if (!next) return;
@@ -44,7 +44,7 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
       if (name === null) return start(socket, null);
       const network = networks.get(name) ?? { underWay: new Map(), waiting: new Set() };
       networks.set(name, network);
-      networkOf.set(socket, network);
+      networkBySocket.set(socket, network);
       socket.once('close', () => {
         network.waiting.delete(socket);
         finish(socket);

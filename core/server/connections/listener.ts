@@ -44,7 +44,7 @@ export async function listen(handler: RequestListener, address: Address, { tls, 
     throw asListenError(error, address.name, address);
   }
   return {
-    url: urlOf(server, address.host, tls !== null),
+    url: formatUrl(server, address.host, tls !== null),
     async drain() {
       const closed = once(server, 'close');
       await closeListeningSocket(server);
@@ -81,7 +81,7 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
   return server;
 }
 
-function urlOf(server: Server, host: string, isSecure: boolean): string {
+function formatUrl(server: Server, host: string, isSecure: boolean): string {
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : 0;
   return `${isSecure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -10,10 +10,10 @@ export class SecureResponse extends ServerResponse {
   override writeHead(status: number, headers?: Headers): this;
   override writeHead(status: number, message?: string, headers?: Headers): this;
   override writeHead(status: number, ...rest: [first?: string | Headers, second?: Headers]): this {
-    const given = rest.pop();
+    const rawHeaders = rest.pop();
     // Setting the header would make Node write headers on a slower path.
-    if (Array.isArray(given)) return super.writeHead(status, [...given, ...header]);
+    if (Array.isArray(rawHeaders)) return super.writeHead(status, [...rawHeaders, ...header]);
     this.setHeader(...header);
-    return typeof given === 'object' ? super.writeHead(status, given) : super.writeHead(status);
+    return typeof rawHeaders === 'object' ? super.writeHead(status, rawHeaders) : super.writeHead(status);
   }
 }

@@ -67,7 +67,7 @@ type Turns = {
   observer: TurnObserver;
 };
 
-const turnsOf = new WeakMap<Socket, Turns>();
+const turnsBySocket = new WeakMap<Socket, Turns>();
 
 export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting(): void };
 
@@ -104,7 +104,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
       if (turns.held) startSoon();
     };
     const turns: Turns = { isBusy: false, startedIn: -1, response: null, piecesLeft: mostPieces, held: null, end, observer };
-    turnsOf.set(socket, turns);
+    turnsBySocket.set(socket, turns);
     countPieces(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
@@ -134,7 +134,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   function hold(socket: Socket, turns: Turns, ...bytes: Buffer[]): void {
     turns.held?.rest.push(...bytes);
-    heldBytes += sizeOf(bytes);
+    heldBytes += totalSize(bytes);
     holding.add(socket);
     // With TLS, one read may return several pieces.
     stopReading(socket);
@@ -143,9 +143,9 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   /** Cuts off the connection with the most waiting data, because the newest one may have only a small request. */
   function cutLargest(): void {
-    const sizes = Array.from(holding, (socket) => ({ socket, size: sizeOf(turnsOf.get(socket)?.held?.rest ?? []) }));
-    const { socket } = sizes.reduce((one, other) => (other.size > one.size ? other : one));
-    const turns = turnsOf.get(socket);
+    const sizes = Array.from(holding, (socket) => ({ socket, size: totalSize(turnsBySocket.get(socket)?.held?.rest ?? []) }));
+    const { socket } = sizes.reduce((a, b) => (b.size > a.size ? b : a));
+    const turns = turnsBySocket.get(socket);
     if (!turns) return;
     turns.observer.onTooMuchWaiting();
     socket.destroy();
@@ -156,7 +156,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
     const { held } = turns;
     turns.held = null;
     holding.delete(socket);
-    heldBytes -= sizeOf(held?.rest ?? []);
+    heldBytes -= totalSize(held?.rest ?? []);
   }
 
   function markStart(turns: Turns): void {
@@ -190,7 +190,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   function startNext(socket: ParsedSocket): void {
     const { parser } = socket;
-    const turns = turnsOf.get(socket);
+    const turns = turnsBySocket.get(socket);
     if (!turns?.held || !parser || !socket.writable) return;
     const { start, rest } = turns.held;
     drop(socket, turns);
@@ -226,13 +226,13 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
 
   server.on('connection', watch).on('secureConnection', watch);
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const turns = turnsOf.get(socket);
+    const turns = turnsBySocket.get(socket);
     if (!turns) return;
     turns.response = response;
     response.on('close', turns.end);
   });
   server.on('clientError', (error: ClientError, socket: Socket) => {
-    const turns = turnsOf.get(socket);
+    const turns = turnsBySocket.get(socket);
     if (error.code === 'HPE_PAUSED' && turns && error.rawPacket) {
       const isFirst = turns.held?.start && turns.held.rest.length === 0;
       if (turns.held) hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
@@ -241,7 +241,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   });
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
-    const earlier = turnsOf.get(socket)?.response;
+    const earlier = turnsBySocket.get(socket)?.response;
     if (!earlier) return answerConnect(server, request, socket);
     earlier.once('close', () => answerConnect(server, request, socket));
     // Forward this event, because Node no longer does, and a long response would never be written completely.
@@ -257,7 +257,7 @@ function countPieces(parser: Parser): void {
   const onBody = parser[3];
   if (onBody === null || counting.has(onBody)) return;
   const count: OnBody = function (piece) {
-    const turns = turnsOf.get(this.socket);
+    const turns = turnsBySocket.get(this.socket);
     if (turns) {
       turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
       if (turns.piecesLeft < 0) {
@@ -286,7 +286,7 @@ function isInChunkedBody({ incoming }: Parser): boolean {
 }
 
 /** Returns the memory that buffers occupy, because they can be parts of larger ones. */
-function sizeOf(bytes: readonly Buffer[]): number {
+function totalSize(bytes: readonly Buffer[]): number {
   return bytes.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
 

@@ -8,7 +8,7 @@ import { isLoopback } from '#contract/server-address.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
 import { ConfigError } from './config-error.ts';
-import { type OidcConfig, oidcOf, oidcVariables } from './oidc-config.ts';
+import { type OidcConfig, oidcVariables, toOidc } from './oidc-config.ts';
 
 export { ConfigError } from './config-error.ts';
 
@@ -71,17 +71,17 @@ const list = z
 export const secretLength = 32;
 
 const secrets = list
-  .refine((given) => given.every((secret) => secret.length >= secretLength), {
+  .refine((secrets) => secrets.every((secret) => secret.length >= secretLength), {
     error: `must be secrets of at least ${secretLength} characters each, separated by commas, newest first`,
   })
-  .transform((given) => (given.length === 0 ? null : given));
+  .transform((secrets) => (secrets.length === 0 ? null : secrets));
 
 const signingSecrets = list
-  .refine((given) => given.every(isSigningSecret), {
+  .refine((secrets) => secrets.every(isSigningSecret), {
     error:
       'must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; "admin dialer secret" generates one',
   })
-  .transform((given) => (given.length === 0 ? null : given));
+  .transform((secrets) => (secrets.length === 0 ? null : secrets));
 
 const drainDelay = z
   .string()
@@ -163,22 +163,22 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     // Load balancers can't reach loopback.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
-    tls: tlsOf(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
+    tls: toTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
     webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
-    dialer: dialerOf(env),
+    dialer: toDialer(env),
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
-    oidc: oidcOf(env),
+    oidc: toOidc(env),
     passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
     requiresSecondFactor: env.SECOND_FACTOR === 'required',
   });
 }
 
-function dialerOf(env: z.output<typeof schema>): DialerConfig {
+function toDialer(env: z.output<typeof schema>): DialerConfig {
   const { DIALER: kind, DIALER_CONCURRENCY: concurrency } = env;
   if (kind === 'off') return { kind };
   if (kind === 'simulated') return { kind, concurrency };
@@ -240,7 +240,7 @@ function readSecretFile(variable: string, file: string): string {
   return text;
 }
 
-function tlsOf(certFile: string | undefined, keyFile: string | undefined): Tls | null {
+function toTls(certFile: string | undefined, keyFile: string | undefined): Tls | null {
   if (certFile === undefined && keyFile === undefined) return null;
   if (certFile === undefined) throw new ConfigError('TLS_CERT_FILE', 'is required when TLS_KEY_FILE is set');
   if (keyFile === undefined) throw new ConfigError('TLS_KEY_FILE', 'is required when TLS_CERT_FILE is set');

@@ -12,7 +12,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: errorOf },
+    serializers: { err: toLoggedError },
     hooks: { streamWrite: scrub },
   };
   return pino(options, destination ?? standardOutput());
@@ -45,12 +45,12 @@ type LoggedError = { type: string; message: string; code?: string; stack?: strin
  * Returns an error's name, message, code, stack and cause. Omits properties that libraries attach to errors, such as a statement's
  * parameters.
  */
-function errorOf(error: unknown): LoggedError {
+function toLoggedError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
   const logged: LoggedError = { type: error.name, message: error.message };
   if ('code' in error && typeof error.code === 'string') logged.code = error.code;
   // The stack repeats the message before its first frame.
   if (error.stack?.includes('\n    at ')) logged.stack = error.stack.slice(error.stack.indexOf('\n    at ') + 1);
-  if (error.cause !== undefined) logged.cause = errorOf(error.cause);
+  if (error.cause !== undefined) logged.cause = toLoggedError(error.cause);
   return logged;
 }

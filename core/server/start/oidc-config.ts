@@ -39,11 +39,11 @@ const schema = z.object(oidcVariables);
 const required = ['PUBLIC_URL', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
 
 /** @returns null if no provider is configured @throws ConfigError */
-export function oidcOf(env: z.output<typeof schema> & { WEB_CONSOLE: 'on' | 'off' }): OidcConfig | null {
+export function toOidc(env: z.output<typeof schema> & { WEB_CONSOLE: 'on' | 'off' }): OidcConfig | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret, PUBLIC_URL: publicUrl } = env;
   if (issuer === undefined) {
-    const given = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_EMAIL'] as const).find((name) => env[name] !== undefined);
-    if (given) throw new ConfigError('OIDC_ISSUER', `is required when ${given} is set`);
+    const variable = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_EMAIL'] as const).find((name) => env[name] !== undefined);
+    if (variable) throw new ConfigError('OIDC_ISSUER', `is required when ${variable} is set`);
     if (env.PASSWORD_SIGN_IN === 'off') throw new ConfigError('PASSWORD_SIGN_IN', "can't be off without OIDC_ISSUER: no one could sign in");
     return null;
   }

@@ -13,11 +13,11 @@ import { asDatabaseError } from './start-errors.ts';
  *
  * @throws ConfigError if it can't be stored, or if the stored one can't be used
  */
-export function sessionSecretsOf(config: Config, randomness: Randomness): readonly string[] {
+export function loadSessionSecrets(config: Config, randomness: Randomness): readonly string[] {
   const { sessionSecrets, database } = config;
   if (sessionSecrets) return sessionSecrets;
   if (database.kind !== 'sqlite') throw new Error('SESSION_SECRETS must be set when the database is PostgreSQL.');
-  const file = secretFileOf(database);
+  const file = secretFilePath(database);
   try {
     if (!statSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);
   } catch (error) {
@@ -28,7 +28,7 @@ export function sessionSecretsOf(config: Config, randomness: Randomness): readon
   return [secret];
 }
 
-export function secretFileOf({ filename }: Extract<DatabaseLocation, { kind: 'sqlite' }>): string {
+export function secretFilePath({ filename }: Extract<DatabaseLocation, { kind: 'sqlite' }>): string {
   return `${filename}.session-secret`;
 }
 

@@ -24,21 +24,21 @@ export function unknownVariableText({ name, meant }: UnknownVariable): string {
 
 function closest(name: string): string | undefined {
   const candidates = variableNames
-    .filter((ours) => ours.length >= shortest)
-    .map((ours) => ({ ours, distance: editDistance(name, ours) }))
-    .toSorted((one, other) => one.distance - other.distance);
-  const near = candidates.find(({ ours, distance }) => distance <= ours.length / 5);
+    .filter((known) => known.length >= shortest)
+    .map((known) => ({ ours: known, distance: editDistance(name, known) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  const near = candidates.find(({ ours: known, distance }) => distance <= known.length / 5);
   // For example, DIALER_SECRET_FILE or TLS_CERT
-  const longer = candidates.find(({ ours }) => name.startsWith(`${ours}_`) || (name.includes('_') && ours.startsWith(`${name}_`)));
+  const longer = candidates.find(({ ours: known }) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
   return (near ?? longer)?.ours;
 }
 
 /** Returns the number of characters to insert, delete or replace (Levenshtein distance). */
-function editDistance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...one].entries()) {
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...a].entries()) {
     const next = [index + 1];
-    for (const [position, otherLetter] of [...other].entries()) {
+    for (const [position, otherLetter] of [...b].entries()) {
       const replaced = (row[position] ?? 0) + (letter === otherLetter ? 0 : 1);
       next.push(Math.min(replaced, (row[position + 1] ?? 0) + 1, (next[position] ?? 0) + 1));
     }

@@ -23,7 +23,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           const rows: AuditEventRow[] = await trx('audit_events').whereNull('seq').orderBy('id').limit(limit);
           for (const row of rows) {
             seq++;
-            hash = chainHash(hash, seq, fieldsOf(row));
+            hash = chainHash(hash, seq, toFields(row));
             await trx('audit_events').where({ id: row.id }).update({ seq, hash });
           }
           await trx('audit_chain').update({ seq, hash });
@@ -75,14 +75,14 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
 function chainedEvent(row: AuditEventRow): ChainedEvent {
   const { seq = null, hash, at } = row;
   // The hash is missing if someone has removed it. No event can follow from an empty hash.
-  return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: fieldsOf(row) };
+  return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: toFields(row) };
 }
 
 /**
  * Returns all columns that events have had since the first release, and then those added later, unless they're null. Their order must
  * never change, because every hash would change with it.
  */
-function fieldsOf(row: AuditEventRow): ChainedEvent['fields'] {
+function toFields(row: AuditEventRow): ChainedEvent['fields'] {
   const { id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address, detail } = row;
   const fields = [id, at, actor_id, actor_name, action, subject_kind, subject_id, subject_name, account_id, partner_id, address];
   return detail === null ? fields : [...fields, detail];

@@ -50,13 +50,13 @@ export function activityStore(database: Database): ActivityStore {
 
     list,
 
-    async count(visibility, filter, most) {
+    async count(visibility, filter, max) {
       const { table, where } = await eventsIn(database, visibility, filter);
       return countUpTo(
         database,
         table,
         partsOfRange(timeColumns, filter.at).map((part) => both(where, part)),
-        most,
+        max,
       );
     },
 
@@ -64,7 +64,7 @@ export function activityStore(database: Database): ActivityStore {
       const operator = await list(visibility, { ...everything, actor: { id: null } }, null, 1);
       const actors = await distinct(database, visibility, 'actor_id', 'actor_name');
       const actions = await distinct(database, visibility, 'action', 'action');
-      const users = await usersOf(
+      const users = await readUsers(
         read,
         actors.map(({ value }) => value),
       );
@@ -92,13 +92,13 @@ export function activityStore(database: Database): ActivityStore {
 /** Adds the users who acted, for their email addresses. */
 async function withActors(read: Knex, rows: readonly AuditEventRow[]): Promise<ListedEvent[]> {
   const ids = rows.map(({ actor_id }) => actor_id);
-  const users = await usersOf(read, ids);
-  return rows.map((row) => eventOf(row, users));
+  const users = await readUsers(read, ids);
+  return rows.map((row) => toEvent(row, users));
 }
 
 type ActorUsers = ReadonlyMap<string, ListedActor['user']>;
 
-async function usersOf(read: Knex, ids: readonly (string | null)[]): Promise<ActorUsers> {
+async function readUsers(read: Knex, ids: readonly (string | null)[]): Promise<ActorUsers> {
   const distinctIds = [...new Set(ids)].filter((id) => id !== null);
   if (distinctIds.length === 0) return new Map();
   const users: Pick<UserRow, 'id' | 'email' | 'user_type'>[] = await read('users')
@@ -108,7 +108,7 @@ async function usersOf(read: Knex, ids: readonly (string | null)[]): Promise<Act
   return new Map(users.map(({ id, email, user_type }) => [id, { email, isStaff: user_type === 'staff' }]));
 }
 
-function eventOf(row: AuditEventRow, users: ActorUsers): ListedEvent {
+function toEvent(row: AuditEventRow, users: ActorUsers): ListedEvent {
   return {
     id: row.id,
     at: row.at,

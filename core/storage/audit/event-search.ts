@@ -6,10 +6,10 @@ import type { Database, Dialect } from '../engine/database.ts';
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 
 /** @param parts don't overlap */
-export async function countUpTo(database: Database, table: string, parts: readonly Condition[], most: number): Promise<number> {
+export async function countUpTo(database: Database, table: string, parts: readonly Condition[], max: number): Promise<number> {
   const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<{ events: number | string }>(
-    `SELECT count(*) AS events FROM (${selects} LIMIT ${most}) AS matching`,
+    `SELECT count(*) AS events FROM (${selects} LIMIT ${max}) AS matching`,
     parts.flatMap(({ values }) => values),
   );
   return Number(row?.events ?? 0);

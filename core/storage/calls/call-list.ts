@@ -5,12 +5,12 @@ import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, ListedCall } from '../../domain/model.ts';
 import type { CallListStore } from '../../domain/ports/calls.ts';
-import { campaignsOf } from '../directory/tenancies.ts';
+import { selectCampaigns } from '../directory/tenancies.ts';
 import type { Database } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
-import { countUpTo, stretchOf } from './call-search.ts';
-import { compaction, summaryOf, summaryOfAll } from './call-summary.ts';
+import { countUpTo, findStretch } from './call-search.ts';
+import { compaction, summaryOfAll, summarySql } from './call-summary.ts';
 import type { Condition } from './text-search.ts';
 
 const listedColumns = [
@@ -31,20 +31,20 @@ export function callListStore(database: Database): CallListStore {
   const { kind, read, write } = database;
   return {
     async hasCampaign(access, campaignId) {
-      const [found]: { id: string }[] = await campaignsOf(read, access).where('c.id', campaignId).select('c.id').limit(1);
-      return found !== undefined;
+      const [campaign]: { id: string }[] = await selectCampaigns(read, access).where('c.id', campaignId).select('c.id').limit(1);
+      return campaign !== undefined;
     },
 
     async list(scope, filter, cursor, visibility, limit) {
-      const { calls, end } = await stretchOf(database, scope, filter, cursor, limit);
-      const rows = await database.query<ListedRow>(pageOf(calls, limit), calls.values);
+      const { calls, end } = await findStretch(database, scope, filter, cursor, limit);
+      const rows = await database.query<ListedRow>(pageSql(calls, limit), calls.values);
       return { calls: await withNames(read, visibility, rows), end };
     },
 
-    countUpTo: (scope, filter, most) => countUpTo(database, scope, filter, most),
+    countUpTo: (scope, filter, max) => countUpTo(database, scope, filter, max),
 
     async count(scope, filter, cursor) {
-      const { calls, end } = await stretchOf(database, scope, filter, cursor, 0);
+      const { calls, end } = await findStretch(database, scope, filter, cursor, 0);
       const rows = await database.query<CountRow & { campaign_id: string }>(
         `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls WHERE ${calls.sql} GROUP BY 1, 2, 3`,
         calls.values,
@@ -65,7 +65,7 @@ export function callListStore(database: Database): CallListStore {
     },
 
     async summary(campaignId, since) {
-      const sql = summaryOf(kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts']);
+      const sql = summarySql(kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts']);
       const bindings = kind === 'postgres' ? [campaignId, since, campaignId, since] : [campaignId, since];
       const rows = await database.query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
       return rows.map(({ quarter_at, state, calls }) => ({ quarterAt: quarter_at, state, calls }));
@@ -90,7 +90,7 @@ export function callListStore(database: Database): CallListStore {
 }
 
 /** Builds the SQL for a page. Sorts the IDs first, because the rows are long, and several campaigns may have thousands of matches. */
-function pageOf({ sql }: Condition, limit: number): string {
+function pageSql({ sql }: Condition, limit: number): string {
   const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
   const page = `SELECT campaign_id, contact_id FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;
   return `SELECT ${columns} FROM (${page}) AS page

@@ -25,10 +25,10 @@ function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): C
 }
 
 function containing(kind: Dialect, search: string): Condition {
-  const found = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
+  const conditions = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
   const digits = phoneDigits(search);
-  if (digits !== null) found.push(matching(kind, 'phone', digits, 'anywhere'));
-  return either(...found);
+  if (digits !== null) conditions.push(matching(kind, 'phone', digits, 'anywhere'));
+  return either(...conditions);
 }
 
 /**
@@ -43,8 +43,8 @@ function within(kind: Dialect, scope: CallScope): Condition {
 /** Builds the condition that a column of calls has one of the values that this column has in a scope's campaigns. */
 function isAmong(kind: Dialect, column: string, campaignColumn: 'id' | 'account_id', scope: CallScope): Condition {
   const { sql, values } = campaignsIn(scope);
-  const found = `SELECT s.${campaignColumn} ${sql}`;
-  return { sql: kind === 'postgres' ? `${column} = ANY (ARRAY(${found}))` : `${column} IN (${found})`, values };
+  const select = `SELECT s.${campaignColumn} ${sql}`;
+  return { sql: kind === 'postgres' ? `${column} = ANY (ARRAY(${select}))` : `${column} IN (${select})`, values };
 }
 
 /** Builds the table of a scope's campaigns, named `s`. */
@@ -62,7 +62,7 @@ function campaignsIn(scope: CallScope): Condition {
 }
 
 /** See the port. If only the state has to be read, most calls are probably in it, so a limited number is enough to find `most`. */
-export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, most: number): Promise<number | null> {
+export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   if (filter.apiKey !== null || filter.search !== '') return null;
   const { kind } = database;
   const isExact = isOneRange(filter);
@@ -71,9 +71,9 @@ export async function countUpTo(database: Database, scope: CallScope, filter: Ca
   const matches = matchingCalls(kind, filter);
   const parts = inRanges.map((part) => both(within(kind, scope), isExact ? matches : null, part));
   const values = [...parts.flatMap((part) => part.values), ...(isExact ? [] : matches.values)];
-  const [row] = await database.query<Counted>(isExact ? countedUpTo(parts, most) : countedAmong(parts, matches, most), values);
+  const [row] = await database.query<Counted>(isExact ? countedUpTo(parts, max) : countedAmong(parts, matches, max), values);
   const calls = Number(row?.calls ?? 0);
-  return isExact || calls === most ? calls : null;
+  return isExact || calls === max ? calls : null;
 }
 
 /** Whether the matching calls of a campaign are one range of an index for each state. */
@@ -95,7 +95,7 @@ type Stretch = { calls: Condition; end: StretchEnd };
  *
  * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
  */
-export async function stretchOf(
+export async function findStretch(
   database: Database,
   scope: CallScope,
   filter: CallFilter,
@@ -107,7 +107,7 @@ export async function stretchOf(
   const inPage = (from: string | null) => inRange(timeColumns, filter.placed, { from, before: cursor });
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
   if (open) return { calls: both(open, matches, inPage(null)), end: null };
-  const starts = startsOf(scope, filter);
+  const starts = listStarts(scope, filter);
   const length = isOneRange(filter) && limit > 0 ? limit : await sparseLength(database, starts);
   const ahead = idsIn('contact_id', filter.placed, { from: null, before: cursor });
   const end = await endOfStretch(database, starts, ahead, length);
@@ -125,24 +125,24 @@ async function openCalls(database: Database, scope: CallScope): Promise<Conditio
 type Counted = { calls: number | string };
 
 /** Builds the SQL that counts calls up to `most`. @param parts don't overlap */
-function countedUpTo(parts: readonly Condition[], most: number): string {
-  return `SELECT count(*) AS calls FROM (${some('1', parts, most)}) AS matching`;
+function countedUpTo(parts: readonly Condition[], max: number): string {
+  return `SELECT count(*) AS calls FROM (${someRows('1', parts, max)}) AS matching`;
 }
 
 /** Builds the SQL that counts matches, up to `most`, among twice as many calls. */
-function countedAmong(parts: readonly Condition[], { sql }: Condition, most: number): string {
-  const matching = `SELECT 1 FROM (${some('state', parts, 2 * most)}) AS calls WHERE ${sql} LIMIT ${most}`;
+function countedAmong(parts: readonly Condition[], { sql }: Condition, max: number): string {
+  const matching = `SELECT 1 FROM (${someRows('state', parts, 2 * max)}) AS calls WHERE ${sql} LIMIT ${max}`;
   return `SELECT count(*) AS calls FROM (${matching}) AS matching`;
 }
 
-function some(column: string, parts: readonly Condition[], limit: number): string {
+function someRows(column: string, parts: readonly Condition[], limit: number): string {
   return `${parts.map(({ sql }) => `SELECT ${column} FROM calls WHERE ${sql}`).join(' UNION ALL ')} LIMIT ${limit}`;
 }
 
 /** The ranges of an index in which a stretch can end: the campaigns, or their uncommon states. */
 type Starts = { table: Condition; isStart: string };
 
-function startsOf(scope: CallScope, { states }: CallFilter): Starts {
+function listStarts(scope: CallScope, { states }: CallFilter): Starts {
   const { sql, values } = campaignsIn(scope);
   if (!areUncommon(states)) return { table: { sql, values }, isStart: 'campaign_id = s.id' };
   const asked = `(VALUES ${states.map(() => '(?)').join(', ')}) AS asked`;

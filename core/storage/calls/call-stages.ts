@@ -7,8 +7,8 @@ import {
   isHandoff,
   type Stage,
   stagesBefore,
-  stateOf,
-  transitionsOf,
+  toState,
+  transitionsFor,
 } from '../../domain/calls/call-states.ts';
 
 /**
@@ -16,7 +16,7 @@ import {
  * last hand-off. @param calls the table
  */
 export function stageSql(calls: string): string {
-  return `CASE ${calls}.state WHEN '${stateOf('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
+  return `CASE ${calls}.state WHEN '${toState('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
 }
 
 /**
@@ -24,9 +24,9 @@ export function stageSql(calls: string): string {
  * don't match parameters.
  */
 export function isAt(...stages: readonly Stage[]): string {
-  const before = stages.filter((one) => !isHandoff(one)).map((one) => `state = '${one}'`);
+  const before = stages.filter((stage) => !isHandoff(stage)).map((stage) => `state = '${stage}'`);
   const dialing = stages.filter(isHandoff);
-  if (dialing.length > 0) before.push(`(state = '${stateOf('open')}' AND handoff IN (${dialing.map((one) => `'${one}'`).join(', ')}))`);
+  if (dialing.length > 0) before.push(`(state = '${toState('open')}' AND handoff IN (${dialing.map((stage) => `'${stage}'`).join(', ')}))`);
   return `(${before.join(' OR ')})`;
 }
 
@@ -37,7 +37,7 @@ export const isDialing = isAt(...handoffs);
 
 /** Builds the SQL for the stage that an event moves a call to; null if the event doesn't apply. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
-  const cases = transitionsOf(event).flatMap(({ from, to }) => from.map((one) => `WHEN '${one}' THEN '${to}'`));
+  const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
   return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;
 }
 
@@ -45,7 +45,7 @@ export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
 export function columnsAt(to: Handoff): { handoff: Handoff };
 export function columnsAt(to: EndState): { state: CallState; due_at: null };
 export function columnsAt(to: Handoff | EndState): object {
-  return isHandoff(to) ? { handoff: to } : { state: stateOf(to), due_at: null };
+  return isHandoff(to) ? { handoff: to } : { state: toState(to), due_at: null };
 }
 
 const cancelled = 'cancelled' satisfies CallState;

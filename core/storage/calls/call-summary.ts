@@ -3,7 +3,7 @@
  * is one statement, because a call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million
  * calls in another index (measured without statistics for the table).
  */
-export function summaryOf(tables: readonly string[]): string {
+export function summarySql(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
   const open = `SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
     WHERE account_id = (SELECT account_id FROM campaigns WHERE id = ?) AND due_at IS NOT NULL AND (campaign_id || '') = ? AND placed_at >= ?

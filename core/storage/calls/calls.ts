@@ -5,7 +5,7 @@ import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.t
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports/calls.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { type Judgement, judge } from '../../domain/protection/judge.ts';
-import { networksOf } from '../../domain/sign-in/networks.ts';
+import { toNetworks } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
@@ -61,8 +61,8 @@ export type CallObservers = { onBatch: ObserveBatch; onPlaced: () => void; onAdd
  * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
  */
 export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe, onPlaced, onAddressRefused }: CallObservers): CallStore {
-  const shareOf = ({ digest }: { digest: string }) => digest;
-  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, shareOf, isSingleRowError };
+  const getShare = ({ digest }: { digest: string }) => digest;
+  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer =
     (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
     (size) =>
@@ -75,15 +75,15 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
   const readLimits = limitsReader();
   const findActive = batched({
     ...batching,
-    shareOf: networkOfCaller,
+    getShare: networkOfCaller,
     run: activeKeys(database, readLimits),
     observe: observer('look up'),
   });
-  const insert = batched({ ...batching, ...inserter(database), bytesOf: bytesOfVariables, isUndone, observe: observer('place') });
+  const insert = batched({ ...batching, ...inserter(database), countBytes: countVariableBytes, isUndone, observe: observer('place') });
   const insertCounted = batched({
     ...batching,
     ...countingInserter(database),
-    bytesOf: bytesOfVariables,
+    countBytes: countVariableBytes,
     isUndone,
     observe: observer('place'),
   });
@@ -284,8 +284,8 @@ function inserter(database: Database) {
       const count = await insert(rows, beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
-      const found = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(asUnknown);
-      const inserted = new Set(found.map((row) => row['contact_id']));
+      const insertedRows = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(asUnknown);
+      const inserted = new Set(insertedRows.map((row) => row['contact_id']));
       return batch.map(({ call }) => inserted.has(call.contactId));
     },
     confirm: async (batch: Placing[], isInserted: boolean[]) => {
@@ -304,7 +304,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
   );
-  const targetOf = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
+  const getTarget = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
   const confirmOne = readBack(database);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
@@ -312,8 +312,8 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       const rows = await statement(named, beforeCommit);
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
       // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
-      const asked = Map.groupBy(batch, targetOf);
-      return batch.map((naming) => (asked.get(targetOf(naming))?.length === 1 ? (changed.get(targetOf(naming)) ?? null) : null));
+      const asked = Map.groupBy(batch, getTarget);
+      return batch.map((naming) => (asked.get(getTarget(naming))?.length === 1 ? (changed.get(getTarget(naming)) ?? null) : null));
     },
     confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
       const row = cancelledRows.find((one) => one !== null);
@@ -324,7 +324,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 
 /** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are invented. */
 function networkOfCaller({ address }: { address: string }): string {
-  return address.includes(':') ? (networksOf(address)[0] ?? '') : address;
+  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
 
 /** Throws an unknown result: some calls of the batch were placed, but it isn't known which. */
@@ -344,9 +344,9 @@ function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | nu
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
     const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const found = new Map(rows.map((row) => [row['n'], row]));
+    const rowsByNumber = new Map(rows.map((row) => [row['n'], row]));
     return batch.map((_, n) => {
-      const row = found.get(n);
+      const row = rowsByNumber.get(n);
       if (!row) return null;
       const { expires_at: end } = row;
       return { expiresAt: end == null ? null : instant(Number(end)), limits: readLimits(row) };
@@ -379,18 +379,18 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
     const answers = await statement(
       batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name, naming.phone]),
     );
-    return answers.toSorted((one, other) => Number(one['n']) - Number(other['n']));
+    return answers.toSorted((a, b) => Number(a['n']) - Number(b['n']));
   };
 }
 
 /** Sorts a batch. Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
 function sortForLocking<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
-  return batch.toSorted((one, other) => order(nameOf(one), nameOf(other)) || order(one.campaignId, other.campaignId));
+  return batch.toSorted((a, b) => order(nameOf(a), nameOf(b)) || order(a.campaignId, b.campaignId));
 }
 
-function order(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
+function order(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
 
 function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
@@ -404,28 +404,28 @@ function callRow(call: NewCall): Value[] {
 }
 
 /** Returns the size of a call's variables, because everything else in it is short. */
-function bytesOfVariables({ call: { variables } }: Placing): number {
+function countVariableBytes({ call: { variables } }: Placing): number {
   if (variables === null) return 0;
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
 }
 
 /** Serializes variables, sorted by name, so that the same variables always have the same text. */
 function variablesText(variables: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(variables).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
-function asRepeat(call: NewCall, found: Row, placedToday: number | null): Placement {
+function asRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
   const values = callRow(call);
   // Earlier releases stored missing variables as an empty list.
-  const stored: Row = found['variables'] === '[]' ? { ...found, variables: null } : found;
+  const stored: Row = row['variables'] === '[]' ? { ...row, variables: null } : row;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
-  const heldUntil = found['answered_held_until'];
+  const heldUntil = row['answered_held_until'];
   return {
     kind: 'replayed',
-    contactId: String(found['contact_id']),
-    placedAt: instant(Number(found['placed_at'])),
+    contactId: String(row['contact_id']),
+    placedAt: instant(Number(row['placed_at'])),
     heldUntil: heldUntil == null ? null : instant(Number(heldUntil)),
     placedToday,
   };

@@ -21,26 +21,26 @@ export function contactStore(database: Database, atOnce = lookedAtOnce): Contact
   const { write } = database;
   return {
     async findCalls(phone) {
-      const found: ContactCall[] = [];
+      const calls: ContactCall[] = [];
       for (let after: Position | undefined = ['', '']; after; ) {
         const last: Position | undefined = await positionAfter(database, after, atOnce);
-        found.push(...(await callsBetween(database, phone, after, last)));
+        calls.push(...(await callsBetween(database, phone, after, last)));
         after = last;
       }
-      return found.toSorted((one, other) => one.placedAt - other.placedAt);
+      return calls.toSorted((a, b) => a.placedAt - b.placedAt);
     },
 
     async erase(calls, at) {
       let cancelled = 0;
       let erased = 0;
-      for (const some of inChunks(calls)) {
-        const keys = some.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
+      for (const chunk of inChunks(calls)) {
+        const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
         cancelled += await cancelFound(database, keys, { at: at, locked: 'wait' });
         const ended = write('calls').whereNotNull('ended_at');
         erased += await ended
           .whereIn(
             callKey,
-            some.map(({ campaignId, contactId }) => [campaignId, contactId]),
+            chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
           )
           .update(erasedColumns);
       }

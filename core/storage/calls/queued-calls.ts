@@ -20,7 +20,7 @@ type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
 const start: readonly Value[] = ['', 0, 0, '', ''];
 
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
-const queueOf = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+const queueSql = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
 /** Selects keys by their IDs, all keys of one creator (revoked or not), or all keys whose queued calls a revoke still has to cancel. */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
@@ -30,8 +30,8 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
   if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
-  const theirs = ['api_keys', 'retired_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
-  return { sql: `(${theirs.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
+  const placedByUser = ['api_keys', 'retired_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
+  return { sql: `(${placedByUser.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
 }
 
 /** Counts the calls that can be cancelled, for each of these keys that has any. */
@@ -39,7 +39,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
     const rows = await database.query<{ api_key_id: string; calls: number }>(
-      `SELECT api_key_id, count(*) AS calls FROM ${queueOf(database)}
+      `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
        WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
       ids,
     );
@@ -52,7 +52,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await database.query<{ api_key_id: string }>(
-    `SELECT DISTINCT api_key_id FROM ${queueOf(database)}
+    `SELECT DISTINCT api_key_id FROM ${queueSql(database)}
      WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
     [now, ...bindings],
   );
@@ -82,10 +82,10 @@ export async function cancelQueued(
   let cancelled = 0;
   // Locked calls come last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
-    for (let some: number; ; cancelled += some) {
-      some = await cancelOnce(database, keys, { at, locked, size }, signal);
+    for (let count: number; ; cancelled += count) {
+      count = await cancelOnce(database, keys, { at, locked, size }, signal);
       // Repeat until there are no more calls, because some may have moved to a part of the queue that was already read.
-      if (some === 0) break;
+      if (count === 0) break;
     }
   }
   return cancelled;
@@ -110,7 +110,7 @@ async function cancelOnce(database: Database, keys: KeysWithCalls, options: Opti
 function findQueued(database: Database, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
   const { sql, bindings } = isOfKeys(keys);
   return database.query<Found>(
-    `SELECT ${[...position, 'campaign_id']} FROM ${queueOf(database)}
+    `SELECT ${[...position, 'campaign_id']} FROM ${queueSql(database)}
      WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?, ?) AND ${sql} AND ${isUndialed}
      ORDER BY ${position} LIMIT ?`,
     [...after, ...bindings, limit],
@@ -135,7 +135,7 @@ export async function* walkQueue(
   for (let after = accountId === undefined ? start : [accountId, ...start.slice(1)]; ; ) {
     options.signal?.throwIfAborted();
     const rows = await database.query<WalkedRow>(
-      `SELECT ${[...position, 'campaign_id']}, CASE WHEN ${flag} THEN 1 ELSE 0 END AS flag FROM ${queueOf(database)}
+      `SELECT ${[...position, 'campaign_id']}, CASE WHEN ${flag} THEN 1 ELSE 0 END AS flag FROM ${queueSql(database)}
        WHERE due_at IS NOT NULL ${ofAccount} AND (${position}) > (?, ?, ?, ?, ?) ORDER BY ${position} LIMIT ?`,
       [...(accountId === undefined ? [] : [accountId]), ...after, size],
     );

@@ -47,10 +47,10 @@ export function retentionStore(database: Database): RetentionStore {
 
     async erase(endedBefore, signal) {
       const eraseBatch = (limit: number) => {
-        const some = erasable(write, endedBefore).select(callKey).limit(limit);
+        const batch = erasable(write, endedBefore).select(callKey).limit(limit);
         // Checks the end again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
         // database from reading the index of all calls to erase.
-        return write('calls').whereIn(callKey, some).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
+        return write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
       };
       const erased = await inShortTransactions(eraseBatch, erasedAtOnce, signal);
       if (erased > 0) await emptyLog(database);
@@ -61,22 +61,22 @@ export function retentionStore(database: Database): RetentionStore {
       let forgotten = 0;
       for (const { table, key } of counts) {
         const forgetBatch = (limit: number) => {
-          const some = write(table).where('quarter_at', '<', before).select(key).limit(limit);
-          return write(table).whereIn(key, some).delete();
+          const batch = write(table).where('quarter_at', '<', before).select(key).limit(limit);
+          return write(table).whereIn(key, batch).delete();
         };
         forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
       }
       // A day of any time zone ends at most 14 hours after it does in UTC, and `before` is a month ago.
       const days = (limit: number) => {
-        const some = write('api_key_days')
+        const batch = write('api_key_days')
           .where('day', '<', new Date(before).toISOString().slice(0, 10))
           .select('api_key_id', 'day')
           .limit(limit);
-        return write('api_key_days').whereIn(['api_key_id', 'day'], some).delete();
+        return write('api_key_days').whereIn(['api_key_id', 'day'], batch).delete();
       };
       const addresses = (limit: number) => {
-        const some = write('api_key_addresses').where('used_at', '<', before).select('api_key_id', 'address').limit(limit);
-        return write('api_key_addresses').whereIn(['api_key_id', 'address'], some).delete();
+        const batch = write('api_key_addresses').where('used_at', '<', before).select('api_key_id', 'address').limit(limit);
+        return write('api_key_addresses').whereIn(['api_key_id', 'address'], batch).delete();
       };
       for (const forgetBatch of [days, addresses]) forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
       return forgotten;

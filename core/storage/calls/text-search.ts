@@ -64,8 +64,8 @@ export function equal(column: string, value: string): Condition {
 
 /** Builds the condition that all of these are true. Null and an empty list are always true. */
 export function both(...conditions: readonly (Condition | null)[]): Condition {
-  const given = conditions.flatMap((condition) => (condition === null || condition.sql === always ? [] : [condition]));
-  return { sql: given.map(({ sql }) => sql).join(' AND ') || always, values: given.flatMap(({ values }) => values) };
+  const parts = conditions.flatMap((condition) => (condition === null || condition.sql === always ? [] : [condition]));
+  return { sql: parts.map(({ sql }) => sql).join(' AND ') || always, values: parts.flatMap(({ values }) => values) };
 }
 
 const always = '1 = 1';

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
+import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
 import { judge } from '../../domain/protection/judge.ts';
-import { describeObjection, listedDetail, stopReasonOf } from '../../domain/protection/objections.ts';
+import { describeObjection, listedDetail, toStopReason } from '../../domain/protection/objections.ts';
 import { isAt, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
 import { required } from '../engine/columns.ts';
@@ -71,8 +71,8 @@ export async function pick(
     const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
     const keys = others.get(account) ?? [];
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
-    const turnOf = new Map(keys.map(([, contactId], index) => [contactId, index]));
-    behind.sort((one, other) => (turnOf.get(one.contact_id) ?? 0) - (turnOf.get(other.contact_id) ?? 0));
+    const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
+    behind.sort((one, other) => (positions.get(one.contact_id) ?? 0) - (positions.get(other.contact_id) ?? 0));
     queues.push(turns.takeTurns(account, front, behind, front.length === each));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
@@ -91,7 +91,7 @@ export type JudgedCalls = {
  * change of rules that was acknowledged is seen here.
  */
 export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
-  const rulesOf = await rules.current(rows, trx);
+  const rulesFor = await rules.current(rows, trx);
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [] };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
@@ -99,7 +99,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
     const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
     // What a provider has isn't decided here any more: the claim only asks for its outcome.
     const judgement =
-      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesOf(row.campaign_id), call, now, placedAt);
+      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesFor(row.campaign_id), call, now, placedAt);
     const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';
     if (judgement.kind === 'open') judged.open.push({ key, stopped: null });
     else if (mayBeTaken) judged.open.push({ key, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement) });
@@ -122,9 +122,9 @@ export async function moveStopped(
   for (const [until, calls] of held) moved += await postpone(trx, calls, now, until);
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);
-    const end = stopReasonOf(objection) === 'number' ? blockBatch : lapseWithReason;
+    const end = toStopReason(objection) === 'number' ? blockBatch : lapseWithReason;
     const ended = await end(trx, [key], now, detail);
-    if (ended > 0) onStopped(stopReasonOf(objection), ended);
+    if (ended > 0) onStopped(toStopReason(objection), ended);
     moved += ended;
   }
   return moved;
@@ -159,7 +159,7 @@ export async function claimCalls(
     .whereIn('state', unfinishedStates)
     .whereRaw(`NOT (${isBlockable} AND ${isListedNow})`, [now, now])
     .update({
-      state: stateOf('open'),
+      state: toState('open'),
       attempt: trx.raw('attempt + 1'),
       due_at: leaseUntil,
       held_until: null,

@@ -77,8 +77,8 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     async reportOutcome(contactId, conclusion, now, optOut) {
       if (!optOut) {
         if (await recordOutcome(write, contactId, conclusion, now)) return 'recorded';
-        const known = await handedOff(read, contactId).first('contact_id');
-        return known === undefined ? null : 'not-needed';
+        const row = await handedOff(read, contactId).first('contact_id');
+        return row === undefined ? null : 'not-needed';
       }
       const result = await write.transaction(async (trx) => {
         const isRecorded = await recordOutcome(trx, contactId, conclusion, now);

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
-import { stagesBefore, stateOf } from '../../domain/calls/call-states.ts';
+import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -15,7 +15,7 @@ const life = dialingLimits.life.toMillis();
 /** SQL: when a call that hasn't been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
-export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(stateOf))];
+export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
 /**
  * Lapses calls whose `notAfter` has passed. Records that time as their end, no matter how late this runs, because retention counts from it.
@@ -95,17 +95,17 @@ export async function markAllDue(database: Database, now: Millis, size: number, 
   let changed = 0;
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-    const found = write('calls').whereIn(callKey, keys).whereRaw(isTooFar);
-    if (keys.length > 0) changed += await updateBatch(write, found, keys.length, { due_at: dueAt, held_until: null });
+    const overdue = write('calls').whereIn(callKey, keys).whereRaw(isTooFar);
+    if (keys.length > 0) changed += await updateBatch(write, overdue, keys.length, { due_at: dueAt, held_until: null });
   }
   return changed;
 }
 
 /** Changes some of the matching calls, and skips those that another process has locked. */
-export async function updateBatch(on: Knex, found: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
-  const some = unlocked(on, found.limit(limit)).select(callKey);
+export async function updateBatch(on: Knex, selected: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+  const batch = unlocked(on, selected.limit(limit)).select(callKey);
   return on('calls')
-    .withMaterialized('some', some)
+    .withMaterialized('some', batch)
     .whereIn(callKey, on('some').select(callKey))
     .whereIn('state', unfinishedStates)
     .update(columns);

@@ -43,9 +43,9 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
   /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
   async function countBy(table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
     const counts = new Map<string, number>();
-    for (const some of inChunks(rows.map(({ id }) => id))) {
+    for (const chunk of inChunks(rows.map(({ id }) => id))) {
       const counted: { id: string; things: number | string }[] = await read(table)
-        .whereIn(column, some)
+        .whereIn(column, chunk)
         .groupBy(column)
         .select({ id: column })
         .count({ things: '*' });
@@ -61,7 +61,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
 
   async function withCampaigns(rows: AccountRow[]) {
     const counts = await countBy('campaigns', 'account_id', rows);
-    return rows.map((row) => ({ id: row.id, name: row.name, partner: partnerOf(row), campaigns: counts.get(row.id) ?? 0 }));
+    return rows.map((row) => ({ id: row.id, name: row.name, partner: toPartner(row), campaigns: counts.get(row.id) ?? 0 }));
   }
 
   return {
@@ -99,7 +99,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
     async campaigns(access, accountId, filter, limit) {
       const from = () => (accountId === null ? campaigns(access) : campaigns(access).where('a.id', accountId));
       const rows: CampaignRow[] = await page('campaigns', from, filter, limit).select(campaignColumns);
-      return rows.map(campaignOf);
+      return rows.map(toCampaign);
     },
 
     async findPartner(access, id) {
@@ -114,7 +114,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
 
     async findCampaign(access, id) {
       const [campaign]: CampaignRow[] = await campaigns(access).where('c.id', id).select(campaignColumns);
-      return campaign ? campaignOf(campaign) : null;
+      return campaign ? toCampaign(campaign) : null;
     },
   };
 }
@@ -135,10 +135,10 @@ function within(query: Knex.QueryBuilder, access: DirectoryAccess): Knex.QueryBu
   }
 }
 
-function campaignOf(row: CampaignRow) {
-  return { id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name }, partner: partnerOf(row) };
+function toCampaign(row: CampaignRow) {
+  return { id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name }, partner: toPartner(row) };
 }
 
-function partnerOf({ partner_id, partner_name }: AccountRow): Named {
+function toPartner({ partner_id, partner_name }: AccountRow): Named {
   return { id: partner_id, name: partner_name };
 }

@@ -24,10 +24,10 @@ export function importStore({ read, write }: Database): ImportStore {
 
     async findEmails(emails) {
       const owners = new Map<string, string | null>();
-      for (const some of inChunks(emails)) {
+      for (const chunk of inChunks(emails)) {
         const rows: { email: string; external_id: string | null }[] = await read('users')
           .select('email', 'external_id')
-          .whereIn('email', some);
+          .whereIn('email', chunk);
         for (const row of rows) owners.set(row.email, row.external_id);
       }
       return owners;
@@ -41,13 +41,13 @@ export function importStore({ read, write }: Database): ImportStore {
             ...toColumns(kind, thing),
             ...passwordColumns(password),
           }));
-          for (const some of inChunks(rows)) await trx(kind).insert(some).catch(rejectTaken);
+          for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
           for (const { thing, event } of changed) {
             const changing = kind === 'users' ? updateUser(trx, thing.id, userColumns(thing), event.id) : update(trx, kind, thing);
             if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
           const events = [...added, ...changed].map(({ event }) => event);
-          for (const some of inChunks(events)) await recordAudits(trx, some);
+          for (const chunk of inChunks(events)) await recordAudits(trx, chunk);
         }),
       ),
   };
@@ -67,11 +67,11 @@ async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
 }
 
 async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>> {
-  const found = new Map<string, ImportedEntity>();
-  for (const some of inChunks(externalIds)) {
-    const rows: ThingRow[] = await thingsOf(from, kind).whereIn('t.external_id', some);
+  const entities = new Map<string, ImportedEntity>();
+  for (const chunk of inChunks(externalIds)) {
+    const rows: ThingRow[] = await selectEntities(from, kind).whereIn('t.external_id', chunk);
     for (const row of rows) {
-      found.set(row.external_id, {
+      entities.set(row.external_id, {
         externalId: row.external_id,
         id: row.id,
         name: row.name,
@@ -82,10 +82,10 @@ async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly 
       });
     }
   }
-  return found;
+  return entities;
 }
 
-function thingsOf(from: Knex, kind: ImportKind): Knex.QueryBuilder {
+function selectEntities(from: Knex, kind: ImportKind): Knex.QueryBuilder {
   const things = from(`${kind} as t`).select('t.*');
   return kind === 'campaigns' ? things.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : things;
 }

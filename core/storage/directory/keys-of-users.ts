@@ -23,12 +23,12 @@ export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<U
  * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last
  * ones. The row must be locked, so that the user can't create more keys.
  *
- * @param most the maximum number of keys. A million in one transaction would keep everyone else from writing to SQLite for a minute
+ * @param max the maximum number of keys. A million in one transaction would keep everyone else from writing to SQLite for a minute
  * @returns the IDs of the keys
  */
-export async function deleteStep(trx: Knex.Transaction, id: string, most: number, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeKeys(trx, await newestKeysOf(trx, id, most).pluck('id'), options);
-  if (revoked.length < most) await trx('users').where({ id }).delete();
+export async function deleteStep(trx: Knex.Transaction, id: string, max: number, options: RevokeOptions): Promise<string[]> {
+  const revoked = await revokeKeys(trx, await selectNewestKeys(trx, id, max).pluck('id'), options);
+  if (revoked.length < max) await trx('users').where({ id }).delete();
   return revoked;
 }
 
@@ -38,21 +38,21 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
   let revoked = 0;
   await eachDespiteErrors(ids, signal, async (id) => {
     const step = async (size: number) => {
-      const some = await write.transaction((trx) => goOnDeleting(trx, id, size));
-      revoked += some;
-      return some;
+      const batch = await write.transaction((trx) => goOnDeleting(trx, id, size));
+      revoked += batch;
+      return batch;
     };
     await inShortTransactions(step, keysInStep, signal);
   });
   return revoked;
 }
 
-async function goOnDeleting(trx: Knex.Transaction, id: string, most: number): Promise<number> {
+async function goOnDeleting(trx: Knex.Transaction, id: string, max: number): Promise<number> {
   // Lock the user, because another core may be doing the same.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
-  return (await deleteStep(trx, id, most, options)).length;
+  return (await deleteStep(trx, id, max, options)).length;
 }
 
 /**
@@ -78,7 +78,7 @@ export async function updateUser(
   if (user === undefined) return false;
   await trx('users').where({ id }).update(columns);
   if (user.partner_id === columns.partner_id) return true;
-  const newest: string[] = await newestKeysOf(trx, id, keysAtOnce).pluck('id');
+  const newest: string[] = await selectNewestKeys(trx, id, keysAtOnce).pluck('id');
   await recordPartner(trx, newest, columns.partner_id);
   await trx('users')
     .where({ id })
@@ -109,7 +109,7 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
   let last: KeyPosition | undefined;
   let moved = 0;
   const step = async (size: number) => {
-    const keys: MovingKey[] = await newestKeysOf(read, id, size, last).select('id', 'created_at', 'partner_id', 'creator_partner_id');
+    const keys: MovingKey[] = await selectNewestKeys(read, id, size, last).select('id', 'created_at', 'partner_id', 'creator_partner_id');
     const left = keys.filter((key) => key.creator_partner_id !== (partnerId ?? key.partner_id)).map((key) => key.id);
     const isLast = keys.length < size;
     if (left.length > 0 || isLast) {
@@ -135,14 +135,14 @@ type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
 type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
 
 /** Selects a user's newest keys. @param olderThan the last key of the previous step */
-function newestKeysOf(from: Knex, userId: string, most: number, olderThan?: KeyPosition): Knex.QueryBuilder {
+function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: KeyPosition): Knex.QueryBuilder {
   const newest = from('api_keys')
     .where({ creator_id: userId })
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .limit(most);
+    .limit(max);
   return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 

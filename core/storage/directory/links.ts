@@ -5,7 +5,7 @@ import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
 import { standing } from './keys-of-users.ts';
-import { deleteLink, type NamedUserRow, selectUsers, userOf } from './users.ts';
+import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 /** Stores which person at the provider is which user, and the codes that sign the app in. */
 export function linkStore({ read, write }: Database): LinkStore {
@@ -15,7 +15,7 @@ export function linkStore({ read, write }: Database): LinkStore {
         .join('oidc_links as l', 'l.user_id', 'u.id')
         .select('u.disabled_at')
         .where({ 'l.issuer': issuer, 'l.subject': subject });
-      return row ? { user: userOf(row), disabledAt: row.disabled_at } : null;
+      return row ? { user: toUser(row), disabledAt: row.disabled_at } : null;
     },
 
     async create(userId, { issuer, subject }, at, event) {

@@ -8,7 +8,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { useUp } from './second-factors.ts';
-import { type NamedUserRow, selectUsers, userOf } from './users.ts';
+import { type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 type FoundRow = NamedUserRow & {
   password_expires_at: Millis | null;
@@ -86,9 +86,9 @@ export function sessionStore({ read, write }: Database): SessionStore {
         .where('s.id', id);
       if (!row) return null;
       return {
-        user: userOf(row),
+        user: toUser(row),
         // A user who is no longer staff loses the tenancy.
-        tenancy: row.user_type === 'staff' ? tenancyOf(row) : null,
+        tenancy: row.user_type === 'staff' ? toTenancy(row) : null,
         // Someone who signs in with the provider doesn't need a password.
         passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
         issuer: row.issuer,
@@ -105,19 +105,19 @@ export function sessionStore({ read, write }: Database): SessionStore {
 
     async selectTenancy(id, tenancy, event) {
       return write.transaction(async (trx) => {
-        const known = await trx('sessions')
+        const updated = await trx('sessions')
           .where({ id })
           .update({ tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null });
-        if (known > 0) await recordAudit(trx, event);
-        return known > 0;
+        if (updated > 0) await recordAudit(trx, event);
+        return updated > 0;
       });
     },
 
     async end(id, event) {
       return write.transaction(async (trx) => {
-        const known = await trx('sessions').where({ id }).delete();
-        if (known > 0 && event) await recordAudit(trx, event);
-        return known > 0;
+        const deleted = await trx('sessions').where({ id }).delete();
+        if (deleted > 0 && event) await recordAudit(trx, event);
+        return deleted > 0;
       });
     },
 
@@ -151,7 +151,7 @@ async function insertSession(trx: Knex.Transaction, { id, userId, at, halfOpenUn
   if (halfOpenUntil === null) await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
 }
 
-function tenancyOf(row: FoundRow): Tenancy | null {
+function toTenancy(row: FoundRow): Tenancy | null {
   if (row.tenancy_account_id !== null) {
     return {
       kind: 'account',

@@ -29,7 +29,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
           ? read('partners as t').join('partners as p', 'p.id', 't.id')
           : read('accounts as t').join('partners as p', 'p.id', 't.partner_id');
       const [row]: TenancyRow[] = await from.select(columns).where('t.id', id);
-      return row ? { kind, ...tenancyOf(row) } : null;
+      return row ? { kind, ...toTenancy(row) } : null;
     },
 
     async createPartner({ id, name }, event) {
@@ -89,13 +89,13 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
 
     async listCampaigns(access, { search, cursor }, limit) {
       const order = ['a.name', 'c.name', 'c.id'];
-      const campaigns = campaignsOf(read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
+      const campaigns = selectCampaigns(read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
       campaigns.orderBy(order).limit(limit);
       if (search !== '') {
         const names = ['c.name', 'a.name'].map((column) => matching(kind, column, search, 'anywhere'));
         narrow(campaigns, either(...names, equal('c.id', search)));
       }
-      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [campaignsOf(read, access).where('c.id', cursor).select(order)]);
+      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [selectCampaigns(read, access).where('c.id', cursor).select(order)]);
       const rows: (Named & { account_id: string; account_name: string })[] = await campaigns;
       return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
     },
@@ -109,7 +109,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
       ]);
       const all = [
         ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: name })),
-        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...tenancyOf(row) })),
+        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...toTenancy(row) })),
       ];
       return inOrderOfMatch(all, text).slice(0, limit);
     },
@@ -118,7 +118,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
 
 type TenancyRow = Named & { partner_id: string; partner_name: string };
 
-function tenancyOf({ id, name, partner_id, partner_name }: TenancyRow): Omit<Tenancy, 'kind'> {
+function toTenancy({ id, name, partner_id, partner_name }: TenancyRow): Omit<Tenancy, 'kind'> {
   return { id, name, partnerId: partner_id, partnerName: partner_name };
 }
 
@@ -129,7 +129,7 @@ function externalNamed({ id, name, external_id }: ExternalRow): ExternalNamed {
 }
 
 /** Queries campaigns, named `c`, with their accounts, named `a`. */
-export function campaignsOf(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
+export function selectCampaigns(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
   return within(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
 }
 
@@ -190,6 +190,6 @@ function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: stri
   const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
   return items
     .map((item) => ({ item, rank: rank(item.name) }))
-    .toSorted((one, other) => one.rank - other.rank || order.compare(one.item.name, other.item.name))
+    .toSorted((a, b) => a.rank - b.rank || order.compare(a.item.name, b.item.name))
     .map(({ item }) => item);
 }

@@ -12,7 +12,7 @@ export const mostThrottleCounters = 100_000;
 /** The number of takes between sweeps, because a flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
-const columns = { key: 'text', most: 'bigint', now: 'bigint', until: 'bigint' } as const;
+const columns = { key: 'text', max: 'bigint', now: 'bigint', until: 'bigint' } as const;
 
 type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
 
@@ -20,7 +20,7 @@ type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: numbe
  * SQL: a counter is full. If it ends later than its window, it was set before the clock was set back, and counts as over. Otherwise, it
  * would block until the clock catches up.
  */
-const isFull = 'kept.points >= asked.most AND kept.expire > asked.now AND kept.expire <= asked.until';
+const isFull = 'kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until';
 const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
 
 /** Stores throttle counters. They're in the database, so that they apply to all processes and survive restarts. */
@@ -36,8 +36,8 @@ export function throttleStore(database: Database): ThrottleStore {
   // 503.
   const blockedUntil = batched<Look, { until: Millis | null }>({
     async run(looks) {
-      const found = await look(looks.flatMap(({ counters, now }, n) => rowsOf(counters, now).map((row) => [n, ...row])));
-      const ends = new Map(found.map((row) => [row['n'], row['until']]));
+      const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [n, ...row])));
+      const ends = new Map(waits.map((row) => [row['n'], row['until']]));
       return looks.map((_, n) => {
         const until = ends.get(n);
         return { until: typeof until === 'number' ? instant(until) : null };
@@ -45,7 +45,7 @@ export function throttleStore(database: Database): ThrottleStore {
     },
     size: database.batchSize,
     maxInFlight: 1,
-    shareOf: ({ counters: [first] }) => first?.key ?? '',
+    getShare: ({ counters: [first] }) => first?.key ?? '',
     isSingleRowError,
     observe: () => undefined,
   });
@@ -69,10 +69,10 @@ export function throttleStore(database: Database): ThrottleStore {
     },
 
     async take(counters, now) {
-      const counted = await count(rowsOf(counters, now));
+      const counted = await count(toRows(counters, now));
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
       const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
-      if (counters.every(({ key, most }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= most)) return true;
+      if (counters.every(({ key, max }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= max)) return true;
       // PostgreSQL checks the counters as they were when the statement started, so concurrent attempts may have exceeded a limit together.
       for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
       return false;
@@ -101,13 +101,13 @@ export function throttleStore(database: Database): ThrottleStore {
   return store;
 }
 
-function rowsOf(counters: readonly ThrottleCounter[], now: Millis): Value[][] {
-  return counters.map(({ key, most, window }) => [key, most, now, now + window]);
+function toRows(counters: readonly ThrottleCounter[], now: Millis): Value[][] {
+  return counters.map(({ key, max, window }) => [key, max, now, now + window]);
 }
 
 /** Deletes counters, and skips those that an attempt has locked, because waiting for them could cause a deadlock. */
-async function deleteFound({ kind, write }: Database, found: Knex.QueryBuilder): Promise<void> {
-  const keys = found.select('key');
+async function deleteFound({ kind, write }: Database, outdated: Knex.QueryBuilder): Promise<void> {
+  const keys = outdated.select('key');
   await write('sign_in_attempts')
     .whereIn('key', kind === 'postgres' ? keys.forUpdate().skipLocked() : keys)
     .delete();

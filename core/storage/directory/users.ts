@@ -70,7 +70,7 @@ function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibili
   }
 }
 
-export function userOf(row: NamedUserRow): User {
+export function toUser(row: NamedUserRow): User {
   const { account_id, account_name, partner_id, partner_name } = row;
   return {
     id: row.id,
@@ -85,10 +85,10 @@ export function userOf(row: NamedUserRow): User {
   };
 }
 
-function listedUserOf(row: ListedRow): ListedUser {
+function toListedUser(row: ListedRow): ListedUser {
   const { issuer, subject, linked_at } = row;
   return {
-    ...userOf(row),
+    ...toUser(row),
     partnerName: row.partner_name,
     createdAt: row.created_at,
     lastSignInAt: row.last_sign_in_at,
@@ -116,12 +116,12 @@ export function userStore(database: Database): UserStore {
         users.whereRaw(sql, values);
       }
       const rows: ListedRow[] = await users;
-      return rows.map(listedUserOf);
+      return rows.map(toListedUser);
     },
 
     async find(visibility, id) {
       const [row]: ListedRow[] = await narrowToVisibleUsers(selectListed(read), visibility).where('u.id', id);
-      return row ? listedUserOf(row) : null;
+      return row ? toListedUser(row) : null;
     },
 
     async deletionImpact(userId, after, limit) {
@@ -163,7 +163,7 @@ export function userStore(database: Database): UserStore {
         .where('u.email', email);
       if (!row) return null;
       return {
-        user: userOf(row),
+        user: toUser(row),
         passwordHash: row.password_hash,
         passwordExpiresAt: row.password_expires_at,
         disabledAt: row.disabled_at,

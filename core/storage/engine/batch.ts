@@ -25,7 +25,7 @@ const watchEvery = 250;
 
 /**
  * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go into one batch.
- * There's no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `shareOf`.
+ * There's no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `getShare`.
  *
  * A request fails with `unavailable` if its statement wasn't sent by its deadline, or if the queue is full. Once the statement has been
  * sent, only its result can tell what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.
@@ -36,7 +36,7 @@ const watchEvery = 250;
  * @param options.size the number of requests in one batch, or half of the waiting requests if that's more: the database then works on one
  * half while this process handles the other
  * @param options.maxInFlight the number of batches at the same time
- * @param options.bytesOf returns how much a request adds to its statement. Only necessary if it may be a lot
+ * @param options.countBytes returns how much a request adds to its statement. Only necessary if it may be a lot
  * @param options.isSingleRowError whether a single request may cause an error. If so, each request of the batch runs again by itself
  * @param options.isUndone whether an error means that nothing was changed. Omit it for queries
  */
@@ -45,19 +45,19 @@ export function batched<Input extends Timed, Output>(options: {
   confirm?: (inputs: Input[], outputs: Output[]) => Promise<void>;
   size: number;
   maxInFlight: number;
-  shareOf: (input: Input) => string;
-  bytesOf?: (input: Input) => number;
+  getShare: (input: Input) => string;
+  countBytes?: (input: Input) => number;
   isSingleRowError: (error: unknown) => boolean;
   isUndone?: (error: unknown) => boolean;
   observe: BatchObserver;
 }): (input: Input) => Promise<Output> {
   type Request = Pending<Input, Output>;
   type Batch = { requests: readonly Request[]; isSent: boolean };
-  const { shareOf, bytesOf } = options;
+  const { getShare, countBytes } = options;
   const waiting = sharedQueue<Request>(
     mostWaiting,
-    ({ input }) => shareOf(input),
-    ({ input }) => bytesOf?.(input) ?? 0,
+    ({ input }) => getShare(input),
+    ({ input }) => countBytes?.(input) ?? 0,
   );
   const running = new Set<Batch>();
   let inFlight = 0;
@@ -93,7 +93,7 @@ export function batched<Input extends Timed, Output>(options: {
       running.delete(batch);
       // Run the requests concurrently, because one may wait for a lock, and the others must not wait behind it.
       const again = requests.filter(inTime(deadlines.statement)).map((request) => begin([request]));
-      await Promise.all(again.map(async (one) => settle(await run(one), one)));
+      await Promise.all(again.map(async (request) => settle(await run(request), request)));
       return async () => undefined;
     }
   }

@@ -22,9 +22,9 @@ const pause = 5;
 export async function inShortTransactions(step: (size: number) => Promise<number>, size: number, signal?: AbortSignal): Promise<number> {
   for (let changed = 0; ; ) {
     signal?.throwIfAborted();
-    const some = await step(size);
-    changed += some;
-    if (some < size) return changed;
+    const count = await step(size);
+    changed += count;
+    if (count < size) return changed;
     await setTimeout(pause);
   }
 }

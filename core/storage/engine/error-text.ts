@@ -1,7 +1,7 @@
 import { errorCode } from '../../domain/error-code.ts';
 import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
-import { addressesOf } from './postgres/postgres-hosts.ts';
+import { parseAddresses } from './postgres/postgres-hosts.ts';
 
 /** The reason why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
 type Explanation = { cause: string; remedy: string };
@@ -54,7 +54,7 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (error instanceof UnsafeFileError) return { cause: error.reason, remedy: error.remedy };
   const code = errorCode(error);
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
-  if (known) return { cause: `${known[1]}${addressOf(error)} (${code})`, remedy: known[2] };
+  if (known) return { cause: `${known[1]}${readAddress(error)} (${code})`, remedy: known[2] };
   if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
     return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
   }
@@ -70,12 +70,12 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
 /** Returns one sentence on what happened and one on what to do, for a core that's starting and for `admin`. */
 export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
   const explained = explainDatabaseError(error);
-  return explained && `Can't use the database ${nameOf(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
+  return explained && `Can't use the database ${formatLocation(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();
 }
 
-function nameOf(location: DatabaseLocation): string {
+function formatLocation(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return location.filename;
-  const addresses = addressesOf(location.url).map((address) => new URL(address));
+  const addresses = parseAddresses(location.url).map((address) => new URL(address));
   const name = addresses[0]?.pathname.slice(1) ?? '';
   const hosts = addresses.map(({ host }) => host).join(', ');
   return hosts === '' ? name : `${name} at ${hosts}`;
@@ -94,7 +94,7 @@ function serverMessage(error: Error): string {
 /**
  * Returns the address that couldn't be reached. A host name can have several addresses, and all of them may have refused the connection.
  */
-function addressOf(error: Error): string {
-  const one: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  return one instanceof Error && 'address' in one && 'port' in one ? ` at ${one.address}:${one.port}` : '';
+function readAddress(error: Error): string {
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return cause instanceof Error && 'address' in cause && 'port' in cause ? ` at ${cause.address}:${cause.port}` : '';
 }

@@ -12,9 +12,9 @@ const tables = ownTables.filter((name) => !name.startsWith('schema_migrations'))
 const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 const isDispensable = `tables.name = 'audit_events' AND rights.name = 'DELETE'`;
 
-const listOf = (names: readonly string[]) => `(VALUES ${names.map((name) => `('${name}')`).join(', ')})`;
+const listSql = (names: readonly string[]) => `(VALUES ${names.map((name) => `('${name}')`).join(', ')})`;
 const lacking = `SELECT tables.name AS "table", string_agg(rights.name, ', ') AS missing
-  FROM ${listOf(tables)} AS tables (name) CROSS JOIN ${listOf(rights)} AS rights (name)
+  FROM ${listSql(tables)} AS tables (name) CROSS JOIN ${listSql(rights)} AS rights (name)
   WHERE to_regclass(tables.name) IS NOT NULL AND NOT has_table_privilege(to_regclass(tables.name), rights.name) AND NOT (${isDispensable})
   GROUP BY tables.name ORDER BY tables.name`;
 
@@ -29,7 +29,7 @@ export async function requireRights(database: Database, location: DatabaseLocati
   if (location.kind === 'sqlite') return requireWritable(location.filename);
   const missing = await database.query<{ table: string; missing: string }>(lacking);
   if (missing.length === 0) return;
-  const list = missing.map((one) => `${one.missing} on ${one.table}`).join('; ');
+  const list = missing.map((right) => `${right.missing} on ${right.table}`).join('; ');
   throw new MissingRights(`the role of DATABASE_URL lacks ${list}`);
 }
 

@@ -18,8 +18,8 @@ export type SharedQueue<Item> = {
  */
 export function sharedQueue<Item>(
   room: number,
-  shareOf: (item: Item) => string,
-  bytesOf: (item: Item) => number = () => 0,
+  getShare: (item: Item) => string,
+  countBytes: (item: Item) => number = () => 0,
 ): SharedQueue<Item> {
   let waiting: Item[] = [];
   /**
@@ -30,25 +30,25 @@ export function sharedQueue<Item>(
 
   /** Removes the newest item of the share with the most items, unless this share would then have as many. */
   function makeRoom(share: string): Item | undefined {
-    counts ??= countByShare(waiting, shareOf);
+    counts ??= countByShare(waiting, getShare);
     // Every share has only one item.
     if (counts.size >= room) return undefined;
-    const [longest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
-    if ((counts.get(share) ?? 0) + 1 >= most) return undefined;
-    counts.set(longest, most - 1);
-    const newest = waiting.findLastIndex((item) => shareOf(item) === longest);
+    const [longest, max] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a));
+    if ((counts.get(share) ?? 0) + 1 >= max) return undefined;
+    counts.set(longest, max - 1);
+    const newest = waiting.findLastIndex((item) => getShare(item) === longest);
     return waiting.splice(newest, 1)[0];
   }
 
   /** Returns how many of the first items can be taken together. */
   function fitting(items: readonly Item[], count: number, bytes: number): number {
-    const most = Math.min(count, items.length);
+    const max = Math.min(count, items.length);
     let sum = 0;
-    for (const [index, item] of items.slice(0, most).entries()) {
-      sum += bytesOf(item);
+    for (const [index, item] of items.slice(0, max).entries()) {
+      sum += countBytes(item);
       if (sum > bytes && index > 0) return index;
     }
-    return most;
+    return max;
   }
 
   return {
@@ -56,7 +56,7 @@ export function sharedQueue<Item>(
     add(item) {
       let dropped: Item | undefined;
       if (waiting.length >= room) {
-        const share = shareOf(item);
+        const share = getShare(item);
         dropped = makeRoom(share);
         if (dropped === undefined) return item;
         counts?.set(share, (counts.get(share) ?? 0) + 1);
@@ -66,7 +66,7 @@ export function sharedQueue<Item>(
     },
     take(count, bytes = Number.POSITIVE_INFINITY) {
       counts = undefined;
-      if (fitting(waiting, count, bytes) < waiting.length) waiting = inTurns(waiting, shareOf);
+      if (fitting(waiting, count, bytes) < waiting.length) waiting = inTurns(waiting, getShare);
       return waiting.splice(0, fitting(waiting, count, bytes));
     },
     keep(isWanted) {
@@ -76,11 +76,11 @@ export function sharedQueue<Item>(
   };
 }
 
-function inTurns<Item>(items: readonly Item[], shareOf: (item: Item) => string): Item[] {
+function inTurns<Item>(items: readonly Item[], getShare: (item: Item) => string): Item[] {
   const counts = new Map<string, number>();
   const rounds: Item[][] = [];
   for (const item of items) {
-    const share = shareOf(item);
+    const share = getShare(item);
     const nth = counts.get(share) ?? 0;
     counts.set(share, nth + 1);
     const round = rounds[nth];
@@ -90,8 +90,8 @@ function inTurns<Item>(items: readonly Item[], shareOf: (item: Item) => string):
   return rounds.flat();
 }
 
-function countByShare<Item>(items: readonly Item[], shareOf: (item: Item) => string): Map<string, number> {
+function countByShare<Item>(items: readonly Item[], getShare: (item: Item) => string): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const item of items) counts.set(shareOf(item), (counts.get(shareOf(item)) ?? 0) + 1);
+  for (const item of items) counts.set(getShare(item), (counts.get(getShare(item)) ?? 0) + 1);
   return counts;
 }

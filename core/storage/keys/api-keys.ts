@@ -11,7 +11,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
-import { limitKey, parseLimits, timeZoneOf } from './key-limits.ts';
+import { effectiveTimeZone, limitKey, parseLimits } from './key-limits.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
 /**
@@ -56,11 +56,11 @@ export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids
 
 /** Counts the visible keys. Uses the stored counts if possible, because a scope may have a million keys. */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
-  const countOf = (keys: Knex.QueryBuilder) => sumOf(keys.count({ total: '*' }));
+  const countKeys = (keys: Knex.QueryBuilder) => readSum(keys.count({ total: '*' }));
   const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
   const storedCount = async (scope: keyof ApiKeyRow, id: string) => {
-    const kept = await sumOf(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
-    return unlisted.length === 0 ? kept : kept - (await countOf(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
+    const kept = await readSum(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+    return unlisted.length === 0 ? kept : kept - (await countKeys(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
   };
   switch (visibility.kind) {
     case 'own':
@@ -70,8 +70,8 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
       const ownElsewhere = read('api_keys')
         .where('creator_id', userId)
         .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
-      const [theirs, own] = await Promise.all([storedCount('account_id', accountId), countOf(ownElsewhere)]);
-      return theirs + own;
+      const [accountKeys, own] = await Promise.all([storedCount('account_id', accountId), countKeys(ownElsewhere)]);
+      return accountKeys + own;
     }
     case 'partner':
       return storedCount('creator_partner_id', visibility.partnerId);
@@ -79,7 +79,7 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
       return storedCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
     case 'all':
     case 'nothing':
-      return countOf(narrowToVisible(read('api_keys as k'), visibility));
+      return countKeys(narrowToVisible(read('api_keys as k'), visibility));
   }
 }
 
@@ -99,7 +99,7 @@ function deletedUsers(read: Knex): Knex.QueryBuilder {
 const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
   + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
 
-async function sumOf(query: Knex.QueryBuilder): Promise<number> {
+async function readSum(query: Knex.QueryBuilder): Promise<number> {
   const row = await query.first<{ total: number | string | null }>();
   return Number(row.total);
 }
@@ -130,10 +130,10 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   const { kind, read, write } = database;
   const listed = (visibility: KeyVisibility) =>
     narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
-  const found = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
+  const selectKeys = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
     narrowFoundToVisible(withCreator(keys), visibility).whereNull('u.deleted_at');
-  const countActive = async (creatorId: string, at: Millis, most: number, on: Knex): Promise<number> => {
-    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, most, creatorId, at, most], on);
+  const countActive = async (creatorId: string, at: Millis, max: number, on: Knex): Promise<number> => {
+    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, max, creatorId, at, max], on);
     return required(counted?.active ?? null, 'active');
   };
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
@@ -179,30 +179,30 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
       const [rows, total] = await Promise.all([keys, countVisible(read, visibility)]);
-      return { apiKeys: rows.map(apiKeyOf), total };
+      return { apiKeys: rows.map(toApiKey), total };
     },
 
     async page(visibility, cursor, limit) {
       const keys = withCreator(listed(visibility)).orderBy('k.id', 'desc').limit(limit);
-      return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(apiKeyOf);
+      return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(toApiKey);
     },
 
     async find(visibility, id) {
-      const [row] = await found(visibility).where('k.id', id);
-      return row ? apiKeyOf(row) : null;
+      const [row] = await selectKeys(visibility).where('k.id', id);
+      return row ? toApiKey(row) : null;
     },
 
     async findAll(visibility, ids) {
-      return (await found(visibility, keysById(read, 'api_keys', ids))).map(apiKeyOf);
+      return (await selectKeys(visibility, keysById(read, 'api_keys', ids))).map(toApiKey);
     },
 
     async findByDigest(visibility, digest) {
-      const [row] = await found(visibility).where('k.digest', digest);
-      return row ? apiKeyOf(row) : null;
+      const [row] = await selectKeys(visibility).where('k.digest', digest);
+      return row ? toApiKey(row) : null;
     },
 
     async details(visibility, id) {
-      const [row]: DetailsRow[] = await found(visibility)
+      const [row]: DetailsRow[] = await selectKeys(visibility)
         .where('k.id', id)
         .leftJoin('accounts as ca', 'ca.id', 'k.account_id')
         .join('partners as cp', 'cp.id', 'k.partner_id')
@@ -211,7 +211,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         .select({ created_account_name: 'ca.name', created_partner_name: 'cp.name' })
         .select({ reached_account_id: 'ra.id', reached_account_name: 'ra.name' })
         .select({ reached_partner_id: 'rp.id', reached_partner_name: 'rp.name' });
-      return row ? detailsOf(row) : null;
+      return row ? toDetails(row) : null;
     },
 
     async usage(id, since) {
@@ -284,7 +284,7 @@ const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP
   )
   INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
-function apiKeyOf(row: ListedRow): ApiKey {
+function toApiKey(row: ListedRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
@@ -300,21 +300,21 @@ function apiKeyOf(row: ListedRow): ApiKey {
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
     expiryTimeZone: row.expiry_time_zone,
-    timeZone: timeZoneOf(row),
+    timeZone: effectiveTimeZone(row),
     limits: row.limits_version === null ? null : parseLimits(row.limits_version, row),
   };
 }
 
-function detailsOf(row: DetailsRow): ApiKeyDetails {
+function toDetails(row: DetailsRow): ApiKeyDetails {
   return {
-    apiKey: apiKeyOf(row),
+    apiKey: toApiKey(row),
     lastUsedAddress: row.last_used_address,
-    createdIn: placeOf(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
-    reach: placeOf(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
+    createdIn: toPlace(row.account_id, row.created_account_name, { id: row.partner_id, name: row.created_partner_name }),
+    reach: toPlace(row.reached_account_id, row.reached_account_name, { id: row.reached_partner_id, name: row.reached_partner_name }),
   };
 }
 
-function placeOf(accountId: string | null, accountName: string | null, partner: Named): Place {
+function toPlace(accountId: string | null, accountName: string | null, partner: Named): Place {
   return accountId === null
     ? { kind: 'partner', ...partner }
     : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };

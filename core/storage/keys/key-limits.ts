@@ -8,7 +8,7 @@ import type { Row } from '../engine/database.ts';
 export const limitColumns = ['limits_version', 'addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'] as const;
 
 /** Keys that were created before this was recorded, and don't expire, have no time zone of their own. */
-export function timeZoneOf(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
+export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
   return String(row.time_zone ?? row.expiry_time_zone ?? 'UTC');
 }
 
@@ -36,7 +36,7 @@ export function parseLimits(version: string, row: Row): KeyLimits {
     version,
     addresses: typeof addresses === 'string' ? JSON.parse(addresses) : null,
     callsPerDay: callsPerDay == null ? null : Number(callsPerDay),
-    timeZone: timeZoneOf({ time_zone, expiry_time_zone }),
+    timeZone: effectiveTimeZone({ time_zone, expiry_time_zone }),
   };
 }
 

@@ -36,16 +36,16 @@ export type KeyUse = {
  * Collects when keys were last used and what they did, and writes it in the background, so that an error doesn't fail any request. If a
  * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counted-by-the-quarter.md.
  */
-export function keyUseOf(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
+export function createKeyUse(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
   const unwritten = new Map<Digest, Use>();
   const writtenAt = new Map<Digest, number>();
   const writeLastUsed = lastUsedStatement(database);
   const writeAddresses = addressesStatement(database);
   const writeUsage = usageStatement(database);
 
-  function useOf(digest: Digest): Use {
-    const found = unwritten.get(digest);
-    if (found) return found;
+  function findUse(digest: Digest): Use {
+    const existing = unwritten.get(digest);
+    if (existing) return existing;
     const use = { at: instant(0), address: null, addresses: new Map(), since: clock.now(), quarters: new Map() };
     unwritten.set(digest, use);
     return use;
@@ -54,8 +54,8 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   async function write(digests: Digest[]): Promise<void> {
     const now = clock.now();
     // Every process uses the same order, so that two cores that write the same keys wait for each other instead of deadlocking.
-    for (const some of inChunks(digests.toSorted())) {
-      const taken = some.map((digest) => ({ digest, use: useOf(digest) }));
+    for (const chunk of inChunks(digests.toSorted())) {
+      const taken = chunk.map((digest) => ({ digest, use: findUse(digest) }));
       for (const { digest } of taken) unwritten.delete(digest);
       try {
         const used = taken.filter(({ use }) => use.address !== null);
@@ -65,7 +65,7 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
         const rows = taken.flatMap(usageRows);
         if (rows.length > 0) await writeUsage(rows);
       } catch (error) {
-        for (const { digest, use } of taken) add(useOf(digest), use);
+        for (const { digest, use } of taken) add(findUse(digest), use);
         throw error;
       }
       for (const { digest } of taken) writtenAt.set(digest, now);
@@ -85,16 +85,16 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
 
   return {
     note({ digest, at, address }, did) {
-      const use = useOf(digest);
+      const use = findUse(digest);
       if (at >= use.at) {
         use.at = at;
         use.address = address;
         if (use.addresses.size < mostAddresses || use.addresses.has(address)) use.addresses.set(address, at);
       }
-      if (did !== undefined) countsOf(use, Math.floor(at / quarter))[did]++;
+      if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
     },
     noteRefused(digest, at) {
-      countsOf(useOf(digest), Math.floor(at / quarter)).refused++;
+      toCounts(findUse(digest), Math.floor(at / quarter)).refused++;
     },
     lag() {
       const now = clock.now();
@@ -108,9 +108,9 @@ export function keyUseOf(database: Database, clock: Clock, onError: (error: unkn
   };
 }
 
-function countsOf({ quarters }: Use, number: number): Counts {
-  const found = quarters.get(number);
-  if (found) return found;
+function toCounts({ quarters }: Use, number: number): Counts {
+  const existing = quarters.get(number);
+  if (existing) return existing;
   const counts = { placed: 0, cancelled: 0, refused: 0 };
   quarters.set(number, counts);
   return counts;
@@ -122,7 +122,7 @@ function add(use: Use, { at, address, addresses, since, quarters }: Use): void {
   if (since < use.since) use.since = since;
   if (at > use.at) Object.assign(use, { at, address });
   for (const [number, { placed, cancelled, refused }] of quarters) {
-    const counts = countsOf(use, number);
+    const counts = toCounts(use, number);
     counts.placed += placed;
     counts.cancelled += cancelled;
     counts.refused += refused;

@@ -91,5 +91,5 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, si
 async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));
-  for (const some of inChunks(done)) await database.write('retired_api_keys').whereIn('id', some).update({ cancelling_since: null });
+  for (const chunk of inChunks(done)) await database.write('retired_api_keys').whereIn('id', chunk).update({ cancelling_since: null });
 }

@@ -93,9 +93,9 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
       migrationSource: {
         getMigrations: async () => migrations.map(({ name }) => name),
         getMigrationName: (name: string) => name,
-        getMigration: async (wanted: string) => {
-          const migration = migrations.find(({ name }) => name === wanted);
-          if (!migration) throw new Error(`The migration ${wanted} doesn't exist.`);
+        getMigration: async (requested: string) => {
+          const migration = migrations.find(({ name }) => name === requested);
+          if (!migration) throw new Error(`The migration ${requested} doesn't exist.`);
           return {
             up: (inner: Knex) => migration.up(inner, database.kind),
             down: () => Promise.reject(new Error("Migrations can't be undone.")),
@@ -108,7 +108,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
 }
 
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (await trx.schema.hasTable(migrationsTable)) schemaOf(await trx(migrationsTable).pluck('name'));
+  if (await trx.schema.hasTable(migrationsTable)) toSchemaState(await trx(migrationsTable).pluck('name'));
 }
 
 /** The migrations that a database's schema is missing, and migrations that a newer program has added to it. */
@@ -116,11 +116,11 @@ export type SchemaState = { isEmpty: boolean; missing: string[]; added: string[]
 
 /** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState({ read }: Database): Promise<SchemaState> {
-  return schemaOf((await read.schema.hasTable(migrationsTable)) ? await read(migrationsTable).pluck('name') : []);
+  return toSchemaState((await read.schema.hasTable(migrationsTable)) ? await read(migrationsTable).pluck('name') : []);
 }
 
 /** @throws Problem `conflict` */
-export function schemaOf(applied: readonly string[], what = 'The database'): SchemaState {
+export function toSchemaState(applied: readonly string[], what = 'The database'): SchemaState {
   const names = migrations.map(({ name }) => name);
   const newer = applied.filter((name) => !names.includes(name));
   const added = newer.filter((name) => name.endsWith('-additive'));

@@ -13,11 +13,11 @@ const insertedAtOnce = 50;
  *
  * @returns the number of new entries
  */
-export async function insertNumbers(trx: Knex.Transaction, given: NewDoNotCall, now: Millis): Promise<number> {
-  const { owner } = given;
+export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<number> {
+  const { owner } = entry;
   const scopeId = owner.accountId ?? owner.partnerId;
   // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
-  const rows = given.numbers.toSorted((one, other) => (one.phone < other.phone ? -1 : 1)).map((number) => toRow(given, scopeId, number));
+  const rows = entry.numbers.toSorted((a, b) => (a.phone < b.phone ? -1 : 1)).map((number) => toRow(entry, scopeId, number));
   let added = 0;
   for (let start = 0; start < rows.length; start += insertedAtOnce)
     added += await insertSome(trx, scopeId, rows.slice(start, start + insertedAtOnce), now);
@@ -49,8 +49,8 @@ async function insertSome(trx: Knex.Transaction, scopeId: string, rows: readonly
   return written.filter(({ id }) => ids.has(id)).length;
 }
 
-function toRow(given: NewDoNotCall, scopeId: string, { id, phone }: { id: string; phone: string }): DoNotCallRow {
-  const { owner, reason, note, source, call, createdBy, createdAt, endsAt } = given;
+function toRow(entry: NewDoNotCall, scopeId: string, { id, phone }: { id: string; phone: string }): DoNotCallRow {
+  const { owner, reason, note, source, call, createdBy, createdAt, endsAt } = entry;
   return {
     ...{ id, scope_id: scopeId, phone, account_id: owner.accountId, partner_id: owner.partnerId },
     ...{ reason, note, source, campaign_id: call?.campaignId ?? null, contact_id: call?.contactId ?? null },

@@ -21,7 +21,7 @@ export async function readCampaignRules(
   campaignIds: readonly string[],
   on = database.read,
 ): Promise<Map<string, CampaignRules>> {
-  const found = new Map<string, CampaignRules>();
+  const rules = new Map<string, CampaignRules>();
   for (const ids of inChunks(campaignIds)) {
     const rows = await database.query<RuleRow>(
       `SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours, s.countries, s.kinds
@@ -30,9 +30,9 @@ export async function readCampaignRules(
       ids,
       on,
     );
-    for (const [campaignId, own] of Map.groupBy(rows, (row) => row.campaign_id)) found.set(campaignId, toRules(own));
+    for (const [campaignId, own] of Map.groupBy(rows, (row) => row.campaign_id)) rules.set(campaignId, toRules(own));
   }
-  return found;
+  return rules;
 }
 
 function toRules(rows: readonly RuleRow[]): CampaignRules {
@@ -92,15 +92,15 @@ export function knownRules(database: Database): KnownRules {
       return started;
     },
     async current(calls, trx) {
-      const accountOf = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
-      const versions = await readVersions(database, [...new Set(accountOf.values())], trx);
+      const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
+      const versions = await readVersions(database, [...new Set(accountByCampaign.values())], trx);
       // Not taken from what is remembered, because remembering one campaign may forget others.
       const current = new Map<string, CampaignRules>();
-      for (const [campaign, account] of accountOf) {
+      for (const [campaign, account] of accountByCampaign) {
         const rules = known.get(campaign) ?? defaultRules;
         if (versions.get(account) === rules.version) current.set(campaign, rules);
       }
-      const ids = [...accountOf.keys()].filter((campaign) => !current.has(campaign));
+      const ids = [...accountByCampaign.keys()].filter((campaign) => !current.has(campaign));
       for (const [id, rules] of ids.length === 0 ? [] : await readCampaignRules(database, ids, trx)) {
         current.set(id, rules);
         remember(id, rules);

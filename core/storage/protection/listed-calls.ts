@@ -55,10 +55,10 @@ async function blockInAccount(database: Database, accountId: string, now: Millis
   const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: listedDetail };
   let blocked = 0;
   for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookedAtOnce, signal })) {
-    for (const some of inChunks(rows.filter(({ flag }) => flag))) {
-      const keys = some.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-      const found = write('calls').whereIn(callKey, keys).whereRaw(isBlockable);
-      blocked += await updateBatch(write, found, keys.length, columns);
+    for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
+      const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+      const listed = write('calls').whereIn(callKey, keys).whereRaw(isBlockable);
+      blocked += await updateBatch(write, listed, keys.length, columns);
     }
   }
   return blocked;

@@ -8,9 +8,9 @@
  * @param sql.partner the alias of the joined partner
  */
 export function isListed({ account, partner, phone, at }: { account: string; partner: string; phone: string; at: string }): string {
-  const isOnListOf = (scope: string) => `(${scope}.lists_numbers IS NOT NULL AND (SELECT 1 FROM do_not_call d
+  const isOnListSql = (scope: string) => `(${scope}.lists_numbers IS NOT NULL AND (SELECT 1 FROM do_not_call d
     WHERE d.scope_id = ${scope}.id AND d.phone = ${phone} AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL)`;
-  return `(${isOnListOf(account)} OR ${isOnListOf(partner)})`;
+  return `(${isOnListSql(account)} OR ${isOnListSql(partner)})`;
 }
 
 /** SQL: joins a call to place with everything that {@link isUnprotected} reads, after the account `a`. */

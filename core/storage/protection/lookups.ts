@@ -12,12 +12,12 @@ import type { DoNotCallRow } from '../engine/tables.ts';
 export async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
   const ids = [...new Set(rows.map((row) => row.scope_id))];
   const names: Named[] = [];
-  for (const some of inChunks(ids)) {
-    names.push(...(await read('accounts').whereIn('id', some).select('id', 'name')));
-    names.push(...(await read('partners').whereIn('id', some).select('id', 'name')));
+  for (const chunk of inChunks(ids)) {
+    names.push(...(await read('accounts').whereIn('id', chunk).select('id', 'name')));
+    names.push(...(await read('partners').whereIn('id', chunk).select('id', 'name')));
   }
-  const nameOf = new Map(names.map(({ id, name }) => [id, name]));
-  return rows.map((row) => toEntry(row, nameOf.get(row.scope_id) ?? ''));
+  const nameById = new Map(names.map(({ id, name }) => [id, name]));
+  return rows.map((row) => toEntry(row, nameById.get(row.scope_id) ?? ''));
 }
 
 function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
@@ -36,11 +36,11 @@ function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
 export async function countBeingDialed(database: Database, owner: OwningScope, phones: readonly string[]): Promise<number> {
   const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
-  for (const some of inChunks(phones)) {
+  for (const chunk of inChunks(phones)) {
     const [row] = await database.query<{ calls: number | string }>(
       `SELECT count(*) AS calls FROM calls
-       WHERE state = 'dialing' AND phone IN (${some.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`,
-      [...some, owner.accountId ?? owner.partnerId],
+       WHERE state = 'dialing' AND phone IN (${chunk.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`,
+      [...chunk, owner.accountId ?? owner.partnerId],
     );
     calls += Number(row?.calls ?? 0);
   }

@@ -30,11 +30,11 @@ export function numberImportStore(database: Database): NumberImportStore {
     moveSome: (id, newId, now) =>
       write.transaction(async (trx) => {
         // A core and the command may both move numbers.
-        const found = await trx('number_imports').where({ id }).forUpdate().first();
+        const stored = await trx('number_imports').where({ id }).forUpdate().first();
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
-        if (!found || !part) return null;
+        if (!stored || !part) return null;
         const phones = part.phones.split('\n');
-        const entry: ImportedNumbers = JSON.parse(found.entry);
+        const entry: ImportedNumbers = JSON.parse(stored.entry);
         const numbers = phones.slice(0, movedAtOnce).map((phone) => ({ id: newId(), phone }));
         const added = await insertNumbers(trx, { ...entry, numbers }, now);
         const row = trx('number_import_parts').where({ import_id: id, part: part.part });

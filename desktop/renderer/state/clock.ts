@@ -32,7 +32,7 @@ export function readClock(): void {
 }
 
 /** Builds a range of days in the user's time zone. Includes the zone only with a date, because earlier cores don't accept it alone. */
-export function daysOf(from: string, to: string) {
+export function listDays(from: string, to: string) {
   return { from, to, timeZone: from === '' && to === '' ? '' : ownZone.value };
 }
 

@@ -14,9 +14,9 @@ window.callkey.onExportProgress((rows) => {
 });
 
 /** Saves every match of a list, while the core sends them. @param noun what a row is: "call" */
-export async function exportAll(wanted: ExportRequest, noun: string): Promise<void> {
+export async function exportAll(request: ExportRequest, noun: string): Promise<void> {
   exportedRows.value = 0;
-  const result = await handleSessionFailure(window.callkey.saveExport(wanted));
+  const result = await handleSessionFailure(window.callkey.saveExport(request));
   exportedRows.value = null;
   if (!result.ok) announce(`Nothing was saved. ${describeFailure(result.failure)}`);
   else announce(result.value === null ? 'The export was cancelled. Nothing was saved.' : describeExport(result.value, noun));

@@ -5,7 +5,7 @@ import Koa from 'koa';
 import { validatePlaceCall } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { digestOf } from '../../../core/domain/api-keys.ts';
+import { toDigest } from '../../../core/domain/api-keys.ts';
 import { readBytes, readValidBody } from '../../../core/http/middleware/body.ts';
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
@@ -39,7 +39,7 @@ const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
 
 function checkKey({ headers }: IncomingMessage): void {
   const key = String(headers['x-api-key']);
-  if (!isKeyValue(key) || digestOf(key) === '') throw new Error('The bench sent no key.');
+  if (!isKeyValue(key) || toDigest(key) === '') throw new Error('The bench sent no key.');
 }
 
 /** Builds the whole core, but with a fake database that immediately accepts everything. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { type Answer, ask, cookiesOf } from '../../support/http.ts';
+import { type Answer, ask, readCookies } from '../../support/http.ts';
 import { createKey, onDemand, password, placeCall, signIn } from '../../support/tenants.ts';
 import { openDirectly, openScene, type Scene, stopAndCompare } from '../environment.ts';
 import { inParallel, startCrowd, startLoad } from '../load.ts';
@@ -85,13 +85,13 @@ const lanes: Case['attack'] = async (trial) => {
   const search = `${url}/console/campaigns/${campaignId}/calls?search=nobody-has-this`;
   const session = `${url}/console/session`;
   const teammate = await signIn(url, tenants.users.teammate.email);
-  const floodOf = (width: number, disturb: (n: number) => Promise<unknown>) =>
+  const startFlood = (width: number, disturb: (n: number) => Promise<unknown>) =>
     startCrowd(trial, width, (n) => disturb(n).catch(() => undefined));
   const floods = [
-    floodOf(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
-    floodOf(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
-    floodOf(8, (n) => ask('GET', search, { cookie: searchers[n % 4] ?? '' })),
-    floodOf(trial.isQuick ? 8 : 200, () => ask('GET', session, { cookie: teammate })),
+    startFlood(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
+    startFlood(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
+    startFlood(8, (n) => ask('GET', search, { cookie: searchers[n % 4] ?? '' })),
+    startFlood(trial.isQuick ? 8 : 200, () => ask('GET', session, { cookie: teammate })),
   ];
   let slowest = 0;
   for (let n = 0; n < (trial.isQuick ? 50 : 500); n++) {
@@ -136,7 +136,7 @@ const signIns: Case['attack'] = async (trial) => {
     const headers = { 'X-Forwarded-For': from };
     return ask('POST', `${url}/console/session`, { body: { email, password: secret }, headers, ...(cookie ? { cookie } : {}) });
   };
-  const known = cookiesOf(await attempt('ada@example.com', password, '198.51.100.1'));
+  const known = readCookies(await attempt('ada@example.com', password, '198.51.100.1'));
   const flooding = startCrowd(trial, trial.isQuick ? 64 : 256, (n) =>
     attempt(`nobody${n}@example.com`, 'a password', newNetwork(n)).catch(() => undefined),
   );

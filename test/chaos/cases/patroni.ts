@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { join } from 'node:path';
 import { freePort, postgresTools } from '../../../scripts/support/postgres.ts';
 import { freshDirectory } from '../../support/databases.ts';
-import { own, ownerOf, processesOf, queryOnce, signalAll } from '../cluster.ts';
+import { listProcesses, own, queryOnce, readOwner, signalAll } from '../cluster.ts';
 import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, stopAndCompare, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
@@ -32,11 +32,11 @@ async function attack(trial: Trial): Promise<void> {
   await waitFor(one, 'primary');
   const two = await startNode(trial, { name: 'two', bin, etcd, password });
   await waitFor(two, 'sync');
-  const addressOf = (...nodes: Node[]) =>
+  const formatAddress = (...nodes: Node[]) =>
     `postgres://postgres:${password}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/callkey`;
-  await queryOnce(addressOf(one).replace(/callkey$/, 'postgres'), 'CREATE DATABASE callkey');
+  await queryOnce(formatAddress(one).replace(/callkey$/, 'postgres'), 'CREATE DATABASE callkey');
 
-  const scene = await openScene(trial, { database: addressOf(one, two) });
+  const scene = await openScene(trial, { database: formatAddress(one, two) });
   const load = startLoad(scene);
   await load.more(1_000, 60_000);
   await timed(scene, 'switchover', two, async () => {
@@ -49,7 +49,7 @@ async function attack(trial: Trial): Promise<void> {
   await timed(scene, 'kill -9', one, async () => two.kill());
   await load.more(1_000, 60_000);
   await load.stop();
-  await stopAndCompare(scene, 'SIGTERM', addressOf(one));
+  await stopAndCompare(scene, 'SIGTERM', formatAddress(one));
 }
 
 /** Records how long no calls could be placed. */
@@ -110,11 +110,11 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
   own(directory);
   const log = openSync(join(directory, 'patroni.log'), 'w');
-  const child = spawn('patroni', [file], { ...ownerOf(directory), cwd: directory, stdio: ['ignore', log, log] });
+  const child = spawn('patroni', [file], { ...readOwner(directory), cwd: directory, stdio: ['ignore', log, log] });
   const kill = () => {
     child.kill('SIGKILL');
     const pidFile = join(data, 'postmaster.pid');
-    if (existsSync(pidFile)) signalAll(processesOf(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), data), 'SIGKILL');
+    if (existsSync(pidFile)) signalAll(listProcesses(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), data), 'SIGKILL');
   };
   endLater(trial, kill);
   return { name, port, rest: `http://${rest}`, kill };

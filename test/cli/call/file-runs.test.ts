@@ -6,7 +6,7 @@ import { sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();
-  const { phone, csvOf, file, place, calls, onceEach } = callFiles(its);
+  const { phone, createCsv, file, place, calls, onceEach } = callFiles(its);
 
   describe('with --dry-run', () => {
     it("sends nothing, doesn't need a key, and reports which lines it would place and skip", async () => {
@@ -32,7 +32,7 @@ describe('callkey call place --from', () => {
     });
 
     it('reports which lines were already placed, and leaves the run unchanged', async () => {
-      const path = file(csvOf(3));
+      const path = file(createCsv(3));
       its.network.faults.push('pass', { status: 401 });
       await place(path, '--concurrency', '1');
       const kept = its.home.files();
@@ -45,8 +45,8 @@ describe('callkey call place --from', () => {
     it('exits with 2 or 5 like the command itself', async () => {
       expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
       its.network.faults.push('pass', { status: 401 });
-      await place(file(csvOf(3)), '--concurrency', '1');
-      expect((await place(file(csvOf(4)), '--dry-run')).code).to.equal(5);
+      await place(file(createCsv(3)), '--concurrency', '1');
+      expect((await place(file(createCsv(4)), '--dry-run')).code).to.equal(5);
     });
 
     it('reports the single call that it would place', async () => {
@@ -63,13 +63,13 @@ describe('callkey call place --from', () => {
   describe('runs', () => {
     const stopped = async (name: string, from: number, ...more: string[]) => {
       its.network.faults.push('pass', { status: 401 });
-      await place(file(csvOf(5, from), name), '--concurrency', '1', ...more);
+      await place(file(createCsv(5, from), name), '--concurrency', '1', ...more);
     };
     const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
     it('are listed newest first, each with its number of placed calls', async () => {
       expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
-      await place(file(csvOf(3), 'whole.csv'));
+      await place(file(createCsv(3), 'whole.csv'));
       await stopped('part.csv', 50);
       const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
       expect(
@@ -104,7 +104,7 @@ describe('callkey call place --from', () => {
   describe('resuming', () => {
     it('resumes only at the server where the run started', async () => {
       its.network.faults.push('pass', { status: 401 });
-      await place(file(csvOf(5)), '--concurrency', '1');
+      await place(file(createCsv(5)), '--concurrency', '1');
       expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
       expect((await its.home.run(['call', 'resume'], { environment: { CALLKEY_SERVER: its.core.url } })).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));
@@ -113,7 +113,7 @@ describe('callkey call place --from', () => {
     it('asks which run to resume if several were stopped, and accepts its name', async () => {
       for (const name of ['one.csv', 'two.csv']) {
         its.network.faults.push('pass', { status: 401 });
-        await place(file(csvOf(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
+        await place(file(createCsv(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
       }
       const { code, stderr } = await its.home.run(['call', 'resume']);
       expect(code).to.equal(2);
@@ -126,7 +126,7 @@ describe('callkey call place --from', () => {
 
     it('asks for the same standard input again when resuming a run that read from it', async () => {
       its.network.faults.push('pass', { status: 401 });
-      const input = csvOf(5);
+      const input = createCsv(5);
       const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];
       await its.home.run(args, { input });
       const { code, stderr } = await its.home.run(['call', 'resume']);

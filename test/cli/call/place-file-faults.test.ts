@@ -13,11 +13,11 @@ import { createKey, createTenants, openDirect, signIn } from '../../support/tena
 
 describe('callkey call place --from, exactly once', () => {
   const its = sharedIntegrator();
-  const { phone, csvOf, file, place, started, calls, onceEach } = callFiles(its);
+  const { phone, createCsv, file, place, started, calls, onceEach } = callFiles(its);
 
   it('survives lost and refused responses throughout the run', async () => {
     its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
-    const { code, stdout } = await place(file(csvOf(60)));
+    const { code, stdout } = await place(file(createCsv(60)));
     expect(code).to.equal(0);
     expect(ndjson(stdout)).to.have.length(60);
     expect(await calls()).to.deep.equal(onceEach(60));
@@ -25,7 +25,7 @@ describe('callkey call place --from, exactly once', () => {
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     it(`survives ${signal}: the command stops cleanly and can be resumed`, async () => {
-      const path = file(csvOf(300));
+      const path = file(createCsv(300));
       const run = started(path, '--rate', '100');
       await run.said(/"placed"/);
       run.child.kill(signal);
@@ -50,7 +50,7 @@ describe('callkey call place --from, exactly once', () => {
     const otherTenants = await createTenants(other.ports);
     const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
     const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
-    const args = ['call', 'place', otherTenants.campaign.id, '--from', file(csvOf(1_000))];
+    const args = ['call', 'place', otherTenants.campaign.id, '--from', file(createCsv(1_000))];
 
     const killed = its.home.start([...args, '--rate', '400'], { environment });
     await killed.said(/"placed"/);
@@ -72,7 +72,7 @@ describe('callkey call place --from, exactly once', () => {
   });
 
   it('survives a missing or truncated journal', async () => {
-    const path = file(csvOf(30));
+    const path = file(createCsv(30));
     its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), { status: 401 });
     await place(path);
     const runs = join(its.home.directory, '.local/state/callkey/runs');
@@ -86,7 +86,7 @@ describe('callkey call place --from, exactly once', () => {
   });
 
   it('survives two commands running at the same time', async () => {
-    const path = file(csvOf(200));
+    const path = file(createCsv(200));
     const start = () => its.home.start(['call', 'place', its.tenants.campaign.id, '--from', path]).ended;
     const both = await Promise.all([start(), start()]);
     expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
@@ -94,7 +94,7 @@ describe('callkey call place --from, exactly once', () => {
   });
 
   it('stops when the reader of its results goes away, and says how to resume', async () => {
-    const path = file(csvOf(400));
+    const path = file(createCsv(400));
     const run = started(path, '--rate', '200');
     await run.said(/"placed"/);
     run.child.stdout?.destroy();
@@ -108,7 +108,7 @@ describe('callkey call place --from, exactly once', () => {
   });
 
   it("stops when it's piped into head, and head has read the first results", async () => {
-    const path = file(csvOf(1_000));
+    const path = file(createCsv(1_000));
     const command = `"$0" "$@" --rate 500 | head -n 3`;
     const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
     const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
@@ -127,7 +127,7 @@ describe('callkey call place --from, exactly once', () => {
   });
 
   it('succeeds if the reader of its results goes away after the last line was placed', async () => {
-    const run = started(file(csvOf(1)));
+    const run = started(file(createCsv(1)));
     run.child.stdout?.destroy();
     expect(await run.ended).to.include({ code: 0 });
     expect(await calls()).to.deep.equal(onceEach(1));
@@ -135,7 +135,7 @@ describe('callkey call place --from, exactly once', () => {
 
   it('survives a series of faults, and after each fault every acknowledged call is in the database', async function () {
     this.timeout(60_000);
-    const path = file(csvOf(1_000));
+    const path = file(createCsv(1_000));
     const acknowledged = new Map<unknown, unknown>();
     const account = async (stdout: string) => {
       for (const { status, requestId, contactId } of ndjson(stdout.slice(0, stdout.lastIndexOf('\n') + 1)))

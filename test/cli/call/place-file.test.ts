@@ -12,7 +12,7 @@ import { skip } from '../../support/skip.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();
-  const { phone, csvOf, file, place, calls, onceEach, own } = callFiles(its);
+  const { phone, createCsv, file, place, calls, onceEach, own } = callFiles(its);
 
   describe('reading', () => {
     it('accepts CSV with a header, quotes, blank lines and a byte order mark', async () => {
@@ -153,9 +153,9 @@ describe('callkey call place --from', () => {
 
     it("exits with 2 if the file doesn't exist or the rate is invalid", async () => {
       expect((await place(join(its.home.directory, 'none.csv'))).code).to.equal(2);
-      for (const option of ['--concurrency', '--rate']) expect((await place(file(csvOf(1)), option, '0')).code).to.equal(2);
+      for (const option of ['--concurrency', '--rate']) expect((await place(file(createCsv(1)), option, '0')).code).to.equal(2);
       // With two calls a month apart, the delay would be too long for a Node.js timer, which would then fire immediately.
-      expect((await place(file(csvOf(1)), '--rate', '0.0000003')).code).to.equal(2);
+      expect((await place(file(createCsv(1)), '--rate', '0.0000003')).code).to.equal(2);
     });
   });
 
@@ -167,7 +167,7 @@ describe('callkey call place --from', () => {
 
     it("doesn't exceed the rate", async () => {
       const began = performance.now();
-      await place(file(csvOf(11)), '--rate', '10');
+      await place(file(createCsv(11)), '--rate', '10');
       expect(performance.now() - began).to.be.greaterThan(1000);
       expect(await calls()).to.deep.equal(onceEach(11));
     });
@@ -188,7 +188,7 @@ describe('callkey call place --from', () => {
       const owner = { accountId: its.tenants.account.id, partnerId: its.tenants.partner.id };
       const entry = { owner, country: undefined, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
       await addNumbers(its.direct.ports, operator, { ...entry, phones: [phone(2)] });
-      const { code, stdout, stderr } = await place(file(csvOf(3, 1)));
+      const { code, stdout, stderr } = await place(file(createCsv(3, 1)));
       expect(code, stderr).to.equal(0);
       const results = ndjson(stdout).toSorted((a, b) => Number(a['line']) - Number(b['line']));
       expect(results.map(({ status }) => status)).to.deep.equal(['placed', 'skipped', 'placed']);
@@ -201,7 +201,7 @@ describe('callkey call place --from', () => {
       ['the campaign', 403, 4],
     ] as const) {
       it(`stops with ${exit} if ${what} is refused, and continues once it's accepted`, async () => {
-        const path = file(csvOf(20));
+        const path = file(createCsv(20));
         its.network.faults.push('pass', 'pass', 'pass', { status });
         const stopped = await place(path, '--concurrency', '1');
         expect(stopped.code).to.equal(exit);
@@ -214,12 +214,12 @@ describe('callkey call place --from', () => {
     it('reports why it stopped, but not for each line that had to stop as a result', async () => {
       const busy = { status: 503, headers: { 'Retry-After': '30' } };
       its.network.faults.push(busy, busy, busy, { status: 401 });
-      expect((await place(file(csvOf(20)), '--concurrency', '4')).code).to.equal(3);
+      expect((await place(file(createCsv(20)), '--concurrency', '4')).code).to.equal(3);
     });
 
     it("doesn't store phone numbers or names", async () => {
       its.network.faults.push('pass', { status: 401 });
-      await place(file(csvOf(5)));
+      await place(file(createCsv(5)));
       const kept = its.home.files().filter(({ path }) => path !== 'contacts.csv');
       expect(kept.map(({ path }) => path).join()).to.contain('runs/');
       for (const { path, text } of kept)
@@ -227,7 +227,7 @@ describe('callkey call place --from', () => {
     });
 
     it("doesn't support cancel --last, since a file has several calls: cancel then requires an identifier", async () => {
-      await place(file(csvOf(2)));
+      await place(file(createCsv(2)));
       expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
     });
   });

@@ -5,10 +5,10 @@ import { sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
-  const { phone, csvOf, file, place, calls, onceEach, own } = callFiles(its);
+  const { phone, createCsv, file, place, calls, onceEach, own } = callFiles(its);
 
   it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
-    const path = file(csvOf(10));
+    const path = file(createCsv(10));
     await place(path);
     its.network.seen.length = 0;
     const second = await place(path);
@@ -22,7 +22,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('resumes a stopped --again run like any other run', async () => {
-    const path = file(csvOf(10));
+    const path = file(createCsv(10));
     await place(path);
     its.network.faults.push('pass', 'pass', { status: 401 });
     await place(path, '--again', '--concurrency', '1');
@@ -31,11 +31,11 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('refuses a partly placed file that has changed since, unless --again is given', async () => {
-    const path = file(csvOf(10));
+    const path = file(createCsv(10));
     its.network.faults.push('pass', 'pass', { status: 401 });
     await place(path, '--concurrency', '1');
     its.network.seen.length = 0;
-    file(csvOf(11));
+    file(createCsv(11));
     for (const args of [
       ['call', 'place', its.tenants.campaign.id, '--from', path],
       ['call', 'resume'],
@@ -57,7 +57,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('refuses a placed file that was edited, even if its lines were moved, but accepts a file with only the new lines', async () => {
-    const path = file(csvOf(3));
+    const path = file(createCsv(3));
     await place(path);
     its.network.seen.length = 0;
     file(`var.x,name,phone\n,Eve,${phone(9)}\n,Ada 2,${phone(2)}\n`);
@@ -69,18 +69,18 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(its.network.seen).to.deep.equal([]);
     expect((await place(file(`phone,name\n${phone(9)},Eve\n`))).code).to.equal(0);
     expect(await calls()).to.deep.equal(onceEach(4));
-    file(csvOf(3, 1));
+    file(createCsv(3, 1));
     expect((await place(path, '--again')).code).to.equal(0);
     expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 2, 2]);
   });
 
   it('refuses lines that were already placed from any file, and sends nothing', async () => {
-    await place(file(csvOf(3)));
+    await place(file(createCsv(3)));
     its.network.seen.length = 0;
-    const extended = `${csvOf(3).trimEnd()}\n${phone(9)},Eve\n`;
+    const extended = `${createCsv(3).trimEnd()}\n${phone(9)},Eve\n`;
     const others = [
       file(extended, 'copy.csv'),
-      file(csvOf(2).replace('Ada 1', 'Someone else'), 'renamed.csv'),
+      file(createCsv(2).replace('Ada 1', 'Someone else'), 'renamed.csv'),
       file(Buffer.from(`\ufeff${extended}`, 'utf16le'), 'unicode.csv'),
       file(extended.replaceAll(',', ';'), 'semicolons.csv'),
     ];
@@ -101,10 +101,10 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('refuses to resume a file if its remaining lines have been placed from another file since', async () => {
-    const path = file(csvOf(3));
+    const path = file(createCsv(3));
     its.network.faults.push('pass', { status: 401 });
     await place(path, '--concurrency', '1');
-    expect((await place(file(csvOf(1, 1), 'rest.csv'))).code).to.equal(0);
+    expect((await place(file(createCsv(1, 1), 'rest.csv'))).code).to.equal(0);
     its.network.seen.length = 0;
     const { code, stderr } = await its.home.run(['call', 'resume']);
     expect(code, stderr).to.equal(5);
@@ -114,8 +114,8 @@ describe('callkey call place --from, for lines that were already placed', () => 
 
   it("isn't blocked by an earlier run that didn't place any calls", async () => {
     its.network.faults.push({ status: 401 });
-    await place(file(csvOf(3)), '--concurrency', '1');
-    expect((await place(file(csvOf(4)))).code).to.equal(0);
+    await place(file(createCsv(3)), '--concurrency', '1');
+    expect((await place(file(createCsv(4)))).code).to.equal(0);
     expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
     expect(await calls()).to.deep.equal(onceEach(4));
   });
@@ -129,8 +129,8 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('places another file at the same path after the first has finished', async () => {
-    await place(file(csvOf(3)));
-    expect((await place(file(csvOf(3, 100)))).code).to.equal(0);
+    await place(file(createCsv(3)));
+    expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
     expect(await calls()).to.deep.equal(onceEach(6));
   });
 });

@@ -16,16 +16,18 @@ const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
 const rule = (prefix: string, from: string, to: string): HoursRule => ({ prefix, days: [...workdays], from, to });
 
 describe('the week of calling hours', () => {
-  const hoursOf = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
+  const formatHours = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
 
   it('shows the windows of each day, and closed days', () => {
     const rules = [rule('', '14:00', '20:00'), rule('', '10:00', '13:00')];
-    expect(hoursOf(rules, 0)).to.deep.equal(['10:00–13:00, 14:00–20:00']);
-    expect(hoursOf(rules, 6)).to.deep.equal(['Closed']);
+    expect(formatHours(rules, 0)).to.deep.equal(['10:00–13:00, 14:00–20:00']);
+    expect(formatHours(rules, 6)).to.deep.equal(['Closed']);
   });
 
   it('joins windows that overlap or follow each other', () => {
-    expect(hoursOf([rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 0)).to.deep.equal(['09:00–24:00']);
+    expect(formatHours([rule('', '09:00', '12:00'), rule('', '12:00', '15:00'), rule('', '14:00', '24:00')], 0)).to.deep.equal([
+      '09:00–24:00',
+    ]);
   });
 
   it('shows prefixes with the same hours once, and the other numbers first', () => {

@@ -14,8 +14,8 @@ export const mostDaysAhead = 31;
  * @param given.rules from {@link selectRules}
  * @returns 'open' if all zones are open at `from`, else the next instant at which they are; null if there's none within 31 days, or no zone
  */
-export function findOpening(given: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): 'open' | Millis | null {
-  const { rules, zones, from } = given;
+export function findOpening(input: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): 'open' | Millis | null {
+  const { rules, zones, from } = input;
   if (zones.length === 0) return null;
   const schedule = getSchedule(rules);
   const limit = from + mostDaysAhead * oneDay;

@@ -25,8 +25,8 @@ export function selectRules(rules: readonly HoursRule[], phone: string): readonl
   // All other matching prefixes are the beginning of the longest one.
   const longest = findLongest(prefixes, phone);
   if (longest === undefined) return none;
-  const known = byPrefix.get(longest);
-  if (known) return known;
+  const cached = byPrefix.get(longest);
+  if (cached) return cached;
   const selected = [...Map.groupBy(rules, ({ date }) => date).values()].flatMap((ofDate) => selectLongestPrefix(ofDate, longest));
   byPrefix.set(longest, selected);
   return selected;
@@ -52,8 +52,8 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
  * are none, other days aren't limited.
  */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
-  const known = schedules.get(rules);
-  if (known) return known;
+  const cached = schedules.get(rules);
+  if (cached) return cached;
   const schedule = toSchedule(rules);
   schedules.set(rules, schedule);
   return schedule;

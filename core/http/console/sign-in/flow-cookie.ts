@@ -33,21 +33,21 @@ export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void 
   const maxAge = flow ? flow.expiresAt - deps.ports.clock.now() : 0;
   const secure = protocol === 'https:';
   // Without a value, the library lets the cookie expire.
-  cookiesOf(ctx, deps).set(nameOf(deps), value, { path, maxAge, secure, sameSite: 'lax', httpOnly: true, signed: true });
+  openCookies(ctx, deps).set(cookieName(deps), value, { path, maxAge, secure, sameSite: 'lax', httpOnly: true, signed: true });
 }
 
 /** Returns what the cookie says; null without a valid and recent one. */
-export function flowOf(ctx: Context, deps: HttpDeps): Flow | null {
-  const value = cookiesOf(ctx, deps).get(nameOf(deps), { signed: true });
+export function readFlow(ctx: Context, deps: HttpDeps): Flow | null {
+  const value = openCookies(ctx, deps).get(cookieName(deps), { signed: true });
   if (value === undefined) return null;
   const flow = flowSchema.safeParse(parseJson(Buffer.from(value, 'base64url').toString())).data;
   return flow && flow.expiresAt >= deps.ports.clock.now() ? flow : null;
 }
 
-function nameOf({ publicUrl }: HttpDeps): string {
+function cookieName({ publicUrl }: HttpDeps): string {
   return publicUrl.startsWith('https:') ? '__Secure-callkey_oidc' : 'callkey_oidc';
 }
 
-function cookiesOf(ctx: Context, { publicUrl }: HttpDeps): Cookies {
+function openCookies(ctx: Context, { publicUrl }: HttpDeps): Cookies {
   return new Cookies(ctx.req, ctx.res, { keys: ctx.app.keys, secure: publicUrl.startsWith('https:') });
 }

@@ -7,7 +7,7 @@ import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';
 import {
   confirmationLife,
   createSignInCode,
-  findUserOf,
+  findUserByIdentity,
   flowLife,
   makeFlowSecrets,
   ProviderError,
@@ -20,7 +20,7 @@ import { readBody, readQuery } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
 import { startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
-import { type Flow, flowOf, keepFlow } from './flow-cookie.ts';
+import { type Flow, keepFlow, readFlow } from './flow-cookie.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
   const { provider, passwordSignIn } = ports;
@@ -51,7 +51,7 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
 /** Signs in the browser that comes back from the provider, or asks its user whether to sign the app in. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireProvider(deps);
-  const flow = flowOf(ctx, deps);
+  const flow = readFlow(ctx, deps);
   keepFlow(ctx, deps, null);
   if (flow?.step !== 'provider') {
     deps.onProviderSignIn('expired');
@@ -61,7 +61,7 @@ export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
     await finish(ctx, deps, provider, flow);
     deps.onProviderSignIn('accepted');
   } catch (error) {
-    showPage(ctx, deps, resultOf(error, deps, deps.addressOf(ctx)));
+    showPage(ctx, deps, toResult(error, deps, deps.addressOf(ctx)));
   }
 }
 
@@ -75,7 +75,7 @@ async function finish(
   const address = deps.addressOf(ctx);
   const uncount = await countProviderSignIn(ports, address);
   const identity = await provider.identify(ctx.search, secrets);
-  const user = await findUserOf(ports, identity, address);
+  const user = await findUserByIdentity(ports, identity, address);
   await uncount();
   const { issuer } = identity;
   if (app) {
@@ -91,7 +91,7 @@ async function finish(
 }
 
 /** Records why a sign-in failed. The browser doesn't learn more than whether to try again. */
-function resultOf(error: unknown, { refusals, onProviderSignIn }: HttpDeps, address: string): SignInResult {
+function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, address: string): SignInResult {
   if (error instanceof ProviderError) {
     onProviderSignIn(error.reason);
     return error.reason === 'refused' ? 'failed' : error.reason;
@@ -120,7 +120,7 @@ function resultOf(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
   requireProvider(deps);
-  const flow = flowOf(ctx, deps);
+  const flow = readFlow(ctx, deps);
   if (flow?.step !== 'confirm') throw unauthorized();
   keepFlow(ctx, deps, null);
   const { userId, issuer, app } = flow;
@@ -130,9 +130,9 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
 }
 
 export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
-  const given = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
+  const input = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
   requireProvider(deps);
-  const proof = await takeSignInCode(deps.ports, given);
+  const proof = await takeSignInCode(deps.ports, input);
   const hasFactor = await hasSecondFactor(deps.ports, proof.user);
   await startNewSession(ctx, proof);
   ctx.status = signInRoutes.signInFromApp.status;

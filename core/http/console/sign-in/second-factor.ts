@@ -6,8 +6,8 @@ import { vouchedBy } from '../../../domain/sign-in/devices.ts';
 import * as domain from '../../../domain/sign-in/second-factor.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { companyOf, rememberDevice } from '../../middleware/known-device.ts';
-import { halfOpenSessionOf, sessionOf, startNewSession } from '../../middleware/session.ts';
+import { readCompany, rememberDevice } from '../../middleware/known-device.ts';
+import { getHalfOpenSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
 
@@ -15,12 +15,12 @@ const { enterCode: route } = sessionRoutes;
 
 /** Finishes a sign-in that waits for a code. */
 export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
-  const halfOpen = halfOpenSessionOf(ctx);
+  const halfOpen = getHalfOpenSession(ctx);
   const { code } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const { ports } = deps;
   const { user, passwordChangeDue } = halfOpen.data;
   const address = deps.addressOf(ctx);
-  const vouched = await vouchedBy(ports, user.email, companyOf(ctx));
+  const vouched = await vouchedBy(ports, user.email, readCompany(ctx));
   await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onCodeRefused(user, address);
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
@@ -33,13 +33,13 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
 }
 
 export async function enrollSecondFactor({ ports, caller, ctx, body }: Request<'enrollSecondFactor'>): Promise<EnrolledSecondFactorView> {
-  return domain.enrollSecondFactor(ports, caller.actor, sessionOf(ctx).data.user, body.currentPassword);
+  return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword);
 }
 
 export async function confirmSecondFactor({ ports, caller, ctx, body }: Request<'confirmSecondFactor'>): Promise<RecoveryCodesView> {
-  return { recoveryCodes: await domain.confirmSecondFactor(ports, caller.actor, sessionOf(ctx).data.user, body.code) };
+  return { recoveryCodes: await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code) };
 }
 
 export async function removeSecondFactor({ ports, caller, ctx, body }: Request<'removeSecondFactor'>): Promise<void> {
-  await domain.removeSecondFactor(ports, caller.actor, sessionOf(ctx).data.user, body.code);
+  await domain.removeSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
 }

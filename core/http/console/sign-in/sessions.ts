@@ -7,8 +7,8 @@ import { Problem } from '../../../domain/problem.ts';
 import * as domain from '../../../domain/sign-in/sessions.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { companyOf, rememberDevice } from '../../middleware/known-device.ts';
-import { signOut as endSession, sessionOf, startNewSession } from '../../middleware/session.ts';
+import { readCompany, rememberDevice } from '../../middleware/known-device.ts';
+import { signOut as endSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
 
@@ -17,7 +17,7 @@ const { signIn: route } = sessionRoutes;
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const address = deps.addressOf(ctx);
-  const attempt = { email, password, address, company: companyOf(ctx) };
+  const attempt = { email, password, address, company: readCompany(ctx) };
   const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onSignInRefused(email, address);
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
@@ -37,7 +37,7 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
 }
 
 export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {
-  return sessionView(sessionOf(ctx).data, deps);
+  return sessionView(getSession(ctx).data, deps);
 }
 
 export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
@@ -45,12 +45,12 @@ export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
 }
 
 export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
-  const { id, data } = sessionOf(ctx);
+  const { id, data } = getSession(ctx);
   rememberDevice(ctx, ports, await users.changePassword(ports, caller.actor, data, body, id));
 }
 
 export async function selectTenancy({ ctx, deps, ports, caller, body }: Request<'selectTenancy'>): Promise<SessionView> {
-  const { id, data } = sessionOf(ctx);
+  const { id, data } = getSession(ctx);
   const { tenancy } = await domain.selectTenancy(ports, id, caller, body.kind === null ? null : body);
   return sessionView({ ...data, tenancy }, deps);
 }

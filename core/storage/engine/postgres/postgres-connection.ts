@@ -4,7 +4,7 @@ import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/error-code.ts';
 import type { Row } from '../database.ts';
 import { TookTooLong } from '../errors.ts';
-import { addressesOf } from './postgres-hosts.ts';
+import { parseAddresses } from './postgres-hosts.ts';
 
 /**
  * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response even if the server hangs.
@@ -156,7 +156,7 @@ export class PostgresClient extends Client {
   }
 
   override async acquireRawConnection(): Promise<pg.Client> {
-    this.#addresses ??= addressesOf(this.connectionSettings.connectionString);
+    this.#addresses ??= parseAddresses(this.connectionSettings.connectionString);
     const addresses = this.#addresses;
     let failure: unknown;
     for (const [offset] of addresses.entries()) {

@@ -2,16 +2,16 @@
 const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
 /** Returns an address for each host in a URL, separated by commas as PostgreSQL's own programs accept them. */
-export function addressesOf(url: string): string[] {
+export function parseAddresses(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = parts.exec(url) ?? [];
   return hosts.split(',').map((host) => `${before}${host}${after}`);
 }
 
 /** Whether the core can try each host in a URL, and the URL asks only for a host that accepts writes. */
 export function isPostgresUrl(url: string): boolean {
-  return addressesOf(url).every((address) => {
+  return parseAddresses(url).every((address) => {
     if (!URL.canParse(address)) return false;
-    const wanted = new URL(address).searchParams.get('target_session_attrs');
-    return wanted === null || wanted === 'read-write' || wanted === 'primary';
+    const attributes = new URL(address).searchParams.get('target_session_attrs');
+    return attributes === null || attributes === 'read-write' || attributes === 'primary';
   });
 }

@@ -76,7 +76,7 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   function lane(name: keyof typeof connections): Database {
     const pool = openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, connections[name]);
     pools.set(name, pool);
-    return laneOf(pool);
+    return createLane(pool);
   }
   return {
     ...lane('console'),
@@ -108,27 +108,27 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
   });
 }
 
-function rowsOf(columns: BatchColumns, parameter: string): string {
+function rowsSql(columns: BatchColumns, parameter: string): string {
   const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
   return `(SELECT ${fields.join(', ')} FROM jsonb_array_elements(${parameter}::jsonb)) AS r`;
 }
 
-function laneOf(pool: Knex): Database {
+function createLane(pool: Knex): Database {
   let looking: Promise<void> | undefined;
   /** Whether a batch found that the disk is full. A commit alone doesn't show that, because its log file had already been allocated. */
   let isFull = false;
 
   async function look(): Promise<void> {
-    const [found] = await query<{ standby: boolean; read_only: string; commits: string }>(pool, durableWrite);
-    if (found?.standby) throw new Error('PostgreSQL is a standby: set DATABASE_URL to the primary.');
-    if (found?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
-    if (found.commits !== 'on') throw new Error(`Something in front of PostgreSQL changed synchronous_commit to ${found.commits}.`);
+    const [server] = await query<{ standby: boolean; read_only: string; commits: string }>(pool, durableWrite);
+    if (server?.standby) throw new Error('PostgreSQL is a standby: set DATABASE_URL to the primary.');
+    if (server?.read_only !== 'off') throw new Error('PostgreSQL is read-only (default_transaction_read_only).');
+    if (server.commits !== 'on') throw new Error(`Something in front of PostgreSQL changed synchronous_commit to ${server.commits}.`);
     if (isFull) await findRoom(pool);
     isFull = false;
   }
 
   function runner(columns: BatchColumns, sql: (rows: string) => string) {
-    const text = sql(rowsOf(columns, '$1'));
+    const text = sql(rowsSql(columns, '$1'));
     const name = hash('sha256', text, 'hex').slice(0, 32);
     return async (rows: BatchRows, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> => {
       const connection: pg.Client = await pool.client.acquireConnection();
@@ -150,7 +150,7 @@ function laneOf(pool: Knex): Database {
     batchSize: 32,
     maxInFlight: 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
-    batchRows: (columns) => rowsOf(columns, '?'),
+    batchRows: (columns) => rowsSql(columns, '?'),
     prepare(columns, sql) {
       const run = runner(columns, sql);
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;
@@ -197,11 +197,11 @@ function laneOf(pool: Knex): Database {
       return Promise.race([looking, tooLate()]);
     },
     async size() {
-      const [found] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
-      if (!found) throw new Error("PostgreSQL didn't report its size.");
+      const [size] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
+      if (!size) throw new Error("PostgreSQL didn't report its size.");
       // All databases on a server share the log.
-      const [log] = found.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
-      return { database: found.database, wal: log?.bytes ?? null };
+      const [log] = size.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
+      return { database: size.database, wal: log?.bytes ?? null };
     },
     async risks() {
       const rows = await query<{ name: string }>(

@@ -38,7 +38,7 @@ export class SqliteClient extends Client {
     let connection: Connection | undefined;
     try {
       connection = await open(filename);
-      const execute = executorOf(connection);
+      const execute = createExecutor(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
       // After a crash, the index says that a checkpoint is running until there has been a checkpoint: see sqlite-file.ts. On a full disk,
       // there can't be one.
@@ -60,7 +60,7 @@ export class SqliteClient extends Client {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }
     // If the file was moved, its WAL was left behind. Write acknowledged commits to the file itself, wherever it is now.
-    await executorOf(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
+    await createExecutor(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
     this.connectionSettings.guard.closed();
   }
@@ -165,14 +165,14 @@ export function markBroken(connection: Connection, error: unknown): void {
 }
 
 async function prepareOn(connection: Connection, sql: string): Promise<Statement> {
-  const known = statements.get(connection) ?? new Map<string, Statement>();
-  statements.set(connection, known);
-  const prepared = known.get(sql);
+  const ofConnection = statements.get(connection) ?? new Map<string, Statement>();
+  statements.set(connection, ofConnection);
+  const prepared = ofConnection.get(sql);
   if (prepared) return prepared;
   const statement = await new Promise<Statement>((resolve, reject) => {
     const made: Statement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(made)));
   });
-  known.set(sql, statement);
+  ofConnection.set(sql, statement);
   return statement;
 }
 
@@ -182,7 +182,7 @@ function open(filename: string): Promise<Connection> {
   });
 }
 
-function executorOf(connection: Connection): (sql: string) => Promise<void> {
+function createExecutor(connection: Connection): (sql: string) => Promise<void> {
   return promisify<string, void>(connection.exec.bind(connection));
 }
 

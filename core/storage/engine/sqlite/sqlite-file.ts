@@ -92,7 +92,7 @@ export function fileGuard(filename: string): FileGuard {
   const file = realpathSync(filename);
   refuseUnsafe(file);
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
-  const atFirst = identityOf(statOf(filename));
+  const atFirst = toIdentity(statIfPresent(filename));
   const identities = new Map<string, string>();
   let connections = 0;
   let checks = 0;
@@ -104,9 +104,9 @@ export function fileGuard(filename: string): FileGuard {
   let harm: UnsafeFileError | undefined;
 
   function requireSame(path: string): string | undefined {
-    const identity = identityOf(statOf(path));
-    const known = identities.get(path);
-    if (known !== undefined && known !== identity)
+    const identity = toIdentity(statIfPresent(path));
+    const cached = identities.get(path);
+    if (cached !== undefined && cached !== identity)
       harm = moved(path, 'which writes everything it acknowledged to the database as it stops, and start it again');
     if (harm) throw harm;
     if (identity !== undefined) identities.set(path, identity);
@@ -137,16 +137,16 @@ export function fileGuard(filename: string): FileGuard {
     check() {
       // Read this first, because a checkpoint between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
-      const found = statOf(filename);
-      if (!found || identityOf(found) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
-      if (found.nlink > 1n) throw linked(file);
+      const stats = statIfPresent(filename);
+      if (!stats || toIdentity(stats) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
+      if (stats.nlink > 1n) throw linked(file);
       // Check for the marker, too: a core that has noticed an overwritten file reopens its connections, and their checkpoint can hide the
       // change from the other cores.
-      if (existsSync(markerOf(file))) harm ??= overwrittenError(file);
+      if (existsSync(markerPath(file))) harm ??= overwrittenError(file);
       if (harm) throw harm;
       if (open === 0) return;
       checkCompanions();
-      checkContent(found, before);
+      checkContent(stats, before);
     },
     opening() {
       connections++;
@@ -166,14 +166,14 @@ export function fileGuard(filename: string): FileGuard {
   };
 }
 
-const isSame = (one: Checkpoints, other: Checkpoints) => one.salt === other.salt && one.done === other.done;
+const isSame = (a: Checkpoints, b: Checkpoints) => a.salt === b.salt && a.done === b.done;
 
-function statOf(path: string): BigIntStats | undefined {
+function statIfPresent(path: string): BigIntStats | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
-function identityOf(found: BigIntStats | undefined): string | undefined {
-  return found && `${found.dev}:${found.ino}`;
+function toIdentity(stats: BigIntStats | undefined): string | undefined {
+  return stats && `${stats.dev}:${stats.ino}`;
 }
 
 function refuseUnsafe(file: string): void {
@@ -182,8 +182,8 @@ function refuseUnsafe(file: string): void {
 }
 
 function unsafeAtStart(file: string): UnsafeFileError | undefined {
-  if (existsSync(markerOf(file))) return overwrittenError(file);
-  if ((statOf(file)?.nlink ?? 1n) > 1n) return linked(file);
+  if (existsSync(markerPath(file))) return overwrittenError(file);
+  if ((statIfPresent(file)?.nlink ?? 1n) > 1n) return linked(file);
   if (isMountPoint(file))
     return new UnsafeFileError(file, "is mounted by itself, so other programs can't find its -wal", 'Mount its folder instead.');
   return undefined;
@@ -198,7 +198,7 @@ function isMountPoint(file: string): boolean {
   return lines.some((line) => unescaped(line.split(' ')[4] ?? '') === name);
 }
 
-const markerOf = (file: string) => `${file}-overwritten`;
+const markerPath = (file: string) => `${file}-overwritten`;
 
 /**
  * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker file outlives this process: the next
@@ -207,7 +207,7 @@ const markerOf = (file: string) => `${file}-overwritten`;
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);
   try {
-    writeFileSync(markerOf(file), `${error.message}\n`, { mode: 0o600 });
+    writeFileSync(markerPath(file), `${error.message}\n`, { mode: 0o600 });
   } catch {
     // Ignore this, because this process refuses to write anyway.
   }
@@ -215,7 +215,7 @@ function markOverwritten(file: string): UnsafeFileError {
 }
 
 function overwrittenError(file: string): UnsafeFileError {
-  const todo = `Stop the core, then put a backup in its place with "admin restore". If only its timestamp was changed, for example by touch, delete ${markerOf(file)} instead.`;
+  const todo = `Stop the core, then put a backup in its place with "admin restore". If only its timestamp was changed, for example by touch, delete ${markerPath(file)} instead.`;
   return new UnsafeFileError(file, 'was overwritten or truncated by another program while a core was using it', todo);
 }
 

@@ -43,7 +43,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     const read = pool(`${name}-read`, open(name === 'lists' ? SqliteListClient : SqliteClient, readers[name]));
     const connectionPool = turns(name === 'keys' ? 'keys' : 'other');
     const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
-    return laneOf(filename, { read, write, 'read back': readBack ?? read });
+    return createLane(filename, { read, write, 'read back': readBack ?? read });
   }
 
   return {
@@ -62,7 +62,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   };
 }
 
-function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
+function createLane(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
   const { read, write } = pools;
   return {
     kind: 'sqlite',
@@ -74,13 +74,13 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
       const rows: unknown = await on.raw(sql, bindings);
       return rows as Found[];
     },
-    batchRows: rowsOf,
+    batchRows: rowsSql,
     prepare(columns, sql, mode) {
-      const text = sql(rowsOf(columns));
+      const text = sql(rowsSql(columns));
       return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);
     },
     prepareChange(columns, sql) {
-      const text = sql(rowsOf(columns));
+      const text = sql(rowsSql(columns));
       return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
     },
     async discardWriter(reason) {
@@ -102,17 +102,17 @@ function laneOf(filename: string, pools: Record<'read' | 'read back' | 'write', 
       // Only one writer can run at a time, and this runs after it.
       return true;
     },
-    size: async () => ({ database: bytesOf(filename), wal: bytesOf(`${filename}-wal`) }),
+    size: async () => ({ database: sizeInBytes(filename), wal: sizeInBytes(`${filename}-wal`) }),
     risks: async () => [],
   };
 }
 
-function rowsOf(columns: BatchColumns): string {
+function rowsSql(columns: BatchColumns): string {
   const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
   return `(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`;
 }
 
-function bytesOf(file: string): number {
+function sizeInBytes(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 

@@ -10,7 +10,7 @@ import { MoreButton } from '../../components/table/more-button.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Moment } from '../../components/time.tsx';
 import { useView } from '../../components/use-view.ts';
-import { daysOf } from '../../state/clock.ts';
+import { listDays } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import { actionLabel, capitalized } from '../../state/format/labels.ts';
 import type { Pages } from '../../state/loading/pages.ts';
@@ -71,7 +71,7 @@ const everything = activityView.initial;
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
   const [chosen, change] = useView(activityView.name, everything);
-  const filter = { ...chosen, ...daysOf(chosen.from, chosen.to) };
+  const filter = { ...chosen, ...listDays(chosen.from, chosen.to) };
   const pages = activityPages(filter);
   const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));
   const view = resource.state.value.value;

@@ -4,7 +4,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
@@ -70,7 +70,7 @@ function buildFacts(call: CallView): Fact[] {
       'Key',
       apiKey ? (
         <span key="key">
-          <a href={addressOf('api-keys', { open: apiKey.id })}>
+          <a href={formatAddress('api-keys', { open: apiKey.id })}>
             <bdi>{apiKey.name}</bdi>
           </a>{' '}
           <OwnerTag owner={apiKey.owner} />

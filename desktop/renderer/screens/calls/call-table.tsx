@@ -3,7 +3,7 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Moment } from '../../components/time.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { callStateLabels, callStateTones } from '../../state/format/labels.ts';
@@ -76,7 +76,7 @@ export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps)
       idOf={({ contactId }) => contactId}
       nameOf={({ requestId }) => requestId}
       openId={openId}
-      hrefOf={({ contactId, campaign }) => addressOf('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
+      hrefOf={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
       onOpen={onOpen}
     />
   );

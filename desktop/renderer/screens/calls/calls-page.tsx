@@ -8,7 +8,7 @@ import { ExportAllButton } from '../../components/table/export-all-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
 import { Time } from '../../components/time.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { daysOf } from '../../state/clock.ts';
+import { listDays } from '../../state/clock.ts';
 import { describeLoaded } from '../../state/format/format.ts';
 import type { Resource } from '../../state/loading/resource.ts';
 import { CallDetails } from './call-details.tsx';
@@ -33,7 +33,7 @@ type CallsPageProps = {
 export function CallsPage({ title, campaignId, settings, onChange, actions, chart }: CallsPageProps) {
   const { state, apiKey, from, to, pages } = settings;
   const search = useDebounced(settings.search.trim(), typingMs);
-  const filter = { state, apiKey, search, ...daysOf(from, to) };
+  const filter = { state, apiKey, search, ...listDays(from, to) };
   const resource = useCalls(campaignId, filter, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const calls = resource.state.value.value?.calls ?? [];

@@ -5,7 +5,7 @@ import { summaryMs } from '../../components/charts/outcomes.ts';
 import { Empty, Loadable, useFreshResource, useResource, useRetries } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { useView } from '../../components/use-view.ts';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { CallsPage } from './calls-page.tsx';
@@ -36,7 +36,7 @@ export function Calls({ session, title }: ScreenProps) {
               <p>
                 Calls belong to campaigns, and you don’t have access to any campaigns yet.{' '}
                 {canCreate ? (
-                  <a href={addressOf('directory', { kind: 'campaign' })}>Create one in the directory.</a>
+                  <a href={formatAddress('directory', { kind: 'campaign' })}>Create one in the directory.</a>
                 ) : (
                   'Ask your operator to create one.'
                 )}

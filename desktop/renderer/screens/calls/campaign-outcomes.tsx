@@ -11,7 +11,7 @@ import { DataTable } from '../../components/table/data-table.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { usePages } from '../../components/use-pages.ts';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
@@ -214,7 +214,7 @@ function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
       nameOf={({ name }) => name}
       sort={sort}
       onSort={(column) => onSort(sortAfterPress(sort, column, !isText(column)))}
-      hrefOf={({ id }) => addressOf('calls', { campaign: id })}
+      hrefOf={({ id }) => formatAddress('calls', { campaign: id })}
       onOpen={({ id }) => onChoose(id)}
     />
   );

@@ -1,7 +1,7 @@
 import type { SessionView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { childKinds, type DirectoryEntry, type DirectoryKind, kindLabels } from '../../state/directory.ts';
 import { formatNumber } from '../../state/format/format.ts';
 
@@ -54,14 +54,14 @@ function OpenLink({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session
   if (kind === 'campaign') {
     const tenancy = isStaff && account ? ({ kind: 'account', id: account.id } as const) : undefined;
     return (
-      <a class="button primary" href={addressOf('calls', { campaign: id }, tenancy)}>
+      <a class="button primary" href={formatAddress('calls', { campaign: id }, tenancy)}>
         Open calls
       </a>
     );
   }
   return (
     isStaff && (
-      <a class="button primary" href={addressOf('api-keys', {}, { kind, id })}>
+      <a class="button primary" href={formatAddress('api-keys', {}, { kind, id })}>
         Open
       </a>
     )

@@ -1,7 +1,7 @@
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { type DirectoryEntry, type DirectoryKind, kindLabels } from '../../state/directory.ts';
 import { formatNumber } from '../../state/format/format.ts';
 
@@ -22,7 +22,7 @@ export function EntryTable({ kind, entries, openId, onOpen }: EntryTableProps) {
       idOf={({ id }) => id}
       nameOf={({ name }) => name}
       openId={openId}
-      hrefOf={({ id }) => addressOf('directory', { kind, open: id })}
+      hrefOf={({ id }) => formatAddress('directory', { kind, open: id })}
       onOpen={onOpen}
     />
   );

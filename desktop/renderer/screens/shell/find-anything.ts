@@ -1,7 +1,7 @@
 import type { SessionView } from '#contract/console/session.ts';
 import { screensFor } from '../../../screens.ts';
 import type { Option } from '../../components/forms/picker.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 
 /** An option that opens an address of the console. */
@@ -27,7 +27,7 @@ async function findKey(id: string): Promise<Place[]> {
   const result = await window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
   if (!result.ok) return [];
   const { name } = result.value.apiKey;
-  return [{ id: `key-of-id:${id}`, name, caption: 'API key', address: addressOf('api-keys', { open: id }) }];
+  return [{ id: `key-of-id:${id}`, name, caption: 'API key', address: formatAddress('api-keys', { open: id }) }];
 }
 
 async function findUser(id: string): Promise<Place[]> {
@@ -41,7 +41,7 @@ async function findUsers(search: string): Promise<Place[]> {
 }
 
 function toUser({ id, name, email }: { id: string; name: string; email: string }): Place {
-  return { id: `user:${id}`, name, caption: `User · ${email}`, address: addressOf('users', { open: id }) };
+  return { id: `user:${id}`, name, caption: `User · ${email}`, address: formatAddress('users', { open: id }) };
 }
 
 async function findCampaigns(search: string): Promise<Place[]> {
@@ -51,6 +51,6 @@ async function findCampaigns(search: string): Promise<Place[]> {
     id: `campaign:${id}`,
     name,
     caption: `Campaign · ${account.name}`,
-    address: addressOf('calls', { campaign: id }),
+    address: formatAddress('calls', { campaign: id }),
   }));
 }

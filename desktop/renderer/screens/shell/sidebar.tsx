@@ -2,7 +2,7 @@ import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screensFor } from '../../../screens.ts';
 import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog } from '../../state/navigation.ts';
 import { server, signOut } from '../../state/session.ts';
@@ -25,7 +25,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
             <li key={name}>
-              <a class="button" href={addressOf(name, null)} aria-current={name === current ? 'page' : undefined}>
+              <a class="button" href={formatAddress(name, null)} aria-current={name === current ? 'page' : undefined}>
                 <Icon name={icon} />
                 {label}
                 {window.callkey.capabilities.hasMenu && (

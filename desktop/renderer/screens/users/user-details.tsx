@@ -3,7 +3,7 @@ import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { Details, Facts } from '../../components/details.tsx';
 import { useResource } from '../../components/loadable.tsx';
 import { Moment } from '../../components/time.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
@@ -48,11 +48,11 @@ export function UserDetails({
     >
       <div class="actions at-start">
         {canSeeKeys && user.apiKeys > 0 && (
-          <a class="button" href={addressOf('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
+          <a class="button" href={formatAddress('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
             Show API keys
           </a>
         )}
-        <a class="button" href={addressOf('activity', { actor: user.id })}>
+        <a class="button" href={formatAddress('activity', { actor: user.id })}>
           Show activity
         </a>
         <button type="button" onClick={onEdit}>

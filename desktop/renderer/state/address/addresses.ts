@@ -13,18 +13,18 @@ type Tenancy = Extract<TenancyChoice, { id: string }>;
 type Place = { name: ScreenName; view: object; tenancy: Tenancy | null };
 
 /** Returns the fields of a screen's view. Each screen has its own. */
-function fieldsOf(name: ScreenName): ViewFields<object> {
+function getFields(name: ScreenName): ViewFields<object> {
   return screenViews[name] as unknown as ViewFields<object>;
 }
 
-function viewOf(name: ScreenName) {
-  const { name: viewName, initial } = fieldsOf(name);
+function createView(name: ScreenName) {
+  const { name: viewName, initial } = getFields(name);
   return viewSignal<object>(tenancyKey.value, viewName, initial);
 }
 
 /** Writes the address of a place, the inverse of `placeAt`. */
 export function writeAddress({ name, view, tenancy }: Place): string {
-  const { path, query } = writeView(fieldsOf(name), view);
+  const { path, query } = writeView(getFields(name), view);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
   // Keeps these characters readable, because they don't end a part of a query.
   const written = query.toString().replaceAll('%2F', '/').replaceAll('%40', '@');
@@ -34,13 +34,13 @@ export function writeAddress({ name, view, tenancy }: Place): string {
 /** Reads an address. @returns null if it isn't a screen's */
 export function placeAt(hash: string): Place | null {
   const [path = '', search = ''] = hash.split('?', 2);
-  const [start, wanted, ...parts] = path.split('/');
-  const found = screens.find(({ name }) => name === wanted);
-  if (start !== '#' || !found) return null;
+  const [start, screenName, ...parts] = path.split('/');
+  const screen = screens.find(({ name }) => name === screenName);
+  if (start !== '#' || !screen) return null;
   const query = new URLSearchParams(search);
-  const view = readView(fieldsOf(found.name), parts.map(decoded), query);
+  const view = readView(getFields(screen.name), parts.map(decoded), query);
   const [, kind, id] = /^(account|partner)\/(.+)$/.exec(query.get('tenancy') ?? '') ?? [];
-  return view && { name: found.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
+  return view && { name: screen.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
 }
 
 function decoded(part: string): string {
@@ -56,14 +56,14 @@ function decoded(part: string): string {
  *
  * @param changes to the screen's initial view; null for the view as the user left it
  */
-export function addressOf<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
-  const view = changes === null ? viewOf(name).value : { ...fieldsOf(name).initial, ...changes };
+export function formatAddress<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
+  const view = changes === null ? createView(name).value : { ...getFields(name).initial, ...changes };
   return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
 }
 
 /** Returns the address of the screen's current view with other details open. */
 export function addressOfOpen(name: ScreenName, open: string): string {
-  return writeAddress({ name, view: { ...viewOf(name).value, open }, tenancy: session.value?.tenancy ?? null });
+  return writeAddress({ name, view: { ...createView(name).value, open }, tenancy: session.value?.tenancy ?? null });
 }
 
 /** Returns the URL that a colleague can open in a browser. */
@@ -73,10 +73,10 @@ export function linkTo(address: string): string {
 }
 
 const currentAddress = () =>
-  writeAddress({ name: screen.value, view: viewOf(screen.value).value, tenancy: session.value?.tenancy ?? null });
+  writeAddress({ name: screen.value, view: createView(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
 /** Returns everything before the query, the tenancy and the open call. A change of these is a step that Back undoes. */
-function stepOf(hash: string): string {
+function readStep(hash: string): string {
   const query = new URLSearchParams(hash.split('?')[1]);
   return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
 }
@@ -104,7 +104,7 @@ export function followAddresses(): void {
     const address = currentAddress();
     if (location.hash === address) return;
     const before = placeAt(location.hash);
-    const isStep = !isFirst && before !== null && available.includes(before.name) && stepOf(address) !== stepOf(location.hash);
+    const isStep = !isFirst && before !== null && available.includes(before.name) && readStep(address) !== readStep(location.hash);
     history[isStep ? 'pushState' : 'replaceState'](null, '', address);
   });
   addEventListener('hashchange', () => void goToAddress());
@@ -114,7 +114,7 @@ function apply(place: Place | null): void {
   if (!place) return;
   batch(() => {
     screen.value = place.name;
-    viewOf(place.name).value = { ...viewOf(place.name).peek(), ...place.view };
+    createView(place.name).value = { ...createView(place.name).peek(), ...place.view };
   });
 }
 
@@ -136,7 +136,7 @@ async function goToAddress(): Promise<void> {
 }
 
 async function goTo(place: Place, now: SessionView): Promise<void> {
-  const shown = await inTenancyOf(place, now);
+  const shown = await enterTenancy(place, now);
   if (!shown) return history.replaceState(null, '', currentAddress());
   const isElsewhere = screen.peek() !== place.name;
   // Both change in one step. Otherwise, the effect above would add an address in between that the user never visited.
@@ -148,7 +148,7 @@ async function goTo(place: Place, now: SessionView): Promise<void> {
 }
 
 /** Selects the place's tenancy first, if it isn't the current one. */
-async function inTenancyOf({ tenancy }: Place, now: SessionView): Promise<SessionView | null> {
+async function enterTenancy({ tenancy }: Place, now: SessionView): Promise<SessionView | null> {
   const selected = await selectTenancyIn(now, tenancy);
   if (selected.ok) return selected.value;
   announce(describeFailure(selected.failure));

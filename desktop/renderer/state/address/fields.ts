@@ -63,7 +63,7 @@ export function viewFields<View extends object>(
   path: readonly (keyof View & string)[],
   fields: Fields<View>,
 ): ViewFields<View> {
-  const initial = Object.fromEntries(namesOf(fields).map((field) => [field, fields[field].initial])) as View;
+  const initial = Object.fromEntries(fieldNames(fields).map((field) => [field, fields[field].initial])) as View;
   return { name, path, fields, initial };
 }
 
@@ -73,7 +73,7 @@ export function writeView<View extends object>(
   view: View,
 ): { path: string; query: URLSearchParams } {
   const query = new URLSearchParams();
-  for (const name of namesOf(fields)) {
+  for (const name of fieldNames(fields)) {
     const written = fields[name].write(view[name]);
     if (!path.includes(name) && written !== fields[name].write(initial[name])) query.set(name, written);
   }
@@ -91,7 +91,7 @@ export function readView<View extends object>(
 ): View | null {
   if (parts.length > path.length) return null;
   const view = { ...initial };
-  for (const name of namesOf(fields)) {
+  for (const name of fieldNames(fields)) {
     const index = path.indexOf(name);
     const written = index < 0 ? query.get(name) : parts[index];
     const value = written === null || written === undefined ? undefined : fields[name].read(written);
@@ -100,6 +100,6 @@ export function readView<View extends object>(
   return view;
 }
 
-function namesOf<View extends object>(fields: Fields<View>): (keyof View & string)[] {
+function fieldNames<View extends object>(fields: Fields<View>): (keyof View & string)[] {
   return Object.keys(fields) as (keyof View & string)[];
 }

@@ -4,7 +4,7 @@ import { lineProblem, normalLine } from '#contract/text/text.ts';
 import { Field } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { Moment } from '../../../components/time.tsx';
-import { addressOf } from '../../../state/address/addresses.ts';
+import { formatAddress } from '../../../state/address/addresses.ts';
 import { pluralize } from '../../../state/format/format.ts';
 
 /** The form's input. An empty reason means that none was chosen. */
@@ -80,7 +80,7 @@ export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: Las
       {lastDay && (
         <>
           <p>
-            {pluralize(lastDay.placed, 'call')} placed. <a href={addressOf('calls', { apiKey: apiKey.id })}>Show the key’s calls</a>
+            {pluralize(lastDay.placed, 'call')} placed. <a href={formatAddress('calls', { apiKey: apiKey.id })}>Show the key’s calls</a>
           </p>
           {lastDay.addresses.length > 0 && (
             <ul class="events">
@@ -96,7 +96,7 @@ export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: Las
       )}
       {successor ? (
         <p>
-          Its successor keeps working: <a href={addressOf('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
+          Its successor keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
           <Moment at={successor.createdAt} />.
         </p>
       ) : (
