@@ -87,7 +87,7 @@ export function readWebConsole(folder: string, commandLine: string): WebConsole 
     ([path, { mediaType, text }]) => [path, toPageFile(mediaType, Buffer.from(text))] as const,
   );
   const files = new Map([...reference, ...readBuiltPage(folder)]);
-  return hasCommandLine ? files.set(commandLinePath, fileOf(commandLine)) : files;
+  return hasCommandLine ? files.set(commandLinePath, findFile(commandLine)) : files;
 }
 
 function readBuiltPage(folder: string): (readonly [string, PageFile])[] {

@@ -89,7 +89,7 @@ describe('callkey mcp', () => {
     its.network.faults.push({ status: 422 });
     expect(await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+493012345678' } })).to.have.property('isError', true);
     const other = await agent.call('place_call', { requestId: 'agent-5', contact: { phone: '+12025550143' } });
-    expect(textOf(other)).to.contain("isn't allowed here");
+    expect(getText(other)).to.contain("isn't allowed here");
     expect(its.network.seen).to.have.length(1);
     agent.leave();
     await agent.ended;
