@@ -7,7 +7,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
 import { Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
 import { Day, Moment, toExpiry } from '../../components/time.tsx';
-import { addressOf } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { ownZone } from '../../state/clock.ts';
 import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
@@ -78,7 +78,7 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevok
             Limit…
           </button>
         )}
-        <a class="button" href={addressOf('calls', { apiKey: id })}>
+        <a class="button" href={formatAddress('calls', { apiKey: id })}>
           Show calls
         </a>
         <button type="button" class="warns" onClick={onRevoke}>
