@@ -3,7 +3,7 @@ import { dialingLimits } from '../calls/dialing.ts';
 import { instant, type Millis, plus } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection } from '../model.ts';
 import { findOpening, selectRules } from './hours/calling-hours.ts';
-import { getZones } from './hours/zones.ts';
+import { getZones, onlyZone } from './hours/zones.ts';
 import { getCountry, getNumberKind } from './numbers.ts';
 
 /** The rules where no one has set any. */
@@ -46,11 +46,11 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
 
 /** Returns the contact's zone, or else every zone that the number may be in. */
 export function getZonesOfCall({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZone'>): readonly string[] {
-  return timeZone === null ? getZones(phone) : [timeZone];
+  return timeZone === null ? getZones(phone) : onlyZone(timeZone);
 }
 
 /** Whether there's no opening only because the number may be in several zones, or doesn't tell its zone. */
 function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], from: Millis): boolean {
   const [first] = zones;
-  return first === undefined || (zones.length > 1 && findOpening({ rules, zones: [first], from }) !== null);
+  return first === undefined || (zones.length > 1 && findOpening({ rules, zones: onlyZone(first), from }) !== null);
 }

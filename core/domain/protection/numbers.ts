@@ -4,6 +4,7 @@ import metadata from 'libphonenumber-js/max/metadata';
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import { isPhoneNumber } from '#contract/calls/phone.ts';
 import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
+import { type PrefixTree, prefixTree } from './prefix-tree.ts';
 
 /** Positions in the library's data about a country (see its METADATA.md), and in its list of types. */
 const at = { leadingDigits: 10, types: 11 } as const;
@@ -27,19 +28,21 @@ type Country = { code: string; leadingDigits: RegExp | null; types: readonly Num
 /** The countries with one country code. `suspicious` matches every number that could be of a kind. */
 type Plan = { countries: readonly Country[]; suspicious: RegExp };
 
-const plans = new Map<string, Plan | null>();
+/** A country code. `plan` is undefined until it's first needed. */
+type Code = { code: string; kind: RestrictedKind | null; plan: Plan | null | undefined };
+
+let codes: PrefixTree<Code> | undefined;
 
 /**
  * Returns the kind of a number. A number that begins like a restricted kind, but has too many digits or too few, is of that kind too, because
  * networks ignore further digits.
  */
 export function getNumberKind(phone: string): NumberKind {
-  const code = findCode(phone);
-  if (code === null) return 'ordinary';
-  const kind = wholeCodes[code];
-  if (kind) return kind;
-  const plan = getPlan(code);
-  const number = phone.slice(1 + code.length);
+  const match = findCode(phone);
+  if (match === undefined) return 'ordinary';
+  if (match.kind) return match.kind;
+  const plan = getPlan(match);
+  const number = phone.slice(1 + match.code.length);
   if (!plan?.suspicious.test(number)) return 'ordinary';
   const types = plan.countries.flatMap((country) => country.types);
   const type = types.find((candidate) => isOfType(number, candidate)) ?? types.find(({ kind, start }) => kind && start.test(number));
@@ -48,10 +51,10 @@ export function getNumberKind(phone: string): NumberKind {
 
 /** Returns the country of a number as an ISO 3166-1 code; null if it has none, or if countries share its code and it doesn't tell. */
 export function getCountry(phone: string): string | null {
-  const code = findCode(phone);
-  const countries = (code !== null && getPlan(code)?.countries) || [];
-  if (code === null || countries.length <= 1) return countries[0]?.code ?? null;
-  const number = phone.slice(1 + code.length);
+  const match = findCode(phone);
+  const countries = (match && getPlan(match)?.countries) || [];
+  if (match === undefined || countries.length <= 1) return countries[0]?.code ?? null;
+  const number = phone.slice(1 + match.code.length);
   const matchesCountry = ({ leadingDigits, types }: Country) => leadingDigits?.test(number) ?? types.some((type) => isOfType(number, type));
   return countries.find(matchesCountry)?.code ?? null;
 }
@@ -70,36 +73,34 @@ export function parsePhone(text: string, country?: string): string | null {
 }
 
 /** No country code is the beginning of another. */
-function findCode(phone: string): string | null {
-  for (let end = 2; end <= 4; end++) {
-    const code = phone.slice(1, end);
-    if (code in wholeCodes || getPlan(code)) return code;
+function findCode(phone: string): Code | undefined {
+  if (!codes) {
+    codes = prefixTree();
+    for (const code of [...Object.keys(metadata.country_calling_codes), ...Object.keys(wholeCodes)])
+      codes.set(code, { code, kind: wholeCodes[code] ?? null, plan: undefined });
   }
-  return null;
+  return codes.findLongest(phone);
 }
 
 function isOfType(number: string, { whole, lengths }: NumberType): boolean {
   return whole.test(number) && (lengths?.includes(number.length) ?? true);
 }
 
-function getPlan(code: string): Plan | null {
-  const cached = plans.get(code);
-  if (cached !== undefined) return cached;
-  const plan = toPlan(metadata, code);
-  plans.set(code, plan);
-  return plan;
+function getPlan(code: Code): Plan | null {
+  if (code.plan === undefined) code.plan = toPlan(metadata, code.code);
+  return code.plan;
 }
 
 function toPlan({ countries, country_calling_codes }: MetadataJson, code: string): Plan | null {
   const names = country_calling_codes[code];
   if (!names) return null;
-  const zones = names.map((name) => {
+  const found = names.map((name) => {
     const data = countries[name] ?? [];
     const leading = data[at.leadingDigits];
     return { code: name, leadingDigits: leading ? new RegExp(`^(?:${leading})`) : null, types: toTypes(data[at.types] || []) };
   });
-  const starts = zones.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
-  return { countries: zones, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
+  const starts = found.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
+  return { countries: found, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
 }
 
 function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]): NumberType[] {

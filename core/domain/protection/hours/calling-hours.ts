@@ -11,11 +11,36 @@ export const mostDaysAhead = 31;
 /**
  * Finds when someone who may be in any of the zones can be called.
  *
- * @param given.rules from {@link selectRules}
+ * @param input.rules from {@link selectRules}
  * @returns 'open' if all zones are open at `from`, else the next instant at which they are; null if there's none within 31 days, or no zone
  */
-export function findOpening(input: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): 'open' | Millis | null {
+export function findOpening(input: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): Opening {
   const { rules, zones, from } = input;
+  const ofRules = cachedOpenings.get(rules) ?? new WeakMap<readonly string[], CachedOpening>();
+  cachedOpenings.set(rules, ofRules);
+  const cached = ofRules.get(zones);
+  if (cached && from >= cached.from && from < cached.until) return cached.opening;
+  const opening = searchOpening(input);
+  // Until it opens, the next opening is the same.
+  if (opening === 'open') {
+    const minute = from - (from % oneMinute);
+    ofRules.set(zones, { opening, from: minute, until: minute + oneMinute });
+  } else if (opening !== null) ofRules.set(zones, { opening, from, until: opening });
+  return opening;
+}
+
+type Opening = 'open' | Millis | null;
+
+/** The opening for all instants from one to another. */
+type CachedOpening = { opening: Opening; from: number; until: number };
+
+/**
+ * Searching takes longer than everything else, and most calls are asked about with the same rules and zones as an earlier one, in the same
+ * minute. Windows, offsets and clock changes all start at full minutes.
+ */
+const cachedOpenings = new WeakMap<readonly HoursRule[], WeakMap<readonly string[], CachedOpening>>();
+
+function searchOpening({ rules, zones, from }: Parameters<typeof findOpening>[0]): Opening {
   if (zones.length === 0) return null;
   const schedule = getSchedule(rules);
   const limit = from + mostDaysAhead * oneDay;

@@ -1,5 +1,6 @@
 import { dayNumber } from '#contract/calendar.ts';
 import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
+import { type PrefixTree, prefixTree } from '../prefix-tree.ts';
 
 /** In minutes of the local day: includes `from`, excludes `to`. */
 type Window = { from: number; to: number };
@@ -8,7 +9,7 @@ type Window = { from: number; to: number };
 export type Schedule = (day: number) => readonly Window[];
 
 // Preparing rules takes much longer than using them, and most calls have the rules of an earlier one.
-const selections = new WeakMap<readonly HoursRule[], { prefixes: ReadonlySet<string>; byPrefix: Map<string, readonly HoursRule[]> }>();
+const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string; rules: readonly HoursRule[] | null }>>();
 const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 
 /**
@@ -18,33 +19,23 @@ const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 export function selectRules(rules: readonly HoursRule[], phone: string): readonly HoursRule[] {
   let selection = selections.get(rules);
   if (!selection) {
-    selection = { prefixes: new Set(rules.map(({ prefix }) => prefix)), byPrefix: new Map() };
+    selection = prefixTree();
+    for (const { prefix } of rules) selection.set(prefix, { prefix, rules: null });
     selections.set(rules, selection);
   }
-  const { prefixes, byPrefix } = selection;
   // All other matching prefixes are the beginning of the longest one.
-  const longest = findLongest(prefixes, phone);
+  const longest = selection.findLongest(phone);
   if (longest === undefined) return none;
-  const cached = byPrefix.get(longest);
-  if (cached) return cached;
-  const selected = [...Map.groupBy(rules, ({ date }) => date).values()].flatMap((ofDate) => selectLongestPrefix(ofDate, longest));
-  byPrefix.set(longest, selected);
-  return selected;
+  longest.rules ??= [...Map.groupBy(rules, ({ date }) => date).values()].flatMap((ofDate) => selectLongestPrefix(ofDate, longest.prefix));
+  return longest.rules;
 }
 
 const none: readonly HoursRule[] = [];
 
-function findLongest(prefixes: ReadonlySet<string>, phone: string): string | undefined {
-  for (let end = phone.length; end >= 0; end--) {
-    const prefix = phone.slice(0, end);
-    if (prefixes.has(prefix)) return prefix;
-  }
-  return undefined;
-}
-
 function selectLongestPrefix(rules: readonly HoursRule[], number: string): HoursRule[] {
-  const longest = findLongest(new Set(rules.map(({ prefix }) => prefix)), number);
-  return rules.filter(({ prefix }) => prefix === longest);
+  const matching = rules.filter(({ prefix }) => number.startsWith(prefix));
+  const longest = Math.max(...matching.map(({ prefix }) => prefix.length));
+  return matching.filter(({ prefix }) => prefix.length === longest);
 }
 
 /**
@@ -52,8 +43,8 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
  * are none, other days aren't limited.
  */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
-  const cached = schedules.get(rules);
-  if (cached) return cached;
+  const known = schedules.get(rules);
+  if (known) return known;
   const schedule = toSchedule(rules);
   schedules.set(rules, schedule);
   return schedule;

@@ -1,9 +1,7 @@
+import { type PrefixTree, prefixTree } from '../prefix-tree.ts';
 import { zonePrefixes } from './zone-prefixes.ts';
 
-let zonesByPrefix: Map<string, readonly string[]> | undefined;
-
-/** The longest prefix in the data has this many digits. */
-let mostDigits = 0;
+let zonesByPrefix: PrefixTree<readonly string[]> | undefined;
 
 /**
  * Returns the time zones in which a number may be, by its longest known prefix; empty if none is known. Numbers with the same zones get the
@@ -12,24 +10,30 @@ let mostDigits = 0;
 export function getZones(phone: string): readonly string[] {
   // Parsed when it's first needed, so that it doesn't slow down the start.
   zonesByPrefix ??= parsePrefixes();
-  for (let end = mostDigits + 1; end > 1; end--) {
-    const zones = zonesByPrefix.get(phone.slice(1, end));
-    if (zones) return zones;
-  }
-  return unknown;
+  return zonesByPrefix.findLongest(phone) ?? unknown;
 }
 
 const unknown: readonly string[] = [];
 
-function parsePrefixes(): Map<string, readonly string[]> {
-  const map = new Map<string, readonly string[]>();
+function parsePrefixes(): PrefixTree<readonly string[]> {
+  const tree = prefixTree<readonly string[]>();
   for (const line of zonePrefixes.trim().split('\n')) {
     const [zones = '', prefixes = ''] = line.split('|');
     const names = zones.split(' ');
-    for (const prefix of prefixes.split(' ')) {
-      map.set(prefix, names);
-      mostDigits = Math.max(mostDigits, prefix.length);
-    }
+    for (const prefix of prefixes.split(' ')) tree.set(prefix, names);
   }
-  return map;
+  return tree;
+}
+
+const mostNames = 1_000;
+const alone = new Map<string, readonly string[]>();
+
+/** Returns a zone as a list. The same name gets the same array. */
+export function onlyZone(name: string): readonly string[] {
+  const known = alone.get(name);
+  if (known) return known;
+  if (alone.size >= mostNames) alone.clear();
+  const zones = [name];
+  alone.set(name, zones);
+  return zones;
 }
