@@ -6,7 +6,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
 import type { CallStore } from '../../core/domain/ports/calls.ts';
 import { callStore } from '../../core/storage/calls/calls.ts';
-import type { BatchRows, Database } from '../../core/storage/engine/database.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
@@ -299,41 +299,30 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it("are written in the same order by every process, so that two batches of the same calls can't deadlock", async () => {
-      const { database } = direct.storage;
-      const written: unknown[] = [];
-      const watch =
-        <Result>(run: (rows: BatchRows) => Promise<Result>, at: number) =>
-        (rows: BatchRows) => {
-          written.push(rows.map((columns) => [columns[at], columns[1]]));
-          return run(rows);
-        };
-      calls = storeOn({
-        ...database,
-        prepareChange: (columns, sql) => watch(database.prepareChange(columns, sql), 5),
-        prepare: (columns, sql, mode) => {
-          const run = database.prepare(columns, sql, mode);
-          return sql('r').startsWith('UPDATE calls') ? watch(run, 4) : run;
-        },
+    if (kind === 'postgres')
+      it("are written in the same order by every process, so that two batches of the same calls can't deadlock", async () => {
+        const { database } = direct.storage;
+        const written = () =>
+          database.query<{ request_id: string; campaign_id: string }>('SELECT request_id, campaign_id FROM calls ORDER BY ctid');
+        const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
+        const asked = [
+          ['c', first, partnerDigest],
+          ['a', second, partnerDigest],
+          ['b', first, digest],
+          ['a', first, partnerDigest],
+        ] as const;
+        const inOrder = [
+          ['a', first],
+          ['b', first],
+          ['c', first],
+          ['a', second],
+        ].map(([request_id, campaign_id]) => ({ request_id, campaign_id }));
+        await Promise.all(asked.map(([id, campaignId, by]) => place(id, { contactId: `${id} ${campaignId}` }, { campaignId, by })));
+        expect(await written()).to.deep.equal(inOrder);
+        // An update writes the rows again, after all others.
+        await Promise.all(asked.map(([requestId, campaignId, by]) => calls.cancel(request({ campaignId, by }), { requestId })));
+        expect(await written()).to.deep.equal(inOrder);
       });
-      const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
-      const inOrder = [
-        ['a', first],
-        ['a', second],
-        ['b', first],
-        ['c', first],
-      ];
-      const asked = [
-        ['c', first],
-        ['a', second],
-        ['b', first],
-        ['a', first],
-      ] as const;
-      const by = partnerDigest;
-      await Promise.all(asked.map(([id, campaignId]) => place(id, { contactId: `${id} ${campaignId}` }, { campaignId, by })));
-      await Promise.all(asked.map(([requestId, campaignId]) => calls.cancel(request({ campaignId, by }), { requestId })));
-      expect(written).to.deep.equal([inOrder, inOrder]);
-    });
 
     it('that change between statement and look-up are retried up to five times', async () => {
       const { database } = direct.storage;

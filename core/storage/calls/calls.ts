@@ -1,5 +1,5 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
-import { instant, type Millis } from '../../domain/instant.ts';
+import { instant } from '../../domain/instant.ts';
 import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
 import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports/calls.ts';
@@ -7,37 +7,32 @@ import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { type Judgement, judge } from '../../domain/protection/judge.ts';
 import { toNetworks } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
-import type { Database, Row, Value } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
 import { limitColumns, limitsReader } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
-import { isListed, isUnprotected, joinProtection } from '../protection/listed.ts';
+import { isListed, listSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
+import {
+  callColumns,
+  callRow,
+  inGroups,
+  insertStatement,
+  type Judged,
+  type Placing,
+  placingGroups,
+  requestColumns,
+  requestRow,
+  type Verdict,
+} from './placing.ts';
 import { readBack } from './read-back.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
-const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint', limits_version: 'text' } as const;
-const callColumns = {
-  contact_id: 'text',
-  request_id: 'text',
-  phone: 'text',
-  name: 'text',
-  time_zone: 'text',
-  variables: 'text',
-  not_before: 'bigint',
-  not_after: 'bigint',
-} as const;
-
-/** A request with the limits that it was judged by. */
-type Judged = KeyedRequest & { limits: KeyLimits | null };
-/** How a call was judged: the version of the rules, and when they allow it. */
-type Verdict = { rulesVersion: number | null; heldUntil: Millis | null };
-type Placing = Judged & { call: NewCall; verdict: Verdict };
 /** A placing of a key with a limit of calls per day. */
 type CountedPlacing = Placing & { day: string };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
@@ -221,36 +216,14 @@ function unsettled(): Problem {
   return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
 }
 
-/** The columns of a batch of calls to place. */
-const placingColumns = { ...requestColumns, ...callColumns, rules_version: 'bigint', held_until: 'bigint' } as const;
-
-function placingRow(placing: Placing): Value[] {
-  const { rulesVersion, heldUntil } = placing.verdict;
-  return [...requestRow(placing), ...callRow(placing.call), rulesVersion, heldUntil];
-}
-
-/** The columns of a new call, each with its SQL. */
-const newCall: Readonly<Record<string, string>> = {
-  campaign_id: 'c.id',
-  account_id: 'c.account_id',
-  api_key_id: 'k.id',
-  state: `'${initialStage}'`,
-  placed_at: 'r.at',
-  due_at: 'coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END)',
-  held_until: 'r.held_until',
-  answered_held_until: 'r.held_until',
-  ...Object.fromEntries(Object.keys(callColumns).map((column) => [column, `r.${column}`])),
-};
-
 /** Inserts calls of keys with a limit of calls per day. */
 function countingInserter(database: Database) {
-  const insert = countedInserter(database, placingColumns, newCall);
+  const insert = countedInserter(database);
   const confirmOne = readBack(database);
   return {
     async run(batch: CountedPlacing[], beforeCommit: () => void): Promise<(number | null)[]> {
-      const sorted = sortForLocking(batch, ({ call }) => call.requestId);
-      const rows = sorted.map((placing) => [...placingRow(placing), placing.day]);
-      const placed = await insert(rows, new Map(batch.map(({ call, day }) => [call.contactId, day])), beforeCommit);
+      const groups = placingGroups(batch, ({ day }) => [day]);
+      const placed = await insert(groups, new Map(batch.map(({ call, day }) => [call.contactId, day])), beforeCommit);
       return batch.map(({ call }) => placed.get(call.contactId) ?? null);
     },
     confirm: async (batch: CountedPlacing[], placed: (number | null)[]) => {
@@ -261,14 +234,7 @@ function countingInserter(database: Database) {
 }
 
 function inserter(database: Database) {
-  const insert = database.prepareChange(
-    placingColumns,
-    (rows) => `INSERT INTO calls (${Object.keys(newCall).join(', ')})
-     SELECT ${Object.values(newCall).join(', ')}
-     FROM ${rows} ${joinAuthorization(database)} ${joinProtection}
-     WHERE ${isAllowed} AND ${isUnprotected}
-     ON CONFLICT (campaign_id, request_id) DO NOTHING`,
-  );
+  const insert = insertStatement(database);
   // Use the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
   const findInserted = database.prepare(
     { campaign_id: 'text', contact_id: 'text' },
@@ -279,9 +245,8 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
-      const rows = sortForLocking(batch, ({ call }) => call.requestId).map(placingRow);
       // RETURNING would add a tenth to the statement's cost, and nearly always all rows are inserted.
-      const count = await insert(rows, beforeCommit);
+      const count = await insert(placingGroups(batch), beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
       const insertedRows = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(asUnknown);
@@ -297,10 +262,14 @@ function inserter(database: Database) {
 
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
-    { ...requestColumns, [by]: 'text' },
-    (rows) => `UPDATE calls SET ${cancelledAtSql('r.at')}
-     FROM ${rows} ${joinAuthorization(database)}
-     WHERE ${isAllowed} AND calls.campaign_id = c.id AND calls.${by} = r.${by} AND ${isUndialed}
+    { ...requestColumns, rows: 'rows' },
+    (groups) => `UPDATE calls SET ${cancelledAtSql('r.cancelled_at')}
+     FROM ${database.rowsWithin(
+       { select: { campaign_id: 'c.id' }, from: `${groups} ${joinAuthorization(database)} WHERE ${isAllowed}` },
+       { [by]: 'text', cancelled_at: 'bigint' },
+       ['campaign_id', by],
+     )}
+     WHERE calls.campaign_id = r.campaign_id AND calls.${by} = r.${by} AND ${isUndialed}
      RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
     'write',
   );
@@ -308,8 +277,10 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const confirmOne = readBack(database);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
-      const named = sortForLocking(batch, ({ name }) => name).map((naming) => [...requestRow(naming), naming.name]);
-      const rows = await statement(named, beforeCommit);
+      const rows = await statement(
+        inGroups(batch, ({ name, at }) => [name, at]),
+        beforeCommit,
+      );
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
       // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
       const asked = Map.groupBy(batch, getTarget);
@@ -365,7 +336,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
        CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
-       p.rules_version, ${isListed({ account: 'a', partner: 'p', phone: 'r.phone', at: 'r.at' })} AS is_listed
+       p.rules_version, ${isListed({ lists: ['a', 'p'].map(listSql), phone: 'r.phone', at: 'r.at' })} AS is_listed
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
      LEFT JOIN users u ON u.id = k.creator_id
@@ -383,35 +354,10 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Sorts a batch. Every process uses the same order, so that batches with the same calls wait for each other instead of deadlocking. */
-function sortForLocking<Request extends KeyedRequest>(batch: Request[], nameOf: (request: Request) => string): Request[] {
-  return batch.toSorted((a, b) => order(nameOf(a), nameOf(b)) || order(a.campaignId, b.campaignId));
-}
-
-function order(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
-function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
-  return [digest, campaignId, at, limits === null ? null : limits.version];
-}
-
-/** Returns a call's values in the order of `callColumns`. */
-function callRow(call: NewCall): Value[] {
-  const variables = call.variables && variablesText(call.variables);
-  return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
-}
-
 /** Returns the size of a call's variables, because everything else in it is short. */
 function countVariableBytes({ call: { variables } }: Placing): number {
   if (variables === null) return 0;
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
-}
-
-/** Serializes variables, sorted by name, so that the same variables always have the same text. */
-function variablesText(variables: Readonly<Record<string, string>>): string {
-  return JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import type { BatchColumns, Database, Value } from '../engine/database.ts';
+import { type BatchRows, type Database, selectList } from '../engine/database.ts';
 import { isAllowed, joinAuthorization } from '../keys/authorization.ts';
-import { isUnprotected, joinProtection } from '../protection/listed.ts';
+import { callsToPlace, groupColumnsWith, newCall } from './placing.ts';
 
 /** SQL: the number of calls that the request's key has placed on the request's day. */
 export const placedToday = `coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)`;
@@ -12,22 +12,21 @@ type Inserted = { api_key_id: string; day: string; contact_id: string };
  * Returns a function that inserts calls of keys with a limit of calls per day, and counts them, in one transaction. It inserts a key's calls
  * only up to the limit. Repeats don't count. Calls of other keys don't take this path, because it has three statements instead of one.
  *
- * @param values the columns that are set, each with its SQL
  * @returns for each contact ID of an inserted call, how many calls its key has placed on that day
  */
-export function countedInserter(database: Database, columns: BatchColumns, values: Readonly<Record<string, string>>) {
-  const rows = database.batchRows({ ...columns, day: 'text' });
-  const names = Object.keys(values);
+export function countedInserter(database: Database) {
+  const groups = database.batchRows(groupColumnsWith({ day: 'text' }));
+  const names = Object.keys(newCall);
   // Two cores that place calls of a key at the same time must not both see the same count. SQLite has only one writer.
   const lock = `INSERT INTO api_key_days (api_key_id, day, placed)
-     SELECT DISTINCT k.id, r.day, 0 FROM ${rows} ${joinAuthorization(database)} WHERE ${isAllowed} ORDER BY 1, 2
+     SELECT DISTINCT k.id, r.day, 0 FROM ${groups} ${joinAuthorization(database)} WHERE ${isAllowed} ORDER BY 1, 2
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed`;
   const insert = `INSERT INTO calls (${names})
      SELECT ${names} FROM (
-       SELECT ${names.map((name) => `${values[name]} AS ${name}`)}, k.calls_per_day, ${placedToday} AS placed,
-         row_number() OVER (PARTITION BY k.id, r.day ORDER BY r.contact_id) AS nth
-       FROM ${rows} ${joinAuthorization(database)} ${joinProtection}
-       WHERE ${isAllowed} AND ${isUnprotected} AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = c.id AND x.request_id = r.request_id)
+       SELECT ${selectList(newCall)}, r.calls_per_day, r.placed,
+         row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
+       FROM ${callsToPlace(database, groups, { day: 'r.day', calls_per_day: 'k.calls_per_day', placed: placedToday })}
+         AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = r.campaign_id AND x.request_id = r.request_id)
      ) AS candidates
      WHERE placed + nth <= calls_per_day
      ON CONFLICT (campaign_id, request_id) DO NOTHING
@@ -37,8 +36,8 @@ export function countedInserter(database: Database, columns: BatchColumns, value
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed + excluded.placed
      RETURNING api_key_id, day, placed`;
 
-  /** @param dayOf the day of each contact ID */
-  return (batch: readonly (readonly Value[])[], dayOf: ReadonlyMap<string, string>, beforeCommit: () => void) =>
+  /** @param batch groups with their day @param dayOf the day of each contact ID */
+  return (batch: BatchRows, dayOf: ReadonlyMap<string, string>, beforeCommit: () => void) =>
     database.write.transaction(async (trx): Promise<Map<string, number>> => {
       beforeCommit();
       const json = JSON.stringify(batch);

@@ -8,8 +8,8 @@ export type Value = string | number | null;
 /** A value that a statement returns. Only PostgreSQL has booleans; SQLite has 0 and 1. */
 export type Row = Readonly<Record<string, Value | boolean>>;
 
-/** The columns of a batch, in the order of its rows. */
-export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
+/** The columns of a batch, in the order of its rows. A column of the type `rows` contains rows itself. */
+export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
 
 /**
  * Handles a whole batch of rows with one prepared statement.
@@ -17,7 +17,7 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint'>>;
  * @param beforeCommit is called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
  */
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
-export type BatchRows = readonly (readonly Value[])[];
+export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
 /** What the stores need from a database, in either dialect. Each instance is one lane. */
 export type Database = {
@@ -31,6 +31,14 @@ export type Database = {
   maxInFlight: number;
   /** Builds a table expression named `r` for `query`, which contains the rows of one JSON parameter. */
   batchRows(columns: BatchColumns): string;
+  /**
+   * Builds a table expression named `r` for the rows within the column `rows` of a batch, which is also named `r`, each with the selected
+   * columns of its group. So what a group of requests has in common is looked up once.
+   *
+   * @param group.select the SQL of each column @param group.from what follows FROM
+   * @param order the columns that PostgreSQL sorts by. Batches that write in the same order don't deadlock. SQLite has only one writer
+   */
+  rowsWithin(group: { select: Readonly<Record<string, string>>; from: string }, columns: BatchColumns, order: readonly string[]): string;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
   /**
@@ -90,6 +98,13 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   if (/^postgres(ql)?:\/\//.test(url)) return isPostgresUrl(url) ? { kind: 'postgres', url } : undefined;
   const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/.exec(url)?.[1];
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
+}
+
+/** Builds the list of selected columns. @param columns the SQL of each */
+export function selectList(columns: Readonly<Record<string, string>>): string {
+  return Object.entries(columns)
+    .map(([name, sql]) => `${sql} AS ${name}`)
+    .join(', ');
 }
 
 /**

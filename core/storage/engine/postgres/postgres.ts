@@ -2,7 +2,16 @@ import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { type BatchColumns, type BatchRows, type Database, type OpenedDatabase, quiet, type Row, type Value } from '../database.ts';
+import {
+  type BatchColumns,
+  type BatchRows,
+  type Database,
+  type OpenedDatabase,
+  quiet,
+  type Row,
+  selectList,
+  type Value,
+} from '../database.ts';
 import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock for migrations: "callkey" in ASCII, as a number. */
@@ -109,8 +118,12 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
 }
 
 function rowsSql(columns: BatchColumns, parameter: string): string {
-  const fields = Object.entries(columns).map(([name, type], index) => `(value->>${index})::${type} AS ${name}`);
-  return `(SELECT ${fields.join(', ')} FROM jsonb_array_elements(${parameter}::jsonb)) AS r`;
+  return `(SELECT ${fieldsSql(columns)} FROM jsonb_array_elements(${parameter}::jsonb) AS e(value)) AS r`;
+}
+
+function fieldsSql(columns: BatchColumns): string {
+  const fieldSql = (type: string, index: number) => (type === 'rows' ? `e.value->${index}` : `(e.value->>${index})::${type}`);
+  return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }
 
 function createLane(pool: Knex): Database {
@@ -151,6 +164,11 @@ function createLane(pool: Knex): Database {
     maxInFlight: 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     batchRows: (columns) => rowsSql(columns, '?'),
+    rowsWithin: ({ select, from }, columns, order) => {
+      const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
+      return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql(columns)].join(', ')}
+       FROM ${group} CROSS JOIN jsonb_array_elements(g.rows) AS e(value) ORDER BY ${order.join(', ')}) AS r`;
+    },
     prepare(columns, sql) {
       const run = runner(columns, sql);
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { type BatchColumns, type Database, type OpenedDatabase, quiet, type Value } from '../database.ts';
+import { type BatchColumns, type Database, type OpenedDatabase, quiet, selectList, type Value } from '../database.ts';
 import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 import { takeTurns } from './writer-turns.ts';
@@ -75,6 +75,12 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       return rows as Found[];
     },
     batchRows: rowsSql,
+    rowsWithin: ({ select, from }, columns) => {
+      // The limit keeps SQLite from merging this into the statement around it, where it would look for calls by their campaign alone.
+      const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
+      return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql('e.value', columns)].join(', ')}
+       FROM ${group} CROSS JOIN jsonb_each(g.rows) AS e LIMIT -1) AS r`;
+    },
     prepare(columns, sql, mode) {
       const text = sql(rowsSql(columns));
       return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);
@@ -108,8 +114,13 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
 }
 
 function rowsSql(columns: BatchColumns): string {
-  const fields = Object.keys(columns).map((name, index) => `value->>${index} AS ${name}`);
-  return `(SELECT ${fields.join(', ')} FROM jsonb_each(?)) AS r`;
+  return `(SELECT ${fieldsSql('value', columns)} FROM jsonb_each(?)) AS r`;
+}
+
+function fieldsSql(row: string, columns: BatchColumns): string {
+  // The operator `->` would return text, which is parsed again.
+  const fieldSql = (type: string, index: number) => (type === 'rows' ? `jsonb_extract(${row}, '$[${index}]')` : `${row}->>${index}`);
+  return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }
 
 function sizeInBytes(file: string): number {

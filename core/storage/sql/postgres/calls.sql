@@ -2,8 +2,8 @@
 
 SELECT r.n, k.expires_at, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone
 FROM (
-  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::bigint AS at
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::bigint AS at
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN LATERAL (
   SELECT *
@@ -18,67 +18,76 @@ WHERE k.digest = r.digest
 
 -- calls.place
 
-INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, held_until,
-  answered_held_until, contact_id, request_id, phone, name, time_zone, variables, not_before, not_after)
-SELECT c.id, c.account_id, k.id, 'queued', r.at, coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END),
-  r.held_until, r.held_until, r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables,
-  r.not_before, r.not_after
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone,
+  variables, not_before, not_after, placed_at, due_at, held_until, answered_held_until)
+SELECT r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name,
+  r.time_zone, r.variables, r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
-    (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
-    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
-    (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, (e.value->>0)::text AS contact_id,
+    (e.value->>1)::text AS request_id, (e.value->>2)::text AS phone, (e.value->>3)::text AS name, (e.value->>4)::text AS time_zone,
+    (e.value->>5)::text AS variables, (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after,
+    (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
+  FROM (
+    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
+      CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.rows AS rows
+    FROM (
+      SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
+        (e.value->>4)::bigint AS rules_version, e.value->5 AS rows
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN LATERAL (
+      SELECT *
+      FROM api_keys
+      WHERE digest = r.digest
+      LIMIT 1
+    ) k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    CROSS JOIN partners p
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+      AND p.id = a.partner_id
+      AND p.rules_version IS NOT DISTINCT
+    FROM r.rules_version
+  ) AS g
+  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+  ORDER BY campaign_id, request_id
 ) AS r
-CROSS JOIN LATERAL (
-  SELECT *
-  FROM api_keys
-  WHERE digest = r.digest
+WHERE NOT ((r.account_list IS NOT NULL AND (
+  SELECT 1
+  FROM do_not_call d
+  WHERE d.scope_id = r.account_list
+    AND d.phone = r.phone
+    AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
   LIMIT 1
-) k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-CROSS JOIN partners p
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND p.id = a.partner_id
-  AND p.rules_version IS NOT DISTINCT
-FROM r.rules_version
-  AND NOT ((a.lists_numbers IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = a.id
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = p.id
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL))
+) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
+  SELECT 1
+  FROM do_not_call d
+  WHERE d.scope_id = r.partner_list
+    AND d.phone = r.phone
+    AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+  LIMIT 1
+) IS NOT NULL))
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT r.contact_id
 FROM (
-  SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN calls
 WHERE calls.campaign_id = r.campaign_id
@@ -101,25 +110,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
   ) IS NOT NULL)) AS is_listed
 FROM (
-  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::text AS campaign_id, (e.value->>3)::bigint AS at,
+    (e.value->>4)::text AS limits_version, (e.value->>5)::text AS day, (e.value->>6)::text AS request_id, (e.value->>7)::text AS phone
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 LEFT JOIN LATERAL (
   SELECT *
@@ -137,11 +146,9 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 INSERT INTO api_key_days (api_key_id, day, placed)
 SELECT DISTINCT k.id, r.day, 0
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
-    (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
-    (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
-    (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until, (value->>14)::text AS day
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
+    (e.value->>4)::bigint AS rules_version, (e.value->>5)::text AS day, e.value->6 AS rows
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN LATERAL (
   SELECT *
@@ -171,70 +178,86 @@ ORDER BY 1, 2
 ON CONFLICT (api_key_id, day)
 DO UPDATE SET placed = api_key_days.placed;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
-SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until)
+SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until
 FROM (
-  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END) AS due_at,r.held_until AS held_until,r.held_until AS answered_held_until,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
-    k.calls_per_day, coalesce((
-      SELECT d.placed
-      FROM api_key_days d
-      WHERE d.api_key_id = k.id
-        AND d.day = r.day
-    ), 0) AS placed, row_number() OVER (PARTITION BY k.id, r.day ORDER BY r.contact_id) AS nth
+  SELECT r.campaign_id AS campaign_id, r.account_id AS account_id, r.api_key_id AS api_key_id, 'queued' AS state,
+    r.contact_id AS contact_id, r.request_id AS request_id, r.phone AS phone, r.name AS name, r.time_zone AS time_zone,
+    r.variables AS variables, r.not_before AS not_before, r.not_after AS not_after, r.placed_at AS placed_at,
+    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS answered_held_until, r.calls_per_day,
+    r.placed, row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
   FROM (
-    SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
-      (value->>4)::text AS contact_id, (value->>5)::text AS request_id, (value->>6)::text AS phone, (value->>7)::text AS name,
-      (value->>8)::text AS time_zone, (value->>9)::text AS variables, (value->>10)::bigint AS not_before, (value->>11)::bigint AS not_after,
-      (value->>12)::bigint AS rules_version, (value->>13)::bigint AS held_until, (value->>14)::text AS day
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, g.day, g.calls_per_day,
+      g.placed, (e.value->>0)::text AS contact_id, (e.value->>1)::text AS request_id, (e.value->>2)::text AS phone,
+      (e.value->>3)::text AS name, (e.value->>4)::text AS time_zone, (e.value->>5)::text AS variables, (e.value->>6)::bigint AS not_before,
+      (e.value->>7)::bigint AS not_after, (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at,
+      (e.value->>10)::bigint AS held_until
+    FROM (
+      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
+        CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.day AS day, k.calls_per_day AS calls_per_day,
+        coalesce((
+          SELECT d.placed
+          FROM api_key_days d
+          WHERE d.api_key_id = k.id
+            AND d.day = r.day
+        ), 0) AS placed, r.rows AS rows
+      FROM (
+        SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at,
+          (e.value->>3)::text AS limits_version, (e.value->>4)::bigint AS rules_version, (e.value->>5)::text AS day,
+          e.value->6 AS rows
+        FROM jsonb_array_elements($1::jsonb) AS e(value)
+      ) AS r
+      CROSS JOIN LATERAL (
+        SELECT *
+        FROM api_keys
+        WHERE digest = r.digest
+        LIMIT 1
+      ) k
+      CROSS JOIN users u
+      CROSS JOIN campaigns c
+      CROSS JOIN accounts a
+      CROSS JOIN partners p
+      WHERE k.digest = r.digest
+        AND u.id = k.creator_id
+        AND c.id = r.campaign_id
+        AND a.id = c.account_id
+        AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+        AND (CASE u.user_type
+          WHEN 'account' THEN c.account_id = u.account_id
+          WHEN 'partner' THEN a.partner_id = u.partner_id
+          WHEN 'staff' THEN CASE
+            WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+            ELSE a.partner_id = k.partner_id
+          END
+        END)
+        AND k.limits_version IS NOT DISTINCT
+      FROM r.limits_version
+        AND p.id = a.partner_id
+        AND p.rules_version IS NOT DISTINCT
+      FROM r.rules_version
+    ) AS g
+    CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+    ORDER BY campaign_id, request_id
   ) AS r
-  CROSS JOIN LATERAL (
-    SELECT *
-    FROM api_keys
-    WHERE digest = r.digest
+  WHERE NOT ((r.account_list IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = r.account_list
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
     LIMIT 1
-  ) k
-  CROSS JOIN users u
-  CROSS JOIN campaigns c
-  CROSS JOIN accounts a
-  CROSS JOIN partners p
-  WHERE k.digest = r.digest
-    AND u.id = k.creator_id
-    AND c.id = r.campaign_id
-    AND a.id = c.account_id
-    AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-    AND (CASE u.user_type
-      WHEN 'account' THEN c.account_id = u.account_id
-      WHEN 'partner' THEN a.partner_id = u.partner_id
-      WHEN 'staff' THEN CASE
-        WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-        ELSE a.partner_id = k.partner_id
-      END
-    END)
-    AND k.limits_version IS NOT DISTINCT
-  FROM r.limits_version
-    AND p.id = a.partner_id
-    AND p.rules_version IS NOT DISTINCT
-  FROM r.rules_version
-    AND NOT ((a.lists_numbers IS NOT NULL AND (
-      SELECT 1
-      FROM do_not_call d
-      WHERE d.scope_id = a.id
-        AND d.phone = r.phone
-        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-      LIMIT 1
-    ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
-      SELECT 1
-      FROM do_not_call d
-      WHERE d.scope_id = p.id
-        AND d.phone = r.phone
-        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-      LIMIT 1
-    ) IS NOT NULL))
+  ) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = r.partner_list
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+    LIMIT 1
+  ) IS NOT NULL))
     AND NOT EXISTS (
       SELECT 1
       FROM calls x
-      WHERE x.campaign_id = c.id
+      WHERE x.campaign_id = r.campaign_id
         AND x.request_id = r.request_id
     )
 ) AS candidates
@@ -245,8 +268,8 @@ RETURNING contact_id, api_key_id;
 INSERT INTO api_key_days (api_key_id, day, placed)
 SELECT r.api_key_id, r.day, r.placed
 FROM (
-  SELECT (value->>0)::text AS api_key_id, (value->>1)::text AS day, (value->>2)::bigint AS placed
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS api_key_id, (e.value->>1)::text AS day, (e.value->>2)::bigint AS placed
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 WHERE true
 ON CONFLICT (api_key_id, day)
@@ -256,37 +279,45 @@ RETURNING api_key_id, day, placed;
 -- calls.cancel
 
 UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
-    (value->>4)::text AS request_id
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT g.campaign_id, (e.value->>0)::text AS request_id, (e.value->>1)::bigint AS cancelled_at
+  FROM (
+    SELECT c.id AS campaign_id, r.rows AS rows
+    FROM (
+      SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
+        e.value->4 AS rows
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN LATERAL (
+      SELECT *
+      FROM api_keys
+      WHERE digest = r.digest
+      LIMIT 1
+    ) k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+  ) AS g
+  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+  ORDER BY campaign_id, request_id
 ) AS r
-CROSS JOIN LATERAL (
-  SELECT *
-  FROM api_keys
-  WHERE digest = r.digest
-  LIMIT 1
-) k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND calls.campaign_id = c.id
+WHERE calls.campaign_id = r.campaign_id
   AND calls.request_id = r.request_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
@@ -308,25 +339,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
   ) IS NOT NULL)) AS is_listed
 FROM (
-  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::text AS campaign_id, (e.value->>3)::bigint AS at,
+    (e.value->>4)::text AS limits_version, (e.value->>5)::text AS day, (e.value->>6)::text AS request_id, (e.value->>7)::text AS phone
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 LEFT JOIN LATERAL (
   SELECT *
@@ -342,37 +373,45 @@ LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
 UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS campaign_id, (value->>2)::bigint AS at, (value->>3)::text AS limits_version,
-    (value->>4)::text AS contact_id
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT g.campaign_id, (e.value->>0)::text AS contact_id, (e.value->>1)::bigint AS cancelled_at
+  FROM (
+    SELECT c.id AS campaign_id, r.rows AS rows
+    FROM (
+      SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
+        e.value->4 AS rows
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN LATERAL (
+      SELECT *
+      FROM api_keys
+      WHERE digest = r.digest
+      LIMIT 1
+    ) k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+  ) AS g
+  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+  ORDER BY campaign_id, contact_id
 ) AS r
-CROSS JOIN LATERAL (
-  SELECT *
-  FROM api_keys
-  WHERE digest = r.digest
-  LIMIT 1
-) k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND calls.campaign_id = c.id
+WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
@@ -394,25 +433,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
   ) IS NOT NULL)) AS is_listed
 FROM (
-  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS contact_id, (value->>7)::text AS phone
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::text AS campaign_id, (e.value->>3)::bigint AS at,
+    (e.value->>4)::text AS limits_version, (e.value->>5)::text AS day, (e.value->>6)::text AS contact_id, (e.value->>7)::text AS phone
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 LEFT JOIN LATERAL (
   SELECT *
@@ -446,25 +485,25 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
   ) IS NOT NULL)) AS is_listed
 FROM (
-  SELECT (value->>0)::bigint AS n, (value->>1)::text AS digest, (value->>2)::text AS campaign_id, (value->>3)::bigint AS at,
-    (value->>4)::text AS limits_version, (value->>5)::text AS day, (value->>6)::text AS request_id, (value->>7)::text AS phone
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::text AS campaign_id, (e.value->>3)::bigint AS at,
+    (e.value->>4)::text AS limits_version, (e.value->>5)::text AS day, (e.value->>6)::text AS request_id, (e.value->>7)::text AS phone
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 LEFT JOIN LATERAL (
   SELECT *
@@ -591,17 +630,17 @@ where ("campaign_id", "contact_id") in (($6, $7))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($11 AS bigint))
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($12 AS bigint))
         LIMIT 1
@@ -614,17 +653,17 @@ returning "contact_id", "request_id", "campaign_id", "phone", "name", "time_zone
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($13 AS bigint))
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($14 AS bigint))
         LIMIT 1
@@ -717,17 +756,17 @@ where ("campaign_id", "contact_id") in (($4, $5))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($7 AS bigint))
         LIMIT 1

@@ -104,8 +104,8 @@ JOIN accounts a ON a.id = found.account_id;
 WITH found AS MATERIALIZED (
   SELECT r.*
   FROM (
-    SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id, (value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+    FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
   CROSS JOIN calls
   WHERE calls.campaign_id = r.campaign_id

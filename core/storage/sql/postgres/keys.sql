@@ -448,8 +448,8 @@ LIMIT $7;
 WITH found AS MATERIALIZED (
   SELECT r.*
   FROM (
-    SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id, (value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+    FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
   CROSS JOIN calls
   WHERE calls.campaign_id = r.campaign_id
@@ -512,8 +512,8 @@ LIMIT $6;
 WITH found AS MATERIALIZED (
   SELECT r.*
   FROM (
-    SELECT (value->>0)::text AS campaign_id, (value->>1)::text AS contact_id, (value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+    FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
   CROSS JOIN calls
   WHERE calls.campaign_id = r.campaign_id
@@ -606,8 +606,8 @@ FROM bounds;
 UPDATE api_keys
 SET last_used_at = r.at, last_used_address = r.address
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS at, (value->>2)::text AS address
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS digest, (e.value->>1)::bigint AS at, (e.value->>2)::text AS address
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 WHERE api_keys.digest = r.digest
   AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at);
@@ -615,8 +615,8 @@ WHERE api_keys.digest = r.digest
 INSERT INTO api_key_addresses (api_key_id, address, used_at)
 SELECT k.id, r.address, r.at
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::text AS address, (value->>2)::bigint AS at
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS address, (e.value->>2)::bigint AS at
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN api_keys k
 WHERE k.digest = r.digest
@@ -627,9 +627,9 @@ WHERE api_key_addresses.used_at < excluded.used_at;
 INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
 SELECT k.id, r.quarter_at, r.placed, r.cancelled, r.refused
 FROM (
-  SELECT (value->>0)::text AS digest, (value->>1)::bigint AS quarter_at, (value->>2)::bigint AS placed, (value->>3)::bigint AS cancelled,
-    (value->>4)::bigint AS refused
-  FROM jsonb_array_elements($1::jsonb)
+  SELECT (e.value->>0)::text AS digest, (e.value->>1)::bigint AS quarter_at, (e.value->>2)::bigint AS placed,
+    (e.value->>3)::bigint AS cancelled, (e.value->>4)::bigint AS refused
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN api_keys k
 WHERE k.digest = r.digest

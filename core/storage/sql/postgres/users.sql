@@ -816,12 +816,12 @@ FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
   FROM (
-    SELECT (value->>0)::bigint AS n, (value->>1)::text AS key, (value->>2)::bigint AS most, (value->>3)::bigint AS now,
-      (value->>4)::bigint AS until
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS key, (e.value->>2)::bigint AS max, (e.value->>3)::bigint AS now,
+      (e.value->>4)::bigint AS until
+    FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
 ) AS asked ON asked.key = kept.key
-WHERE kept.points >= asked.most
+WHERE kept.points >= asked.max
   AND kept.expire > asked.now
   AND kept.expire <= asked.until
 GROUP BY asked.n;
@@ -831,8 +831,8 @@ GROUP BY asked.n;
 WITH asked AS (
   SELECT *
   FROM (
-    SELECT (value->>0)::text AS key, (value->>1)::bigint AS most, (value->>2)::bigint AS now, (value->>3)::bigint AS until
-    FROM jsonb_array_elements($1::jsonb)
+    SELECT (e.value->>0)::text AS key, (e.value->>1)::bigint AS max, (e.value->>2)::bigint AS now, (e.value->>3)::bigint AS until
+    FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
 )
 INSERT INTO sign_in_attempts AS kept (key, points, expire)
@@ -842,7 +842,7 @@ WHERE NOT EXISTS (
   SELECT 1
   FROM asked
   JOIN sign_in_attempts AS kept ON kept.key = asked.key
-  WHERE kept.points >= asked.most
+  WHERE kept.points >= asked.max
     AND kept.expire > asked.now
     AND kept.expire <= asked.until
 )

@@ -13,56 +13,65 @@ WHERE k.digest = r.digest
 
 -- calls.place
 
-INSERT INTO calls (campaign_id, account_id, api_key_id, state, placed_at, due_at, held_until,
-  answered_held_until, contact_id, request_id, phone, name, time_zone, variables, not_before, not_after)
-SELECT c.id, c.account_id, k.id, 'queued', r.at, coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END),
-  r.held_until, r.held_until, r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables,
-  r.not_before, r.not_after
+INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone,
+  variables, not_before, not_after, placed_at, due_at, held_until, answered_held_until)
+SELECT r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name,
+  r.time_zone, r.variables, r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
 FROM (
-  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-    value->>4 AS contact_id, value->>5 AS request_id, value->>6 AS phone, value->>7 AS name, value->>8 AS time_zone,
-    value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after, value->>12 AS rules_version,
-    value->>13 AS held_until
-  FROM jsonb_each(?)
+  SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, e.value->>0 AS contact_id,
+    e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
+    e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after, e.value->>8 AS placed_at,
+    e.value->>9 AS due_at, e.value->>10 AS held_until
+  FROM (
+    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
+      CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.rows AS rows
+    FROM (
+      SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
+        value->>4 AS rules_version, jsonb_extract(value, '$[5]') AS rows
+      FROM jsonb_each(?)
+    ) AS r
+    CROSS JOIN api_keys k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    CROSS JOIN partners p
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+      AND p.id = a.partner_id
+      AND p.rules_version IS NOT DISTINCT
+    FROM r.rules_version
+  ) AS g
+  CROSS JOIN jsonb_each(g.rows) AS e
+  LIMIT -1
 ) AS r
-CROSS JOIN api_keys k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-CROSS JOIN partners p
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND p.id = a.partner_id
-  AND p.rules_version IS NOT DISTINCT
-FROM r.rules_version
-  AND NOT ((a.lists_numbers IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = a.id
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = p.id
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL))
+WHERE NOT ((r.account_list IS NOT NULL AND (
+  SELECT 1
+  FROM do_not_call d
+  WHERE d.scope_id = r.account_list
+    AND d.phone = r.phone
+    AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+  LIMIT 1
+) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
+  SELECT 1
+  FROM do_not_call d
+  WHERE d.scope_id = r.partner_list
+    AND d.phone = r.phone
+    AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+  LIMIT 1
+) IS NOT NULL))
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT 1 AS found
@@ -101,17 +110,17 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
@@ -129,65 +138,79 @@ LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after)
-SELECT campaign_id,account_id,api_key_id,state,placed_at,due_at,held_until,answered_held_until,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until)
+SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until
 FROM (
-  SELECT c.id AS campaign_id,c.account_id AS account_id,k.id AS api_key_id,'queued' AS state,r.at AS placed_at,coalesce(r.held_until, CASE WHEN r.not_before > r.at THEN r.not_before ELSE r.at END) AS due_at,r.held_until AS held_until,r.held_until AS answered_held_until,r.contact_id AS contact_id,r.request_id AS request_id,r.phone AS phone,r.name AS name,r.time_zone AS time_zone,r.variables AS variables,r.not_before AS not_before,r.not_after AS not_after,
-    k.calls_per_day, coalesce((
-      SELECT d.placed
-      FROM api_key_days d
-      WHERE d.api_key_id = k.id
-        AND d.day = r.day
-    ), 0) AS placed, row_number() OVER (PARTITION BY k.id, r.day ORDER BY r.contact_id) AS nth
+  SELECT r.campaign_id AS campaign_id, r.account_id AS account_id, r.api_key_id AS api_key_id, 'queued' AS state,
+    r.contact_id AS contact_id, r.request_id AS request_id, r.phone AS phone, r.name AS name, r.time_zone AS time_zone,
+    r.variables AS variables, r.not_before AS not_before, r.not_after AS not_after, r.placed_at AS placed_at,
+    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS answered_held_until, r.calls_per_day,
+    r.placed, row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
   FROM (
-    SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-      value->>4 AS contact_id, value->>5 AS request_id, value->>6 AS phone, value->>7 AS name, value->>8 AS time_zone,
-      value->>9 AS variables, value->>10 AS not_before, value->>11 AS not_after, value->>12 AS rules_version,
-      value->>13 AS held_until, value->>14 AS day
-    FROM jsonb_each(?)
+    SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, g.day, g.calls_per_day,
+      g.placed, e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name,
+      e.value->>4 AS time_zone, e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after,
+      e.value->>8 AS placed_at, e.value->>9 AS due_at, e.value->>10 AS held_until
+    FROM (
+      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
+        CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.day AS day, k.calls_per_day AS calls_per_day,
+        coalesce((
+          SELECT d.placed
+          FROM api_key_days d
+          WHERE d.api_key_id = k.id
+            AND d.day = r.day
+        ), 0) AS placed, r.rows AS rows
+      FROM (
+        SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
+          value->>4 AS rules_version, value->>5 AS day, jsonb_extract(value, '$[6]') AS rows
+        FROM jsonb_each(?)
+      ) AS r
+      CROSS JOIN api_keys k
+      CROSS JOIN users u
+      CROSS JOIN campaigns c
+      CROSS JOIN accounts a
+      CROSS JOIN partners p
+      WHERE k.digest = r.digest
+        AND u.id = k.creator_id
+        AND c.id = r.campaign_id
+        AND a.id = c.account_id
+        AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+        AND (CASE u.user_type
+          WHEN 'account' THEN c.account_id = u.account_id
+          WHEN 'partner' THEN a.partner_id = u.partner_id
+          WHEN 'staff' THEN CASE
+            WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+            ELSE a.partner_id = k.partner_id
+          END
+        END)
+        AND k.limits_version IS NOT DISTINCT
+      FROM r.limits_version
+        AND p.id = a.partner_id
+        AND p.rules_version IS NOT DISTINCT
+      FROM r.rules_version
+    ) AS g
+    CROSS JOIN jsonb_each(g.rows) AS e
+    LIMIT -1
   ) AS r
-  CROSS JOIN api_keys k
-  CROSS JOIN users u
-  CROSS JOIN campaigns c
-  CROSS JOIN accounts a
-  CROSS JOIN partners p
-  WHERE k.digest = r.digest
-    AND u.id = k.creator_id
-    AND c.id = r.campaign_id
-    AND a.id = c.account_id
-    AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-    AND (CASE u.user_type
-      WHEN 'account' THEN c.account_id = u.account_id
-      WHEN 'partner' THEN a.partner_id = u.partner_id
-      WHEN 'staff' THEN CASE
-        WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-        ELSE a.partner_id = k.partner_id
-      END
-    END)
-    AND k.limits_version IS NOT DISTINCT
-  FROM r.limits_version
-    AND p.id = a.partner_id
-    AND p.rules_version IS NOT DISTINCT
-  FROM r.rules_version
-    AND NOT ((a.lists_numbers IS NOT NULL AND (
-      SELECT 1
-      FROM do_not_call d
-      WHERE d.scope_id = a.id
-        AND d.phone = r.phone
-        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-      LIMIT 1
-    ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
-      SELECT 1
-      FROM do_not_call d
-      WHERE d.scope_id = p.id
-        AND d.phone = r.phone
-        AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-      LIMIT 1
-    ) IS NOT NULL))
+  WHERE NOT ((r.account_list IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = r.account_list
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+    LIMIT 1
+  ) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
+    SELECT 1
+    FROM do_not_call d
+    WHERE d.scope_id = r.partner_list
+      AND d.phone = r.phone
+      AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+    LIMIT 1
+  ) IS NOT NULL))
     AND NOT EXISTS (
       SELECT 1
       FROM calls x
-      WHERE x.campaign_id = c.id
+      WHERE x.campaign_id = r.campaign_id
         AND x.request_id = r.request_id
     )
 ) AS candidates
@@ -209,32 +232,40 @@ RETURNING api_key_id, day, placed;
 -- calls.cancel
 
 UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
 FROM (
-  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-    value->>4 AS request_id
-  FROM jsonb_each(?)
+  SELECT g.campaign_id, e.value->>0 AS request_id, e.value->>1 AS cancelled_at
+  FROM (
+    SELECT c.id AS campaign_id, r.rows AS rows
+    FROM (
+      SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
+        jsonb_extract(value, '$[4]') AS rows
+      FROM jsonb_each(?)
+    ) AS r
+    CROSS JOIN api_keys k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+  ) AS g
+  CROSS JOIN jsonb_each(g.rows) AS e
+  LIMIT -1
 ) AS r
-CROSS JOIN api_keys k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND calls.campaign_id = c.id
+WHERE calls.campaign_id = r.campaign_id
   AND calls.request_id = r.request_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
@@ -266,17 +297,17 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
@@ -295,32 +326,40 @@ LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
 UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.at, ended_at = r.at
+SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
 FROM (
-  SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-    value->>4 AS contact_id
-  FROM jsonb_each(?)
+  SELECT g.campaign_id, e.value->>0 AS contact_id, e.value->>1 AS cancelled_at
+  FROM (
+    SELECT c.id AS campaign_id, r.rows AS rows
+    FROM (
+      SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
+        jsonb_extract(value, '$[4]') AS rows
+      FROM jsonb_each(?)
+    ) AS r
+    CROSS JOIN api_keys k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    WHERE k.digest = r.digest
+      AND u.id = k.creator_id
+      AND c.id = r.campaign_id
+      AND a.id = c.account_id
+      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+      AND (CASE u.user_type
+        WHEN 'account' THEN c.account_id = u.account_id
+        WHEN 'partner' THEN a.partner_id = u.partner_id
+        WHEN 'staff' THEN CASE
+          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+          ELSE a.partner_id = k.partner_id
+        END
+      END)
+      AND k.limits_version IS NOT DISTINCT
+    FROM r.limits_version
+  ) AS g
+  CROSS JOIN jsonb_each(g.rows) AS e
+  LIMIT -1
 ) AS r
-CROSS JOIN api_keys k
-CROSS JOIN users u
-CROSS JOIN campaigns c
-CROSS JOIN accounts a
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
-  AND c.id = r.campaign_id
-  AND a.id = c.account_id
-  AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-  AND (CASE u.user_type
-    WHEN 'account' THEN c.account_id = u.account_id
-    WHEN 'partner' THEN a.partner_id = u.partner_id
-    WHEN 'staff' THEN CASE
-      WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-      ELSE a.partner_id = k.partner_id
-    END
-  END)
-  AND k.limits_version IS NOT DISTINCT
-FROM r.limits_version
-  AND calls.campaign_id = c.id
+WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
@@ -342,17 +381,17 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
@@ -389,17 +428,17 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((a.lists_numbers IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = a.id
+    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (p.lists_numbers IS NOT NULL AND (
+  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = p.id
+    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
@@ -526,17 +565,17 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
@@ -549,17 +588,17 @@ returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
@@ -651,17 +690,17 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((la.lists_numbers IS NOT NULL AND (
+      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = la.id
+        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (lp.lists_numbers IS NOT NULL AND (
+      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = lp.id
+        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1

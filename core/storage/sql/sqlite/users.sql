@@ -792,11 +792,11 @@ FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
   FROM (
-    SELECT value->>0 AS n, value->>1 AS key, value->>2 AS most, value->>3 AS now, value->>4 AS until
+    SELECT value->>0 AS n, value->>1 AS key, value->>2 AS max, value->>3 AS now, value->>4 AS until
     FROM jsonb_each(?)
   ) AS r
 ) AS asked ON asked.key = kept.key
-WHERE kept.points >= asked.most
+WHERE kept.points >= asked.max
   AND kept.expire > asked.now
   AND kept.expire <= asked.until
 GROUP BY asked.n;
@@ -806,7 +806,7 @@ GROUP BY asked.n;
 WITH asked AS (
   SELECT *
   FROM (
-    SELECT value->>0 AS key, value->>1 AS most, value->>2 AS now, value->>3 AS until
+    SELECT value->>0 AS key, value->>1 AS max, value->>2 AS now, value->>3 AS until
     FROM jsonb_each(?)
   ) AS r
 )
@@ -817,7 +817,7 @@ WHERE NOT EXISTS (
   SELECT 1
   FROM asked
   JOIN sign_in_attempts AS kept ON kept.key = asked.key
-  WHERE kept.points >= asked.most
+  WHERE kept.points >= asked.max
     AND kept.expire > asked.now
     AND kept.expire <= asked.until
 )
