@@ -39,7 +39,7 @@ export type StartupState = {
   signInResult: SignInResult | null;
 };
 
-/** What follows a right password: the session, or a code that the user has to enter first. */
+/** What follows a correct password: the session, or a code that the user has to enter first. */
 export type SignInAnswer = SessionView | { secondFactor: true };
 
 /** @property keepSignedIn null keeps the last choice */

@@ -177,6 +177,6 @@ export function checkedKey(text: string, what: string): string {
   if (isKeyValue(text)) return text;
   throw new CallkeyError(
     'usage',
-    `${what} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.`,
+    `${what} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
   );
 }

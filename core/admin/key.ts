@@ -186,7 +186,7 @@ async function idOfValue({ ports }: AdminContext, value: string): Promise<string
     if (key) return key.id;
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }
-  const advice = 'Pass only the key: svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum.';
+  const advice = 'Pass only the key: svc_sk_live_ followed by 49 letters and digits, which end in a checksum.';
   throw new Problem('invalid', `The text on standard input isn't an API key. ${advice}`);
 }
 

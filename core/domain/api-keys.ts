@@ -103,7 +103,7 @@ export type KeyDetails = ApiKeyDetails & {
   today: { day: string; timeZone: string; placed: number; resetsAt: Millis } | null;
 };
 
-/** Returns a key with its use on the last days in a time zone, and its newest events. */
+/** Returns a key with its usage on recent days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
   const scope = scopeFor(viewer);
   const { apiKeys, activity } = ports.stores;

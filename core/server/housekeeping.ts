@@ -186,7 +186,7 @@ export type FirstUser = { email: string; password: string };
 
 /** Creates a staff user with a one-time password if the database has no users, because someone has to be able to sign in first. */
 export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
-  // A password of someone who can't use it would be useless: the operator creates the first user.
+  // Without passwords, no one could sign in as that user, so the operator creates the first one.
   if (!ports.passwordSignIn || (await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
   try {

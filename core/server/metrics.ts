@@ -72,7 +72,7 @@ export function createMetrics(version: string): Metrics {
   });
   const codes = new Counter({
     name: 'callkey_second_factor_codes_total',
-    help: 'Codes entered after a right password, by result',
+    help: 'Codes entered after a correct password, by result',
     labelNames: ['result'],
     registers,
   });

@@ -5,7 +5,7 @@ import type { Result } from '../ipc.ts';
 
 type Saving = { body: AsyncIterable<Uint8Array>; filePath: string; signal: AbortSignal; onRows: (rows: number) => void };
 
-/** Saves a file while it arrives. Until it's there, it has another name, so that cancelling doesn't cost the user an older file. */
+/** Saves a file as it arrives. It has a temporary name until it's complete, so that cancelling doesn't overwrite an older file. */
 export async function saveExport({ body, filePath, signal, onRows }: Saving): Promise<Result<Exported | null>> {
   const partPath = `${filePath}.part`;
   try {

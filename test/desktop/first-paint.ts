@@ -1,5 +1,6 @@
 // Measures how long the console takes from its start to the sign-in form on this machine: `npm run first-paint`, or with `-- 20` for
-// as many starts. Each is a process of its own, as `npm run desktop` starts it, on one profile: only the first start finds it empty.
+// as many starts. Each start is a separate process, like that of `npm run desktop`. All use the same profile, which is empty only at the
+// first start.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

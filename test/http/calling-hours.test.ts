@@ -122,7 +122,7 @@ describe('calling hours', () => {
       });
     });
 
-    it('that have changed count for calls that are queued', async () => {
+    it("apply to queued calls as soon as they're changed", async () => {
       await place({ requestId: 'now' });
       await setHours([daily('09:00', '20:00')]);
       expect(await claim()).to.deep.equal([]);

@@ -36,7 +36,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
       ]);
     };
 
-    it('no password is checked, even a right one', async () => {
+    it('no password is checked, even the correct one', async () => {
       const answer = await ask('POST', `${harness.url}/console/session`, { body: { email: 'stan@example.com', password } });
       refused(answer);
       expect(answer.headers['set-cookie']).to.equal(undefined);

@@ -208,7 +208,7 @@ describe('refusals', () => {
       });
     });
 
-    it('have the same headers, but not a body, for HEAD', async () => {
+    it('have the same headers, but no body, for HEAD', async () => {
       const head = await send({ method: 'HEAD', path: endpoint, headers: [`X-API-Key: ${good}`] });
       expect(head).to.equal((await reference()).replace(/(?<=\r\n\r\n).*/s, ''));
     });

@@ -267,7 +267,7 @@ describe('a second factor', () => {
     });
 
     describe('being guessed', () => {
-      it('is throttled after ten attempts, even with the right password each time', async () => {
+      it('is throttled after ten attempts, even with the correct password each time', async () => {
         const { email, app } = await newUser();
         const from = elsewhere();
         const statuses: number[] = [];
@@ -277,7 +277,7 @@ describe('a second factor', () => {
           if (answer.status === 202) statuses.push((await enterCode(readCookies(answer), '000000', { from })).status);
         }
         expect(statuses).to.deep.equal([202, 401, 202, 401, 202, 401, 202, 401, 202, 401, 429]);
-        expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a right code').to.equal(429);
+        expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a valid code').to.equal(429);
         expect((await signInWith(email, app.code())).status, 'from elsewhere').to.equal(201);
       });
 
@@ -290,7 +290,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('starts from zero after a right code, and gives back what it counted', async () => {
+      it('starts from zero after a valid code, and gives back what it counted', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();

@@ -17,8 +17,7 @@ export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
 /**
  * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
- * themselves. A change returns only after all claims have ended that may not have seen it, so no call is dialed against a change that was
- * acknowledged.
+ * themselves. A change returns only once every claim that may not have seen it has ended, so no call violates an acknowledged change.
  */
 export type ProtectionStore = {
   /**

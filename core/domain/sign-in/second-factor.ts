@@ -35,7 +35,7 @@ export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User,
   return { secret, uri: otpauthUri(secret, user.email) };
 }
 
-/** Puts the secret in force after the user's app has shown a right code for it. @returns the recovery codes, which aren't stored */
+/** Puts the secret in force after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */
 export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
   const { stores, clock, secretBox } = ports;
   const waiting = await stores.secondFactors.find(user.id);
@@ -106,7 +106,7 @@ export async function finishSignIn(
   if (!(await useCode(ports, attempt, user, code, use, 2))) throw refused();
 }
 
-/** Returns the event of someone who knew the password, but had no right code. As for a wrong password, the actor is the user. */
+/** Returns the event of someone who knew the password, but had no valid code. As for a wrong password, the actor is the user. */
 export function refusedCodeEvent(ports: Ports, user: User, address: string): AuditEvent {
   return userEvent(ports, { who: user, address }, user, 'second-factor.refused');
 }

@@ -42,7 +42,7 @@ export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ wi
 /**
  * Checks a password, and counts a wrong one.
  *
- * @param mayEnter decides whether a user with the right password may sign in. Runs before any counter is cleared, because clearing would
+ * @param mayEnter decides whether a user with the correct password may sign in. Runs before any counter is cleared, because clearing would
  * reveal that the password was right
  * @returns the credentials of `email`, or null if the password is wrong or the user may not sign in
  * @throws Problem `too-many-requests`
@@ -127,7 +127,7 @@ export async function countRecorded({ throttle, clock }: Ports, kind: keyof type
 }
 
 /**
- * Clears counters after a right password: undoes the count of this attempt, and clears wrong passwords for the same account from the same
+ * Clears counters after a correct password: undoes the count of this attempt, and clears wrong passwords for the same account from the same
  * address or device.
  */
 async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {

@@ -100,6 +100,6 @@ function closed(): never {
 }
 
 function takeTurn(ctx: Context, work: (turn: Turn) => Promise<void>): Promise<void> {
-  if (!ctx.state.takeTurn) throw new Error('This route takes no turns.');
+  if (!ctx.state.takeTurn) throw new Error("This route doesn't wait for turns.");
   return ctx.state.takeTurn(work);
 }

@@ -29,7 +29,7 @@ export type ObserveRefusals = {
   onNotServed(error: unknown, fields: { route: string | undefined }): void;
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
-  /** Called when someone knew a user's password, but had no right code. */
+  /** Called when someone knew a user's password, but had no valid code. */
   onCodeRefused(user: User, address: string): void;
   onSignInThrottled(address: string): void;
   /** @param who the user, or the email address if no user has it */

@@ -40,7 +40,7 @@ function within(kind: Dialect, scope: CallScope): Condition {
   return isOne ? { sql: 'campaign_id = ?', values: [...scope.ids] } : isAmong(kind, 'campaign_id', 'id', scope);
 }
 
-/** Builds the condition that a column of calls has one of the values that this column has in a scope's campaigns. */
+/** Builds the condition that a call's campaign or account is in scope. */
 function isAmong(kind: Dialect, column: string, campaignColumn: 'id' | 'account_id', scope: CallScope): Condition {
   const { sql, values } = campaignsIn(scope);
   const select = `SELECT s.${campaignColumn} ${sql}`;

@@ -15,8 +15,8 @@ const lookedAtOnce = 1_000;
 type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
 
 /**
- * Blocks the queued calls to numbers that were added since the last time. The claim decides, and this only lets the list of calls tell the
- * truth soon: a call may wait for hours before a dialer claims it.
+ * Blocks the queued calls to numbers that were added since the last time. A claim would refuse these calls anyway, but a call may wait for
+ * hours until a dialer claims it, and the list of calls would show it as queued until then.
  */
 export async function blockListed(database: Database, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;
@@ -48,7 +48,7 @@ async function* accountsOf({ read }: Database, partnerId: string): AsyncGenerato
   }
 }
 
-/** Blocks the calls of an account that still wait. A call that a dialer is claiming right now is left to the claim. */
+/** Blocks an account's waiting calls, except those that a dialer is claiming right now: the claim itself blocks them. */
 async function blockInAccount(database: Database, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
   const { write } = database;
   const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isCallListed(String(now))}`;

@@ -157,7 +157,7 @@ const signIns: Case['attack'] = async (trial) => {
     const waited = performance.now() - since;
     slowest = Math.max(slowest, waited);
     if (answer.status !== 201 || (waited > promised && !trial.isQuick))
-      ledger.fail(`a right password got ${answer.status} after ${Math.round(waited)} ms`);
+      ledger.fail(`a correct password got ${answer.status} after ${Math.round(waited)} ms`);
     const again = await attempt('ada@example.com', password, newNetwork(n), known);
     if (again.status !== 201) ledger.fail(`a known browser got ${again.status}`);
   }
