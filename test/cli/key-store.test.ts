@@ -139,7 +139,7 @@ describe("a profile's key", () => {
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
   });
   const notAKey =
-    "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, the last of which are a checksum. Copy the whole key again.";
+    "isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.";
 
   it("comes from the environment variable if it's set, trimmed, even if another key is stored", async () => {
     expect(await readKey(stored, { CALLKEY_API_KEY: ` ${keyValue}\n` }, folders)).to.equal(keyValue);
