@@ -1,3 +1,4 @@
+import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import { shortName, table } from './program/table.ts';
@@ -21,12 +22,15 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
 /** A user's active API keys, and the maximum. */
 type KeyQuota = { active: number; max: number };
 
-export function shownJson(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota) {
+/** @property recoveryCodes how many the user hasn't used yet */
+type ShownUser = { user: ListedUser; impact: DeletionImpact; quota: KeyQuota; recoveryCodes: number };
+
+export function shownJson({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser) {
   const keys = apiKeys.map(({ id, name, lastUsedAt, queuedCalls }) => ({
     ...{ id, name, queuedCalls },
     lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
   }));
-  return { ...listedJson(user), apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
+  return { ...listedJson(user), recoveryCodes, apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
 /** Formats a row of the user list. */
@@ -41,7 +45,7 @@ export function belongsTo({ partner, account }: User): string {
 }
 
 /** Formats a user's details. */
-export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact, { active, max }: KeyQuota): string {
+export function userText({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
   const facts = [
     ['ID', user.id],
     ['Name', user.name],
@@ -51,7 +55,7 @@ export function userText(user: ListedUser, { apiKeys, sessions }: DeletionImpact
     ['Created', timestamp(user.createdAt)],
     ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
     ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
-    ['Second factor', user.hasSecondFactor ? 'on' : 'off'],
+    ['Second factor', user.hasSecondFactor ? `on, ${counted(recoveryCodes, 'recovery code')} left` : 'off'],
     ['Linked with', user.link ? `${user.link.subject} at ${user.link.issuer}, since ${timestamp(user.link.linkedAt)}` : ''],
     ['Sessions', String(sessions)],
     ['API keys', `${user.apiKeys}, ${active} of them active (MAX_ACTIVE_KEYS_PER_USER is ${max})`],

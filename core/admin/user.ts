@@ -137,15 +137,16 @@ async function runList({ ports, output }: AdminContext): Promise<void> {
 
 async function runShow({ ports, output }: AdminContext, email: string): Promise<void> {
   const { id } = await findUser(ports, email);
-  const { users, apiKeys } = ports.stores;
-  const [user, impact, active] = await Promise.all([
+  const { users, apiKeys, secondFactors } = ports.stores;
+  const [user, impact, active, recoveryCodes] = await Promise.all([
     users.find({ kind: 'all' }, id),
     users.deletionImpact(id, null, unlimited),
     apiKeys.countActive(id, ports.clock.now()),
+    secondFactors.countRecoveryCodes(id),
   ]);
   if (!user) throw noSuchUser(email);
-  const quota = { active, max: ports.maxActiveKeys };
-  output.answer({ user: shownJson(user, impact, quota) }, userText(user, impact, quota));
+  const shown = { user, impact, quota: { active, max: ports.maxActiveKeys }, recoveryCodes };
+  output.answer({ user: shownJson(shown) }, userText(shown));
 }
 
 async function runRename({ ports, actor, output }: AdminContext, email: string, name: string): Promise<void> {

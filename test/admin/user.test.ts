@@ -155,8 +155,8 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
       await stores.secondFactors.enroll(user.id, 'encrypted');
       expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
       await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);
-      expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(true);
-      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Second factor +on$/m);
+      expect((await json('user', 'show', 'stan@example.com')).user).to.include({ secondFactor: true, recoveryCodes: 1 });
+      expect((await admin(['user', 'show', 'stan@example.com'])).stdout).to.match(/^Second factor +on, 1 recovery code left$/m);
       const reset = await json('user', 'second-factor', 'reset', 'stan@example.com');
       expect(reset).to.deep.include({ sessions: 0 });
       expect((await json('user', 'show', 'stan@example.com')).user.secondFactor).to.equal(false);

@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
+import { ask } from '../support/http.ts';
 import { openWithProvider, type ProviderHarness } from '../support/provider-harness.ts';
 import { until } from '../support/until.ts';
 
@@ -84,6 +87,18 @@ describeBrowser('signing in with the provider in a browser', () => {
   });
 });
 
+/** Another program that tries to listen on a port. @returns its output: whether it listens, and then the address of each request */
+function otherProgram(port: string): { next(): Promise<string> } {
+  const program = `
+    const { createServer } = require('node:http');
+    createServer((request, response) => response.end(console.log(request.url)))
+      .on('error', ({ code }) => console.log(code)).listen(${port}, '127.0.0.1', () => console.log('listening'));`;
+  const child = spawn(process.execPath, ['-e', program], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+  watchOver(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return { next: async () => String((await lines.next()).value) };
+}
+
 describeDesktop('signing in with the provider in the app', () => {
   describeBrowser('through the browser of the system', () => {
     let harness: ProviderHarness;
@@ -127,6 +142,28 @@ describeDesktop('signing in with the provider in the app', () => {
         () => false,
       );
       expect(reached).to.equal(false);
+    });
+
+    it('gives nothing to another program, neither while it waits nor on its port afterwards', async () => {
+      const port = new URL(await start()).searchParams.get('port') ?? '';
+      expect(await otherProgram(port).next()).to.equal('EADDRINUSE');
+      const page = await context.newPage();
+      await page.goto((await opened()).at(-1) ?? '');
+      await button(page, 'Sign in at Example Corp').click();
+      await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
+      // The app gives up, and the other program takes its port before the user confirms.
+      await button(desktop.page, 'Cancel').click();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      const thief = otherProgram(port);
+      expect(await thief.next()).to.equal('listening');
+      await button(page, 'Sign in to the app').click();
+      const code = /^\/\?code=([\w-]{43})$/.exec(await thief.next())?.[1] ?? '';
+      expect(code).to.have.length(43);
+      const trade = (verifier: string) => ask('POST', `${harness.url}/console/oidc/session`, { body: { code, verifier } });
+      expect((await trade('v'.repeat(43))).status).to.equal(401);
+      expect(await harness.direct.storage.database.read('sessions')).to.deep.equal([]);
+      expect(await harness.direct.storage.database.read('sign_in_codes'), 'the code is used up').to.deep.equal([]);
+      await context.clearCookies();
     });
 
     it('gets a session of its own after the user has confirmed it in the browser', async () => {

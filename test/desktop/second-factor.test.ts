@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
+import decodeQr from 'qr/decode.js';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { resetPassword } from '../../core/domain/directory/users.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
@@ -7,6 +10,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { type Authenticator, authenticator, enroll } from '../support/second-factor.ts';
 import { password, signIn } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const home = (page: Page) => page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
@@ -77,6 +81,26 @@ async function goTheWholeWay({ page, core, tenants }: Pick<ConsoleHarness, 'page
   await button(page, 'Set up second factor…').waitFor();
 }
 
+/** Reads the QR code in a picture of the page, as a phone does. */
+async function scan(page: Page): Promise<string> {
+  const box = await page.getByRole('img', { name: 'QR code for your authenticator app' }).boundingBox();
+  if (!box) throw new Error('There is no QR code.');
+  const around = 24;
+  const clip = { x: box.x - around, y: box.y - around, width: box.width + 2 * around, height: box.height + 2 * around };
+  const picture = (await page.screenshot({ clip })).toString('base64');
+  // The console's own page forbids this.
+  const reader = await page.context().newPage();
+  const { pixels, ...size } = await reader.evaluate(async (png) => {
+    const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0))]));
+    const { width, height } = bitmap;
+    const drawing = new OffscreenCanvas(width, height).getContext('2d');
+    drawing?.drawImage(bitmap, 0, 0);
+    return { width, height, pixels: [...(drawing?.getImageData(0, 0, width, height).data ?? [])] };
+  }, picture);
+  await reader.close();
+  return decodeQr({ ...size, data: Uint8Array.from(pixels) });
+}
+
 describeBrowser('a second factor in a browser', () => {
   let harness: CoreHarness;
   let context: BrowserContext;
@@ -97,6 +121,73 @@ describeBrowser('a second factor in a browser', () => {
   it('is set up, used at sign-in, replaced by a recovery code, and turned off', async () => {
     await open();
     await goTheWholeWay({ ...harness, page }, clock);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [480, 1280]) {
+      it(`has a QR code that a phone can read, ${colorScheme} and ${width} px wide`, async () => {
+        await open({ SECOND_FACTOR: 'required' });
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        await enterPassword(page, 'stan@example.com');
+        await page.getByLabel('Current password').fill(password);
+        await button(page, 'Continue').click();
+        const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
+        await eventually(async () => {
+          expect(await scan(page)).to.equal(`otpauth://totp/Callkey:stan%40example.com?secret=${secret}&issuer=Callkey`);
+        });
+      });
+    }
+  }
+
+  it('gets new recovery codes, after which the earlier ones no longer work', async () => {
+    await open();
+    const { core } = harness;
+    const { app, recoveryCodes } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
+    await enterPassword(page, 'pat@example.com');
+    await enterCode(page, recoveryCodes[0] ?? '');
+    await home(page);
+    await button(page, 'Your account').click();
+    await page.getByText('On, 9 recovery codes left').waitFor();
+    await button(page, 'Replace recovery codes…').click();
+    const asking = page.getByRole('alertdialog', { name: 'Replace your recovery codes?' });
+    await asking.getByLabel('Code', { exact: true }).fill('000000');
+    await button(page, 'Replace codes').click();
+    await asking.getByText('This code isn’t valid').waitFor();
+    await asking.getByLabel('Code', { exact: true }).fill(app.code());
+    await button(page, 'Replace codes').click();
+    const saving = page.getByRole('alertdialog', { name: 'Save your recovery codes' });
+    const [replaced = ''] = (await saving.getByLabel('Recovery codes').inputValue()).split('\n');
+    await button(page, "I've Saved It").click();
+    await saving.waitFor({ state: 'detached' });
+    await button(page, 'Your account').click();
+    await page.getByText('On, 10 recovery codes left').waitFor();
+    await button(page, 'Close').click();
+    await button(page, 'Sign out').click();
+    await enterPassword(page);
+    await enterCode(page, recoveryCodes[1] ?? '');
+    await page.getByText('This code isn’t valid').waitFor();
+    await enterCode(page, replaced);
+    await home(page);
+  });
+
+  it('is asked for again to replace a one-time password', async () => {
+    await open();
+    const { core, direct, tenants } = harness;
+    const { app } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
+    const { password: once } = await resetPassword(direct.ports, operator, tenants.users.partner, null);
+    await page.getByLabel('Email').fill('pat@example.com');
+    await page.getByLabel('Password').fill(once ?? '');
+    await button(page, 'Sign in').click();
+    await enterCode(page, app.code());
+    await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
+    await page.getByLabel('New password', { exact: true }).fill('four words are plenty');
+    await page.getByLabel('Code', { exact: true }).fill(app.code());
+    await button(page, 'Change password').click();
+    await page.getByText('This code isn’t valid').waitFor();
+    await page.getByLabel('Code', { exact: true }).fill(app.code(1));
+    await button(page, 'Change password').click();
+    await home(page);
   });
 
   it('is set up before anything else if the server requires it', async () => {

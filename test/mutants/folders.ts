@@ -43,7 +43,10 @@ export const folders: readonly Folder[] = [
       ...named('core/http/middleware', 'body client-address context csrf not-found problems request-id request-path session'),
       ...named('core/http', 'on-demand outcomes'),
     ],
-    tests: tests('http', 'guards request-id refusals key-ends on-demand refusals-in-the-log sessions'),
+    tests: tests(
+      'http',
+      'guards request-id refusals key-ends on-demand refusals-in-the-log sign-in/sessions sign-in/session-origins sign-in/changing-password',
+    ),
   },
   {
     name: 'cli',

@@ -490,6 +490,11 @@ export function createRuns({ ports, storage, tenants }: { ports: Ports; storage:
         await secondFactor();
         await remove(user.id, step, event());
       },
+      async renew(renew) {
+        await secondFactor();
+        await renew(user.id, recovery, ['c', 'd'], event());
+      },
+      countRecoveryCodes: (countRecoveryCodes) => countRecoveryCodes(user.id),
       async reset(reset) {
         await secondFactor();
         await reset(user.id, event());

@@ -4,6 +4,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
 import { callListStore } from '../../core/storage/calls/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
+import { secondFactorStore } from '../../core/storage/directory/second-factors.ts';
 import { sessionStore } from '../../core/storage/directory/sessions.ts';
 import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
@@ -112,6 +113,33 @@ describe('a database from an earlier release', () => {
       const found = await sessionStore(database).find('session');
       expect(found).to.deep.include({ issuer: null, startedAt: 1, lastSeenAt: 2 });
       expect(await read('oidc_links')).to.deep.equal([]);
+    });
+
+    it('asks its users for no code, in their sessions either, until they set up a second factor', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
+      await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
+      await write('sessions').insert({ id: 'session', user_id: 'user', started_at: instant(1), last_seen_at: instant(2) });
+      await migrate(database);
+      const [sessions, factors] = [sessionStore(database), secondFactorStore(database)];
+      expect(await sessions.find('session')).to.deep.include({ halfOpenUntil: null, hasSecondFactor: false });
+      expect(await factors.find('user')).to.equal(null);
+      expect(await factors.enroll('user', 'sealed')).to.equal(true);
+      const confirmed = { secret: 'sealed', step: 1, recoveryDigests: ['a', 'b'], at: instant(3) };
+      const subject = { kind: 'user', id: 'user', name: 'Pat' } as const;
+      const event = {
+        id: 'event',
+        at: instant(3),
+        actor: null,
+        action: 'second-factor.enabled',
+        subject,
+        owningScope: null,
+        address: 'local',
+      } as const;
+      expect(await factors.confirm('user', confirmed, event)).to.equal(true);
+      expect(await sessions.find('session')).to.deep.include({ halfOpenUntil: null, hasSecondFactor: true });
+      for (const table of ['sessions', 'users'] as const) await write(table).delete();
+      for (const table of ['second_factors', 'recovery_codes'] as const) expect(await read(table), table).to.deep.equal([]);
     });
 
     it('chains its existing audit events in order', async () => {

@@ -45,10 +45,14 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
   return answer;
 }
 
+/** The cookies set by a response, with their attributes. */
+export function readSetCookies(answer: Answer): string[] {
+  return [answer.headers['set-cookie'] ?? []].flat();
+}
+
 /** The cookies set by a response, in the form that a later request sends. */
 export function readCookies(answer: Answer): string {
-  return [answer.headers['set-cookie'] ?? []]
-    .flat()
+  return readSetCookies(answer)
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 }

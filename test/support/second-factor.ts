@@ -11,13 +11,16 @@ export function authenticator(secret: string, now: () => number = Date.now): Aut
   return { secret, code: (stepsAhead = 0) => codeAt(bytes, Math.floor(now() / totp.stepMs) + stepsAhead) };
 }
 
-/** Sets up a second factor for a signed-in user. The code for it isn't used up, because the clock then moves on by two steps. */
-export async function enroll(url: string, cookie: string, clock: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
+/**
+ * Sets up a second factor for a signed-in user. A clock then moves on by two steps, so that the app's code is a new one. Without one, the next
+ * code that works is the one of a step later.
+ */
+export async function enroll(url: string, cookie: string, clock?: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
   const begun = await ask('POST', `${url}/console/second-factor`, { cookie, body: { currentPassword: password } });
-  const app = authenticator(textAt(begun, 'secret'), clock.now);
+  const app = authenticator(textAt(begun, 'secret'), clock?.now);
   const confirmed = await ask('POST', `${url}/console/second-factor/confirmation`, { cookie, body: { code: app.code() } });
   if (confirmed.status !== 200) throw new Error(`Setting up a second factor failed: ${confirmed.status} ${confirmed.text}`);
-  clock.advance({ seconds: 60 });
+  clock?.advance({ seconds: 60 });
   return { app, recoveryCodes: recoveryCodesIn(confirmed.json) };
 }
 

@@ -9,7 +9,8 @@ export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
   ...(['session.refused-unknown', 'session.refused-disabled', 'session.refused-unverified', 'session.refused-other-person'] as const),
   ...(['user.added', 'user.changed', 'user.disabled', 'user.enabled', 'user.deleted', 'user.linked', 'user.unlinked'] as const),
-  ...(['second-factor.enabled', 'second-factor.removed', 'second-factor.reset', 'second-factor.refused', 'recovery-code.used'] as const),
+  ...(['second-factor.enabled', 'second-factor.removed', 'second-factor.reset', 'second-factor.refused'] as const),
+  ...(['recovery-code.used', 'recovery-codes.renewed'] as const),
   ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...([

@@ -32,6 +32,11 @@ export const recoveryCodesSchema = z.object({ recoveryCodes: z.array(z.string())
 
 export type RecoveryCodesView = z.infer<typeof recoveryCodesSchema>;
 
+/** How many recovery codes the user hasn't used yet. */
+export const secondFactorSchema = z.object({ recoveryCodesLeft: z.int().min(0) });
+
+export type SecondFactorView = z.infer<typeof secondFactorSchema>;
+
 /** Only the length of a new password matters (NIST SP 800-63B §3.1.1.2). No characters are required. */
 export const newPasswordSchema = z
   .string()
@@ -43,7 +48,7 @@ export const changePasswordSchema = z.strictObject({
   /** Required, unless the user signed in with a one-time password. */
   currentPassword: z.string().max(1_000).optional(),
   newPassword: newPasswordSchema,
-  /** Required if the user has a second factor, unless they signed in with a one-time password. */
+  /** Required if the user has a second factor. */
   code: codeSchema.optional(),
 });
 

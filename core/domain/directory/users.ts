@@ -116,12 +116,11 @@ export async function changePassword(
 ): Promise<string> {
   requirePasswordSignIn(ports);
   const isForced = currentPassword === undefined && passwordChangeDue;
-  // Signing in with the one-time password has already asked for a code.
-  if (!isForced && code === undefined) await requireNoFactor(ports, user);
+  if (code === undefined) await requireNoFactor(ports, user);
   const current = isForced
     ? await checkOneTime(ports, actor, user, newPassword)
     : await checkCurrent(ports, actor, user, currentPassword, newPassword);
-  if (!isForced) await requireCode(ports, actor, user, code);
+  await requireCode(ports, actor, user, code);
   const event = auditEvent(ports, actor, 'password.changed', userSubject(user), toOwningScope(user));
   const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
   const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);

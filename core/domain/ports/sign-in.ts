@@ -103,6 +103,9 @@ export type SecondFactorStore = {
   use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
   /** Uses up a code and removes the second factor. @returns false, without changing anything, if the code was already used */
   remove(userId: string, code: CheckedCode, event: AuditEvent): Promise<boolean>;
+  /** Uses up a code and replaces all recovery codes. @returns false, without changing anything, if the code was already used */
+  renew(userId: string, code: CheckedCode, recoveryDigests: readonly Digest[], event: AuditEvent): Promise<boolean>;
+  countRecoveryCodes(userId: string): Promise<number>;
   /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
   reset(userId: string, event: AuditEvent): Promise<number | null>;
   /** Lists encrypted secrets that don't start with this text, by user ID, after one. */

@@ -5,7 +5,7 @@ import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } fro
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
-import { type Attempt, checkPassword, countAttempt } from './throttle.ts';
+import { type Attempt, type CodeAttempt, checkPassword, countCode } from './throttle.ts';
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;
@@ -42,12 +42,12 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   if (waiting?.isConfirmed) throw alreadyEnabled();
   if (!waiting) throw new Problem('conflict', 'Set up the second factor first.');
   const secret = secretBox.open(user.id, waiting.secret);
-  const codes = Array.from({ length: recoveryCodes }, () => makeRecoveryCode(ports));
-  const recoveryDigests = codes.map((each) => recoveryDigest(secret, each));
+  const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
-  await countAttempt(ports, ownAttempt(actor, user), async () => {
+  await countCode(ports, codeAttempt(ownAttempt(actor, user), user, code), async () => {
     const step = matchingStep(secret, plain(code), clock.now());
     if (step === null) return false;
+    const recoveryDigests = recoveryDigestsOf(secret, codes);
     return stores.secondFactors.confirm(user.id, { secret: waiting.secret, step, recoveryDigests, at: event.at }, event);
   });
   return codes;
@@ -57,7 +57,23 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
 export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
   const event = userEvent(ports, actor, user, 'second-factor.removed');
   const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
-  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw new Problem('not-found', 'This user has no second factor.');
+  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
+}
+
+/** Replaces all of a user's own recovery codes. @returns the new ones, which aren't stored */
+export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
+  const codes = makeRecoveryCodes(ports);
+  const event = userEvent(ports, actor, user, 'recovery-codes.renewed');
+  const use = (checked: CheckedCode, secret: Uint8Array) =>
+    ports.stores.secondFactors.renew(user.id, checked, recoveryDigestsOf(secret, codes), event);
+  if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
+  return codes;
+}
+
+/** Counts the recovery codes that a user hasn't used yet. */
+export async function countRecoveryCodes(ports: Ports, user: User): Promise<number> {
+  if (!(await hasSecondFactor(ports, user))) throw noFactor();
+  return ports.stores.secondFactors.countRecoveryCodes(user.id);
 }
 
 /** Removes a second factor that a user has lost, and ends their sessions. @returns the number of sessions */
@@ -102,8 +118,7 @@ export async function finishSignIn(
   const session = { id, userId: user.id, at: started.at, halfOpenUntil: null };
   const use = (checked: CheckedCode) =>
     ports.stores.sessions.finish(halfOpen.id, session, checked, [started, ...recoveryEvents(ports, actor, user, checked)]);
-  // The attempt with the password is still counted, too.
-  if (!(await useCode(ports, attempt, user, code, use, 2))) throw refused();
+  if (!(await useCode(ports, attempt, user, code, use, true))) throw refused();
 }
 
 /** Returns the event of someone who knew the password, but had no valid code. As for a wrong password, the actor is the user. */
@@ -115,6 +130,7 @@ export function refusedCodeEvent(ports: Ports, user: User, address: string): Aud
  * Checks a code and uses it up. Counts the attempt first.
  *
  * @param use uses it up, together with what it's for. @returns false if it was already used
+ * @param followsPassword whether it finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`
  */
@@ -123,26 +139,29 @@ async function useCode(
   attempt: Attempt,
   user: User,
   code: string,
-  use: (checked: CheckedCode) => Promise<boolean>,
-  counted = 1,
+  use: (checked: CheckedCode, secret: Uint8Array) => Promise<boolean>,
+  followsPassword = false,
 ): Promise<boolean> {
   const factor = await ports.stores.secondFactors.find(user.id);
   if (!factor?.isConfirmed) return false;
   const secret = ports.secretBox.open(user.id, factor.secret);
-  await countAttempt(
-    ports,
-    attempt,
-    async () => {
-      const checked = checkCode(secret, plain(code), ports.clock.now());
-      return checked !== null && use(checked);
-    },
-    counted,
-  );
+  await countCode(ports, codeAttempt(attempt, user, code, followsPassword), async () => {
+    const checked = checkCode(secret, plain(code), ports.clock.now());
+    return checked !== null && use(checked, secret);
+  });
   return true;
 }
 
+function codeAttempt(attempt: Attempt, user: User, code: string, followsPassword = false): CodeAttempt {
+  return { ...attempt, digitsOf: isRecoveryCode(plain(code)) ? null : user.id, followsPassword };
+}
+
+function isRecoveryCode(code: string): boolean {
+  return code.length === recoveryLetters;
+}
+
 function checkCode(secret: Uint8Array, code: string, now: number): CheckedCode | null {
-  if (code.length === recoveryLetters) return { kind: 'recovery', digest: recoveryDigest(secret, code) };
+  if (isRecoveryCode(code)) return { kind: 'recovery', digest: recoveryDigest(secret, code) };
   const step = matchingStep(secret, code, now);
   return step === null ? null : { kind: 'step', step };
 }
@@ -157,9 +176,15 @@ function recoveryDigest(secret: Uint8Array, code: string): Digest {
   return createHmac('sha256', secret).update(plain(code)).digest('hex');
 }
 
-function makeRecoveryCode({ randomness }: Ports): string {
-  const letters = Array.from(randomness.bytes(recoveryLetters), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32)).join('');
-  return `${letters.slice(0, 5)}-${letters.slice(5)}`;
+function recoveryDigestsOf(secret: Uint8Array, codes: readonly string[]): Digest[] {
+  return codes.map((code) => recoveryDigest(secret, code));
+}
+
+function makeRecoveryCodes({ randomness }: Ports): string[] {
+  return Array.from({ length: recoveryCodes }, () => {
+    const letters = Array.from(randomness.bytes(recoveryLetters), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32)).join('');
+    return `${letters.slice(0, 5)}-${letters.slice(5)}`;
+  });
 }
 
 function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: CheckedCode): AuditEvent[] {
@@ -173,6 +198,10 @@ export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
 
 function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction): AuditEvent {
   return auditEvent(ports, actor, action, userSubject(user), toOwningScope(user));
+}
+
+function noFactor(): Problem {
+  return new Problem('not-found', 'You have no second factor.');
 }
 
 function alreadyEnabled(): Problem {

@@ -24,6 +24,9 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event
+ * - `code`: wrong six-digit codes for one user, from one session or known device, or from everywhere else together. Someone who knows the
+ *   password needs only about 300,000 attempts to guess one, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B §5.2.2
+ *   allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
  */
 export const throttleLimits = {
   address: { max: 100, window: quarter },
@@ -34,6 +37,7 @@ export const throttleLimits = {
   pair: { max: 10, window: quarter },
   device: { max: 10, window: quarter },
   provider: { max: 100, window: quarter },
+  code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
 };
 
 /** In ms. If a counter ends later than this, it was set before the clock was set back. */
@@ -85,20 +89,27 @@ export async function countProviderSignIn({ throttle, clock }: Ports, address: s
   return () => throttle.giveBack(counter.key);
 }
 
+/** @property digitsOf the user, if the code has six digits. @property followsPassword whether the password was counted, too */
+export type CodeAttempt = Attempt & { digitsOf: string | null; followsPassword: boolean };
+
 /**
  * Counts an attempt to enter a code, and clears the counters if it's right.
  *
- * @param counted how often the attempt has been counted: twice if a password came before the code
  * @throws Problem `unauthorized` if it's wrong, or `too-many-requests`
  */
-export async function countAttempt(ports: Ports, attempt: Attempt, isRight: () => Promise<boolean>, counted = 1): Promise<void> {
-  const counters = countersOfAttempt(attempt);
+export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () => Promise<boolean>): Promise<void> {
+  const { digitsOf, followsPassword, vouched } = attempt;
+  const usual = countersOfAttempt(attempt);
+  const digits = digitsOf === null ? [] : [createCounter('code', vouched ?? digitsOf)];
   const now = ports.clock.now();
-  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
+  if (digitsBlockedUntil !== null) throw tooMany(digitsBlockedUntil - now, 'Too many wrong codes. Enter a recovery code instead.');
+  const blockedUntil = await ports.throttle.blockedUntil(usual, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
-  await take(ports, counters, now);
+  await take(ports, [...usual, ...digits], now);
   if (!(await isRight())) throw new Problem('unauthorized', unauthorizedDetail);
-  for (let times = 0; times < counted; times++) await clearCounters(ports, counters);
+  await clearCounters(ports, [...usual, ...digits]);
+  if (followsPassword) await clearCounters(ports, usual);
 }
 
 /** Counts before the check, to include parallel guesses. @throws Problem `too-many-requests` */
@@ -157,12 +168,13 @@ function createCounter(kind: Kind, of: string): Counter {
   return { kind, key: `${kind}:${hash('sha256', of, 'base64url')}`, max, window: window.toMillis() };
 }
 
-function tooMany(millis: number): Problem {
+function tooMany(millis: number, what = 'Too many attempts.'): Problem {
   const retryAfter = Math.max(1, Math.ceil(millis / 1_000));
-  return new Problem('too-many-requests', `Too many attempts. Try again in ${waitText(retryAfter)}.`, { retryAfter });
+  return new Problem('too-many-requests', `${what} Try again in ${waitText(retryAfter)}.`, { retryAfter });
 }
 
 function waitText(seconds: number): string {
-  const [count, unit] = seconds < 60 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute'];
+  const [count, unit] =
+    seconds < 60 ? [seconds, 'second'] : seconds <= 7_200 ? [Math.ceil(seconds / 60), 'minute'] : [Math.ceil(seconds / 3_600), 'hour'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

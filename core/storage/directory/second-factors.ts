@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { CheckedCode } from '../../domain/model.ts';
+import type { CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
@@ -32,10 +32,25 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
       return write.transaction(async (trx) => {
         const waiting = trx('second_factors').where({ user_id: userId, secret, confirmed_at: null });
         if ((await waiting.update({ confirmed_at: at, last_step: step })) === 0) return false;
-        await trx('recovery_codes').insert(recoveryDigests.map((digest) => ({ user_id: userId, digest })));
+        await insertRecoveryCodes(trx, userId, recoveryDigests);
         await recordAudit(trx, event);
         return true;
       });
+    },
+
+    async renew(userId, code, recoveryDigests, event) {
+      return write.transaction(async (trx) => {
+        if (!(await useUp(trx, userId, code))) return false;
+        await trx('recovery_codes').where({ user_id: userId }).delete();
+        await insertRecoveryCodes(trx, userId, recoveryDigests);
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async countRecoveryCodes(userId) {
+      const row = await read('recovery_codes').where({ user_id: userId }).count({ codes: '*' }).first();
+      return Number(row?.['codes'] ?? 0);
     },
 
     async use(userId, code, events) {
@@ -80,7 +95,10 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
   };
 }
 
-/** Uses up a code of a second factor that's in force. Of concurrent attempts with the same code, one succeeds. */
+/**
+ * Uses up a code of a second factor that's in force. Of concurrent attempts with the same code, one succeeds. Either kind of code locks the
+ * second factor first, so that two renewals of the recovery codes can't both leave theirs.
+ */
 export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
   if (code.kind === 'step') {
     const factor = trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at');
@@ -88,13 +106,16 @@ export async function useUp(trx: Knex.Transaction, userId: string, code: Checked
     const changed = await factor.whereRaw('(last_step IS NULL OR last_step < ? OR last_step > ?)', isNew).update({ last_step: code.step });
     return changed > 0;
   }
-  const { digest } = code;
-  return (await trx('recovery_codes').where({ user_id: userId, digest }).delete()) > 0;
+  await trx('second_factors').where({ user_id: userId }).forUpdate().first('user_id');
+  return (await trx('recovery_codes').where({ user_id: userId, digest: code.digest }).delete()) > 0;
 }
 
-/** @returns the number of second factors that were in force */
+async function insertRecoveryCodes(trx: Knex.Transaction, userId: string, digests: readonly Digest[]): Promise<void> {
+  await trx('recovery_codes').insert(digests.map((digest) => ({ user_id: userId, digest })));
+}
+
+/** Deletes the recovery codes with it. @returns the number of second factors that were in force */
 export async function deleteFactor(trx: Knex.Transaction, userId: string): Promise<number> {
-  await trx('recovery_codes').where({ user_id: userId }).delete();
   const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
   await trx('second_factors').where({ user_id: userId }).delete();
   return confirmed;

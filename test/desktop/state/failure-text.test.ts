@@ -24,6 +24,13 @@ describe('the text of a failure', () => {
   }
 });
 
+describe("the core's own text about a wait", () => {
+  it("isn't repeated", () => {
+    const detail = 'Too many attempts. Try again in 15 minutes.';
+    expect(describeFailure(refused({ detail, retryAfterSeconds: 900 }))).to.equal(detail);
+  });
+});
+
 describe('the error of a field', () => {
   const failure = refused({ errors: [{ path: 'expiration.date', message: 'Give a date.' }] });
 

@@ -1,4 +1,4 @@
-import type { EnrolledSecondFactorView, RecoveryCodesView } from '#contract/console/session.ts';
+import type { EnrolledSecondFactorView, RecoveryCodesView, SecondFactorView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import { Problem } from '../../../domain/problem.ts';
@@ -38,6 +38,14 @@ export async function enrollSecondFactor({ ports, caller, ctx, body }: Request<'
 
 export async function confirmSecondFactor({ ports, caller, ctx, body }: Request<'confirmSecondFactor'>): Promise<RecoveryCodesView> {
   return { recoveryCodes: await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code) };
+}
+
+export async function showSecondFactor({ ports, ctx }: Request<'showSecondFactor'>): Promise<SecondFactorView> {
+  return { recoveryCodesLeft: await domain.countRecoveryCodes(ports, getSession(ctx).data.user) };
+}
+
+export async function renewRecoveryCodes({ ports, caller, ctx, body }: Request<'renewRecoveryCodes'>): Promise<RecoveryCodesView> {
+  return { recoveryCodes: await domain.renewRecoveryCodes(ports, caller.actor, getSession(ctx).data.user, body.code) };
 }
 
 export async function removeSecondFactor({ ports, caller, ctx, body }: Request<'removeSecondFactor'>): Promise<void> {

@@ -284,9 +284,6 @@ for update;
 delete from "sessions"
 where "user_id" = $1;
 
-delete from "recovery_codes"
-where "user_id" = $1;
-
 delete from "second_factors"
 where "user_id" = $1
   and "confirmed_at" is not null;
@@ -748,6 +745,12 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+select "user_id"
+from "second_factors"
+where "user_id" = $1
+limit $2
+for update;
+
 delete from "recovery_codes"
 where "user_id" = $1
   and "digest" = $2;
@@ -760,9 +763,6 @@ where "user_id" = $2
   and "confirmed_at" is not null
   and (last_step IS NULL OR last_step < $3 OR last_step > $4);
 
-delete from "recovery_codes"
-where "user_id" = $1;
-
 delete from "second_factors"
 where "user_id" = $1
   and "confirmed_at" is not null;
@@ -774,10 +774,36 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
--- secondFactors.reset
+-- secondFactors.renew
+
+select "user_id"
+from "second_factors"
+where "user_id" = $1
+limit $2
+for update;
+
+delete from "recovery_codes"
+where "user_id" = $1
+  and "digest" = $2;
 
 delete from "recovery_codes"
 where "user_id" = $1;
+
+insert into "recovery_codes" ("digest", "user_id")
+values ($1, $2), ($3, $4);
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- secondFactors.countRecoveryCodes
+
+select count(*) as "codes"
+from "recovery_codes"
+where "user_id" = $1
+limit $2;
+
+-- secondFactors.reset
 
 delete from "second_factors"
 where "user_id" = $1

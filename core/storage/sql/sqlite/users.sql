@@ -280,9 +280,6 @@ limit ?;
 delete from `sessions`
 where `user_id` = ?;
 
-delete from `recovery_codes`
-where `user_id` = ?;
-
 delete from `second_factors`
 where `user_id` = ?
   and `confirmed_at` is not null;
@@ -724,6 +721,11 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+select `user_id`
+from `second_factors`
+where `user_id` = ?
+limit ?;
+
 delete from `recovery_codes`
 where `user_id` = ?
   and `digest` = ?;
@@ -736,9 +738,6 @@ where `user_id` = ?
   and `confirmed_at` is not null
   and (last_step IS NULL OR last_step < ? OR last_step > ?);
 
-delete from `recovery_codes`
-where `user_id` = ?;
-
 delete from `second_factors`
 where `user_id` = ?
   and `confirmed_at` is not null;
@@ -750,10 +749,37 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- secondFactors.reset
+-- secondFactors.renew
+
+select `user_id`
+from `second_factors`
+where `user_id` = ?
+limit ?;
+
+delete from `recovery_codes`
+where `user_id` = ?
+  and `digest` = ?;
 
 delete from `recovery_codes`
 where `user_id` = ?;
+
+insert into `recovery_codes` (`digest`, `user_id`)
+select ? as `digest`, ? as `user_id`
+union all
+select ? as `digest`, ? as `user_id`;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- secondFactors.countRecoveryCodes
+
+select count(*) as `codes`
+from `recovery_codes`
+where `user_id` = ?
+limit ?;
+
+-- secondFactors.reset
 
 delete from `second_factors`
 where `user_id` = ?

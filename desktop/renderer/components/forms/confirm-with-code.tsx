@@ -9,14 +9,16 @@ import { FormError } from './field.tsx';
 import { TextField } from './text-field.tsx';
 import { useAction } from './use-action.ts';
 
-type CodeFieldProps = { error: string | null; value: string; onInput: (code: string) => void; autofocus?: boolean };
+type CodeFieldProps = { error: string | null; value: string; onInput: (code: string) => void; autofocus?: boolean; hint?: string };
+
+const usualHint = 'From your authenticator app. If you’ve lost it, enter one of your recovery codes.';
 
 /** Asks for a code from the user's authenticator app, or a recovery code. */
-export function CodeField({ error, value, onInput, autofocus = false }: CodeFieldProps) {
+export function CodeField({ error, value, onInput, autofocus = false, hint = usualHint }: CodeFieldProps) {
   return (
     <TextField
       label="Code"
-      hint="From your authenticator app. If you’ve lost it, enter one of your recovery codes."
+      hint={hint}
       error={error}
       type="text"
       autocomplete="one-time-code"

@@ -130,11 +130,12 @@ function useSecretOnScreen(): void {
   );
 }
 
-export function RecoveryCodes({ codes, onClose }: { codes: OneTimeSecret; onClose: () => void }) {
+/** @property news what has just happened */
+export function RecoveryCodes({ news, codes, onClose }: { news: string; codes: OneTimeSecret; onClose: () => void }) {
   return (
     <SecretDialog
       title="Save your recovery codes"
-      lead="The second factor is on. If you lose your phone, each of these codes replaces one code from the app, once. Keep them where you’ll find them without it."
+      lead={`${news} If you lose your phone, each of these codes replaces one code from the app, once. Keep them where you’ll find them without it.`}
       label="Recovery codes"
       rows={10}
       secret={codes}

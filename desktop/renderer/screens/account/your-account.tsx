@@ -3,19 +3,21 @@ import type { SessionView } from '#contract/console/session.ts';
 import { Facts } from '../../components/details.tsx';
 import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
-import type { OneTimeSecret } from '../../components/forms/secret.tsx';
+import { OneTimeSecret } from '../../components/forms/secret.tsx';
+import { useResource } from '../../components/loadable.tsx';
 import { announce } from '../../state/announcement.ts';
+import { pluralize } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { secondFactorChanged } from '../../state/session.ts';
 import { ChangePassword } from '../session/change-password.tsx';
 import { EnrollSecondFactor, RecoveryCodes } from './enroll-second-factor.tsx';
 
-type Page = 'facts' | 'password' | 'enroll' | 'remove';
+type Page = 'facts' | 'password' | 'enroll' | 'renew' | 'remove';
 
 /** Shows who is signed in, and how, and lets them change it. */
 export function YourAccount({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [page, setPage] = useState<Page>('facts');
-  const [codes, setCodes] = useState<OneTimeSecret | null>(null);
+  const [saving, setSaving] = useState<{ news: string; codes: OneTimeSecret } | null>(null);
   const goBack = () => setPage('facts');
 
   function finish(text: string): void {
@@ -24,7 +26,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
     void secondFactorChanged();
   }
 
-  if (codes) return <RecoveryCodes codes={codes} onClose={() => finish('The second factor is on.')} />;
+  if (saving) return <RecoveryCodes {...saving} onClose={() => finish(saving.news)} />;
   if (page === 'password') return <ChangePassword onClose={onClose} />;
   if (page === 'enroll') {
     const cancel = () => {
@@ -33,8 +35,24 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
     };
     return (
       <Dialog title="Set up a second factor" onDismiss={cancel}>
-        <EnrollSecondFactor cancel="Cancel" onCancel={cancel} onDone={setCodes} />
+        <EnrollSecondFactor cancel="Cancel" onCancel={cancel} onDone={(codes) => setSaving({ news: 'The second factor is on.', codes })} />
       </Dialog>
+    );
+  }
+  if (page === 'renew') {
+    return (
+      <ConfirmWithCode
+        title="Replace your recovery codes?"
+        lead="You’ll get ten new codes. All earlier ones will stop working."
+        verb="Replace codes"
+        verbing="Replacing…"
+        act={({ code = '' }) => window.callkey.request('renewRecoveryCodes', { code })}
+        onDone={({ recoveryCodes }) =>
+          setSaving({ news: 'Your earlier recovery codes don’t work any more.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
+        }
+        onDoneUnmounted={() => void window.callkey.dismissSecret()}
+        onClose={goBack}
+      />
     );
   }
   if (page === 'remove') {
@@ -66,7 +84,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Type', userTypeLabels[viewer.userType]],
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
-          ...(secondFactor === undefined ? [] : ([['Second factor', secondFactor ? 'On' : 'Off']] as const)),
+          ...(secondFactor === undefined ? [] : ([['Second factor', secondFactor ? <FactorIsOn key="factor" /> : 'Off']] as const)),
         ]}
       />
       {secondFactor === false && !signedInWith && (
@@ -76,6 +94,11 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
         {!signedInWith && (
           <button type="button" onClick={() => onShow('password')}>
             Change password…
+          </button>
+        )}
+        {secondFactor === true && (
+          <button type="button" onClick={() => onShow('renew')}>
+            Replace recovery codes…
           </button>
         )}
         {secondFactor === true && (
@@ -94,4 +117,10 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
       </div>
     </Dialog>
   );
+}
+
+/** Says how many recovery codes are left, once that has loaded. */
+function FactorIsOn() {
+  const left = useResource(() => window.callkey.request('showSecondFactor', {})).state.value.value?.recoveryCodesLeft;
+  return <>{left === undefined ? 'On' : `On, ${pluralize(left, 'recovery code')} left`}</>;
 }

@@ -43,7 +43,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [newPassword, setNew] = useState('');
   const [isShown, setShown] = useState(false);
   const [code, setCode] = useState('');
-  const asksCode = !isDue && session.value?.secondFactor === true;
+  const asksCode = session.value?.secondFactor === true;
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
 
@@ -92,8 +92,15 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         onInput={setNew}
         autofocus={isDue === true}
       />
-      {asksCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} />}
-      <FormError text={generalError(failure, isDue ? ['newPassword'] : ['currentPassword', 'newPassword', 'code'])} />
+      {asksCode && (
+        <CodeField
+          error={fieldError(failure, 'code')}
+          value={code}
+          onInput={setCode}
+          {...(isDue && { hint: 'Wait for the next code in your authenticator app: each works only once. Or enter a recovery code.' })}
+        />
+      )}
+      <FormError text={generalError(failure, isDue ? ['newPassword', 'code'] : ['currentPassword', 'newPassword', 'code'])} />
       <div class="actions">
         <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
           {cancel}

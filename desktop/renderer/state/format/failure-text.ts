@@ -11,7 +11,7 @@ export function describeFailure(failure: Failure): string {
     case 'incompatible':
       return 'This console isn’t compatible with this server. Update whichever is older.';
     case 'refused':
-      return failure.retryAfterSeconds === null
+      return failure.retryAfterSeconds === null || failure.detail.includes('Try again in')
         ? failure.detail
         : `${failure.detail} Try again in ${describeWait(failure.retryAfterSeconds)}.`;
   }

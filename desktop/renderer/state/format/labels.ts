@@ -47,6 +47,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'second-factor.reset': 'reset the second factor of',
   'second-factor.refused': 'failed to enter the code of',
   'recovery-code.used': 'used a recovery code of',
+  'recovery-codes.renewed': 'replaced the recovery codes of',
   'api-key.created': 'created the API key',
   'api-key.limited': 'limited the API key',
   'api-key.refused': 'was refused because of the address, with the API key',

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
-import type { User } from '../../core/domain/model.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { onEachDatabase } from '../support/databases.ts';
-import { ask } from '../support/http.ts';
-import { signIn, type Tenants } from '../support/tenants.ts';
+import { auditEvent, operator, userSubject } from '../../../core/domain/audit/audit.ts';
+import type { User } from '../../../core/domain/model.ts';
+import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask } from '../../support/http.ts';
+import { signIn, type Tenants } from '../../support/tenants.ts';
 
 type Name = keyof Tenants['users'];
 const everyone: readonly Name[] = ['account', 'teammate', 'sibling', 'partner', 'tied', 'other', 'otherPartner', 'staff'];

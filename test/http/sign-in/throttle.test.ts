@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { createUser } from '../../core/domain/directory/users.ts';
-import { sweepSessions } from '../../core/domain/sign-in/sessions.ts';
-import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type CoreOptions, type RunningCore, startCoreHere } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, readCode, readCookies } from '../support/http.ts';
-import { costlyPasswords } from '../support/passwords.ts';
-import { type DirectAccess, password, signIn } from '../support/tenants.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createUser } from '../../../core/domain/directory/users.ts';
+import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
+import { type FakeClock, fakeClock } from '../../support/clock.ts';
+import { type CoreOptions, type RunningCore, startCoreHere } from '../../support/core.ts';
+import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
+import { costlyPasswords } from '../../support/passwords.ts';
+import { type DirectAccess, password, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
   onEachDatabase((kind) => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { fakeClock } from '../support/clock.ts';
-import { openCore } from '../support/core-harness.ts';
-import { onEachDatabase } from '../support/databases.ts';
-import { ask } from '../support/http.ts';
-import { createKey, signIn } from '../support/tenants.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { openCore } from '../../support/core-harness.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask } from '../../support/http.ts';
+import { createKey, signIn } from '../../support/tenants.ts';
 
 describe("users who haven't signed in for 90 days", () => {
   onEachDatabase((kind) => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { startCoreHere } from '../support/core.ts';
-import { ask, readCookies } from '../support/http.ts';
-import { databaseWithTenants, signIn } from '../support/tenants.ts';
+import { startCoreHere } from '../../support/core.ts';
+import { ask, readCookies } from '../../support/http.ts';
+import { databaseWithTenants, signIn } from '../../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { ask } from '../support/http.ts';
-import { finishSignIn, goToProvider, openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
-import { password, signIn } from '../support/tenants.ts';
-import { TestBrowser } from '../support/test-browser.ts';
+import { ask } from '../../support/http.ts';
+import { finishSignIn, goToProvider, openWithProvider, type ProviderHarness, signInWithProvider } from '../../support/provider-harness.ts';
+import { password, signIn } from '../../support/tenants.ts';
+import { TestBrowser } from '../../support/test-browser.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -81,7 +81,7 @@ describe('a provider that', () => {
 
 describe('without a provider', () => {
   it('its paths answer like any other path', async () => {
-    const { openCore } = await import('../support/core-harness.ts');
+    const { openCore } = await import('../../support/core-harness.ts');
     const harness = await openCore();
     try {
       for (const path of ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out']) {

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { adminOn } from '../support/admin.ts';
-import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
-import { ask, readCode } from '../support/http.ts';
-import { cheapPasswords } from '../support/passwords.ts';
-import { openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
-import { password, signIn } from '../support/tenants.ts';
-import { TestBrowser } from '../support/test-browser.ts';
+import { adminOn } from '../../support/admin.ts';
+import { startCoreHere } from '../../support/core.ts';
+import { emptyDatabase, onEachDatabase } from '../../support/databases.ts';
+import { ask, readCode } from '../../support/http.ts';
+import { cheapPasswords } from '../../support/passwords.ts';
+import { openWithProvider, type ProviderHarness, signInWithProvider } from '../../support/provider-harness.ts';
+import { password, signIn } from '../../support/tenants.ts';
+import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('with PASSWORD_SIGN_IN=off', () => {
   onEachDatabase((kind) => {

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import { expect } from 'chai';
+import { sessionSchema } from '#contract/console/session.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask, readCode, textAt } from '../../support/http.ts';
+import { finishSignIn, goToProvider, signInWithProvider } from '../../support/provider-harness.ts';
+import { providerSuite } from '../../support/provider-suite.ts';
+import { password } from '../../support/tenants.ts';
+import { TestBrowser } from '../../support/test-browser.ts';
+
+describe('signing in with the provider', () => {
+  onEachDatabase((kind) => {
+    const at = providerSuite(kind);
+    const { session } = at;
+
+    describe('in the app', () => {
+      const verifier = 'v'.repeat(43);
+      const challenge = hash('sha256', verifier, 'base64url');
+      const toApp = `?port=4711&challenge=${challenge}`;
+      const trade = (code: string, withVerifier = verifier) =>
+        ask('POST', `${at.harness.url}/console/oidc/session`, { body: { code, verifier: withVerifier } });
+      async function codeFor(browser = new TestBrowser()): Promise<string> {
+        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        const answer = await browser.send('POST', `${at.harness.url}/console/oidc/hand-over`);
+        expect(answer.status, answer.text).to.equal(201);
+        const [, code = ''] = /^http:\/\/127\.0\.0\.1:4711\/\?code=([\w-]{43})$/.exec(textAt(answer, 'url')) ?? [];
+        return code;
+      }
+
+      it('hands over a code that starts a session, once, and signs no one in to the browser', async () => {
+        const browser = new TestBrowser();
+        const code = await codeFor(browser);
+        expect((await session(browser)).status).to.equal(401);
+        const answer = await trade(code);
+        expect(answer.status, answer.text).to.equal(201);
+        expect(sessionSchema.parse(answer.json).viewer.email).to.equal('ada@example.com');
+        expect((await trade(code)).status).to.equal(401);
+        const rows = await at.harness.direct.storage.database.read('sign_in_codes');
+        expect(rows).to.deep.equal([]);
+      });
+
+      it('stores only a digest of the code', async () => {
+        const code = await codeFor();
+        const rows = await at.harness.direct.storage.database.read('sign_in_codes');
+        expect(JSON.stringify(rows)).not.to.contain(code);
+        expect(rows.at(-1)?.digest).to.equal(hash('sha256', code));
+      });
+
+      it('refuses the code with another verifier, and then also with the right one', async () => {
+        const code = await codeFor();
+        expect((await trade(code, 'w'.repeat(43))).status).to.equal(401);
+        expect((await trade(code)).status).to.equal(401);
+      });
+
+      it('refuses the code after 60 seconds', async () => {
+        const code = await codeFor();
+        at.clock.advance({ seconds: 61 });
+        expect((await trade(code)).status).to.equal(401);
+      });
+
+      it('starts one session if the code is used twice at the same moment', async () => {
+        const code = await codeFor();
+        const answers = await Promise.all([trade(code), trade(code)]);
+        expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401]);
+      });
+
+      it('hands over one code for each confirmation, only to its own page, and within two minutes', async () => {
+        const browser = new TestBrowser();
+        await codeFor(browser);
+        const handOver = (headers = {}) => browser.send('POST', `${at.harness.url}/console/oidc/hand-over`, undefined, headers);
+        expect((await handOver()).status).to.equal(401);
+        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        expect(readCode(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
+        at.clock.advance({ minutes: 2, seconds: 1 });
+        expect((await handOver()).status).to.equal(401);
+      });
+
+      it('refuses the code of a user who was disabled or unlinked in between', async () => {
+        const code = await codeFor();
+        await at.harness.direct.storage.database.write('oidc_links').delete();
+        expect((await trade(code)).status).to.equal(401);
+      });
+
+      for (const query of [
+        '?port=4711',
+        `?challenge=${challenge}`,
+        `?port=80&challenge=${challenge}`,
+        '?port=4711&challenge=short',
+        '?more=1',
+      ]) {
+        it(`refuses to start with ${query.slice(0, 30)}`, async () => {
+          expect((await new TestBrowser().open(`${at.harness.url}/console/oidc${query}`)).status).to.equal(400);
+        });
+      }
+    });
+
+    it('lets out no secret: not in logs, errors, metrics or tables', async () => {
+      const { core, direct, provider } = at.harness;
+      const browser = new TestBrowser();
+      const callback = await goToProvider(at.harness, browser);
+      const code = new URL(callback).searchParams.get('code') ?? '';
+      const [pair = ''] = browser.cookie(at.harness.url).split('; ');
+      const flow = JSON.parse(Buffer.from(pair.slice(pair.indexOf('=') + 1), 'base64url').toString());
+      expect(await finishSignIn(browser, callback)).to.equal('done');
+      provider.forgery = { signature: 'stranger' };
+      expect(await signInWithProvider(at.harness)).to.equal('failed');
+      const metrics = await ask('GET', `${core.managementUrl}/metrics`);
+      const tables = ['oidc_links', 'sign_in_codes', 'sessions', 'audit_events', 'users', 'sign_in_attempts'] as const;
+      const rows = await Promise.all(tables.map((table) => direct.storage.database.read(table)));
+      const everything = JSON.stringify([core.log, metrics.text, rows]);
+      const secrets = [
+        code,
+        flow.state,
+        flow.nonce,
+        flow.verifier,
+        ...provider.secrets,
+        password,
+        'the secret of the client at the provider',
+      ];
+      for (const secret of secrets) expect(everything.includes(secret), secret.slice(0, 10)).to.equal(false);
+      expect(metrics.text).to.match(/callkey_provider_sign_ins_total\{result="accepted"\} [1-9]/);
+      expect(metrics.text).to.match(/callkey_provider_sign_ins_total\{result="refused"\} [1-9]/);
+    });
+  });
+});

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import { sessionSchema } from '#contract/console/session.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createUser, disableUser } from '../../../core/domain/directory/users.ts';
+import { startCoreHere } from '../../support/core.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask } from '../../support/http.ts';
+import type { Person } from '../../support/oidc-provider.ts';
+import { finishSignIn, goToProvider, openWithProvider, signInWithProvider } from '../../support/provider-harness.ts';
+import { ada, providerSuite } from '../../support/provider-suite.ts';
+import { password, signIn } from '../../support/tenants.ts';
+import { TestBrowser } from '../../support/test-browser.ts';
+
+describe('signing in with the provider', () => {
+  onEachDatabase((kind) => {
+    const at = providerSuite(kind);
+    const { session, links, emailIn } = at;
+
+    it('links the user by email address the first time, and then knows them by subject', async () => {
+      const browser = new TestBrowser();
+      expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+      const view = sessionSchema.parse((await session(browser)).json);
+      expect([view.viewer.email, view.signedInWith]).to.deep.equal(['ada@example.com', 'Example Corp']);
+      const again = new TestBrowser();
+      at.harness.provider.person = { ...ada, email: 'stan@example.com', isVerified: true };
+      expect(await signInWithProvider(at.harness, again)).to.equal('done');
+      expect(await emailIn(again)).to.equal('ada@example.com');
+      const [link] = await links().list();
+      expect(link).to.deep.include({ email: 'ada@example.com', issuer: at.harness.provider.issuer, subject: ada.subject });
+    });
+
+    it('asks for the email address at the userinfo endpoint if the ID token lacks it', async () => {
+      at.harness.provider.forgery = { claims: ({ email: _, email_verified: __, ...rest }) => rest };
+      expect(await signInWithProvider(at.harness)).to.equal('done');
+      expect(at.harness.provider.requests.at(-1)).to.equal('/me');
+    });
+
+    it('starts a new session, whatever session the browser had before', async () => {
+      const attacker = await signIn(at.harness.url, 'oda@example.com');
+      const browser = new TestBrowser();
+      browser.plant(at.harness.url, attacker);
+      expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+      expect(await emailIn(browser)).to.equal('ada@example.com');
+      expect((await ask('GET', `${at.harness.url}/console/session`, { cookie: attacker })).status).to.equal(401);
+    });
+
+    describe('refuses a person', () => {
+      const refused: [string, Person, string][] = [
+        ['whose email address is not verified', { ...ada, isVerified: false }, 'session.refused-unverified Ada Account'],
+        ['whose provider does not say whether it is', { subject: 'x', email: 'ada@example.com' }, 'session.refused-unverified Ada Account'],
+        ['without an email address', { subject: 'x' }, 'session.refused-unverified '],
+        ['whose email address has the Kelvin sign for a k', { ...ada, email: 'nic\u212a@example.com' }, 'session.refused-unverified '],
+        ['whose email address no user has', { ...ada, email: 'eve@example.com' }, 'session.refused-unknown eve@example.com'],
+        ['whose user is disabled', { ...ada, email: 'sue@example.com' }, 'session.refused-disabled Sue Sibling'],
+      ];
+      it('with the same response for every reason, and records the reason', async () => {
+        const own = await openWithProvider({ kind });
+        const { direct, provider, core, tenants } = own;
+        const { ports, storage } = direct;
+        try {
+          await disableUser(ports, operator, tenants.users.sibling);
+          for (const [who, person] of refused) {
+            provider.person = person;
+            expect(await signInWithProvider(own), who).to.equal('failed');
+          }
+          expect(await ports.stores.links.list()).to.deep.equal([]);
+          // This writes the events that the core has kept to write them together.
+          await core.close();
+          const events = await storage.database.read('audit_events').where('action', 'like', 'session.refused-%').orderBy('id');
+          const recorded = events.map(({ action, subject_name }) => `${action} ${subject_name}`);
+          expect(recorded.toSorted()).to.deep.equal([...new Set(refused.map(([, , event]) => event))].toSorted());
+          // Log lines don't name people.
+          expect(core.log.some((line) => JSON.stringify(line).includes('@example.com'))).to.equal(false);
+        } finally {
+          await own.close();
+        }
+      });
+
+      it('whose user is linked with another person', async () => {
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+        at.harness.provider.person = { ...ada, subject: 'someone-with-the-same-address' };
+        expect(await signInWithProvider(at.harness)).to.equal('failed');
+        expect((await links().list()).map(({ subject }) => subject)).to.deep.equal([ada.subject]);
+      });
+    });
+
+    it('links only one of two people with the same email address who sign in at the same moment', async () => {
+      const browsers = [new TestBrowser(), new TestBrowser()];
+      const callbacks: string[] = [];
+      for (const [index, browser] of browsers.entries()) {
+        at.harness.provider.person = { ...ada, subject: `twin-${index}` };
+        callbacks.push(await goToProvider(at.harness, browser));
+      }
+      const results = await Promise.all(browsers.map((browser, index) => finishSignIn(browser, callbacks[index] ?? '')));
+      expect(results.toSorted()).to.deep.equal(['done', 'failed']);
+    });
+
+    for (const email of ['ADA@Example.COM', ' ada@example.com ']) {
+      it(`finds the user of ${JSON.stringify(email)}`, async () => {
+        at.harness.provider.person = { ...ada, email };
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+      });
+    }
+
+    it('finds the user of an address in another Unicode form', async () => {
+      const input = { email: 'jos\u00e9@example.com', name: 'Jos\u00e9', userType: 'staff', accountId: null, partnerId: null } as const;
+      await createUser(at.harness.direct.ports, operator, input, password);
+      at.harness.provider.person = { subject: 'jos\u00e9-there', email: 'JOSE\u0301@example.com', isVerified: true };
+      const browser = new TestBrowser();
+      expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+      expect(await emailIn(browser)).to.equal(input.email);
+    });
+
+    it('believes an address that the provider calls unverified if OIDC_EMAIL is trusted', async () => {
+      const trusting = await openWithProvider({ kind, environment: { OIDC_EMAIL: 'trusted' } });
+      try {
+        trusting.provider.person = { ...ada, isVerified: false };
+        expect(await signInWithProvider(trusting)).to.equal('done');
+      } finally {
+        await trusting.close();
+      }
+    });
+
+    for (const [what, change, expected] of [
+      ['nothing changes', {}, [200, 200]],
+      ['passwords are turned off', { PASSWORD_SIGN_IN: 'off' }, [200, 401]],
+      ['the provider is replaced', { OIDC_ISSUER: 'https://login.example.org' }, [401, 200]],
+      ['the provider is removed', null, [401, 200]],
+    ] as const) {
+      it(`keeps only sessions that could still begin in the same way, if ${what}`, async () => {
+        const { database, provider, url } = at.harness;
+        const browser = new TestBrowser();
+        expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+        const cookies = [browser.cookie(url), await signIn(url, 'stan@example.com')];
+        const core = await startCoreHere(database, {
+          environment: change ? { ...provider.environment(url), ...change } : {},
+          clock: at.clock,
+        });
+        const answers = await Promise.all(cookies.map((cookie) => ask('GET', `${core.url}/console/session`, { cookie })));
+        await core.close();
+        expect(answers.map(({ status }) => status)).to.deep.equal(expected);
+      });
+    }
+  });
+});

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { resetPassword } from '../../../core/domain/directory/users.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { readCode, readCookies } from '../../support/http.ts';
+import { recoveryCodesIn } from '../../support/second-factor.ts';
+import { secondFactorSuite } from '../../support/second-factor-suite.ts';
+import { password, signIn } from '../../support/tenants.ts';
+
+describe('a second factor', () => {
+  onEachDatabase((kind) => {
+    const at = secondFactorSuite(kind);
+    const { database, newUser, newUserWithout, actionsOf, tryPassword, enterCode, inSession, statusOf, signInWith } = at;
+
+    describe('in a signed-in session', () => {
+      it('is asked for before the password changes', async () => {
+        const { cookie, app, email } = await newUser();
+        const change = (body: object) =>
+          inSession('POST', '/console/password', cookie, { currentPassword: password, newPassword: 'another long one', ...body });
+        const without = await change({});
+        expect([without.status, readCode(without)]).to.deep.equal([403, 'forbidden']);
+        expect((await change({ code: '000000' })).status).to.equal(401);
+        expect(await statusOf(cookie), 'the session continues').to.equal(200);
+        expect((await change({ code: app.code() })).status).to.equal(204);
+        expect((await tryPassword(email, 'another long one')).status).to.equal(202);
+      });
+
+      it('is asked for again to replace a one-time password', async () => {
+        const { email, app, user } = await newUser();
+        const { password: once } = await resetPassword(at.ports, operator, user, null);
+        const answer = await enterCode(readCookies(await tryPassword(email, once ?? '')), app.code());
+        expect(answer.json).to.deep.include({ passwordChangeDue: true });
+        const choose = (body: object) => inSession('POST', '/console/password', readCookies(answer), { newPassword: password, ...body });
+        const without = await choose({});
+        expect([without.status, readCode(without)]).to.deep.equal([403, 'forbidden']);
+        expect((await choose({ code: app.code() })).status, 'the code of the sign-in').to.equal(401);
+        expect((await choose({ code: app.code(1) })).status).to.equal(204);
+      });
+
+      it('is turned off with a code, and then isn’t asked for', async () => {
+        const { cookie, email, recoveryCodes, id } = await newUser();
+        expect((await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[3] })).status).to.equal(204);
+        expect((await tryPassword(email)).status).to.equal(201);
+        expect((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status).to.equal(404);
+        expect(await actionsOf(id)).to.include('second-factor.removed');
+        expect(await database().read('recovery_codes').where({ user_id: id })).to.deep.equal([]);
+      });
+    });
+
+    describe('has recovery codes that', () => {
+      const renew = (cookie: string, code: string) => inSession('POST', '/console/second-factor/recovery-codes', cookie, { code });
+      const left = async (cookie: string) => (await inSession('GET', '/console/second-factor', cookie)).json;
+
+      it('are counted, and replaced with a code, which is recorded', async () => {
+        const { cookie, email, id, app, recoveryCodes } = await newUser();
+        const [first = '', second = '', third = ''] = recoveryCodes;
+        expect((await signInWith(email, first)).status).to.equal(201);
+        expect(await left(cookie)).to.deep.equal({ recoveryCodesLeft: 9 });
+        const renewed = await renew(cookie, app.code());
+        expect(renewed.status).to.equal(200);
+        expect(await left(cookie)).to.deep.equal({ recoveryCodesLeft: 10 });
+        expect((await signInWith(email, second)).status, 'an earlier one').to.equal(401);
+        const [own = '', other = ''] = recoveryCodesIn(renewed.json);
+        expect((await signInWith(email, own)).status).to.equal(201);
+        expect((await renew(cookie, third)).status).to.equal(401);
+        expect((await renew(cookie, other)).status, 'with a recovery code').to.equal(200);
+        expect((await actionsOf(id)).filter((action) => action === 'recovery-codes.renewed')).to.have.length(2);
+      });
+
+      it('stay as they are if the code is wrong', async () => {
+        const { cookie, email, recoveryCodes } = await newUser();
+        expect((await renew(cookie, '000000')).status).to.equal(401);
+        expect((await signInWith(email, recoveryCodes[0] ?? '')).status).to.equal(201);
+      });
+
+      it("don't exist without a second factor", async () => {
+        const { cookie } = await newUserWithout();
+        expect((await inSession('GET', '/console/second-factor', cookie)).status).to.equal(404);
+        expect((await renew(cookie, '000000')).status).to.equal(404);
+      });
+
+      it('are ten after two renewals at the same moment', async () => {
+        const { cookie, id, recoveryCodes } = await newUser();
+        const answers = await Promise.all(recoveryCodes.slice(0, 4).map((code) => renew(cookie, code)));
+        expect(answers.map(({ status }) => status)).to.include(200);
+        expect(await at.database().read('recovery_codes').where({ user_id: id })).to.have.length(10);
+      });
+    });
+
+    describe('of someone else', () => {
+      it('is reset by an administrator, which ends their sessions', async () => {
+        const { cookie, id, email } = await newUser();
+        const admin = await signIn(at.core.url, 'stan@example.com');
+        const reset = (of: string) => inSession('DELETE', `/console/users/${of}/second-factor`, admin);
+        expect((await reset(id)).status).to.equal(204);
+        expect(await statusOf(cookie)).to.equal(401);
+        expect((await tryPassword(email)).status).to.equal(201);
+        expect(await actionsOf(id)).to.include('second-factor.reset');
+        expect((await reset(id)).status).to.equal(409);
+        expect((await reset('nobody')).status).to.equal(404);
+      });
+
+      it('is reset only with a code if the administrator has a second factor, like a password', async () => {
+        const admin = await newUser();
+        const user = await newUser();
+        for (const [method, path, status] of [
+          ['DELETE', `/console/users/${user.id}/second-factor`, 204],
+          ['POST', `/console/users/${user.id}/password`, 200],
+        ] as const) {
+          expect((await inSession(method, path, admin.cookie)).status).to.equal(403);
+          expect((await inSession(method, path, admin.cookie, { code: '000000' })).status).to.equal(401);
+          expect((await inSession(method, path, admin.cookie, { code: admin.app.code() })).status).to.equal(status);
+          at.clock.advance({ seconds: 30 });
+        }
+        expect((await inSession('DELETE', `/console/users/${admin.id}/second-factor`, admin.cookie, {})).status).to.equal(409);
+      });
+
+      it("can't be reset from another scope", async () => {
+        const { id } = await newUser();
+        const partner = await signIn(at.core.url, 'pat@example.com');
+        expect((await inSession('DELETE', `/console/users/${id}/second-factor`, partner)).status).to.equal(404);
+        const account = await signIn(at.core.url, 'ada@example.com');
+        expect((await inSession('DELETE', `/console/users/${id}/second-factor`, account)).status).to.equal(403);
+      });
+
+      it('is shown in the list of users', async () => {
+        const [{ id }, without] = [await newUser(), await newUserWithout()];
+        const { json } = await inSession('GET', '/console/users', without.cookie);
+        const { users: listed } = json as { users: { id: string; secondFactor: boolean }[] };
+        const shown = (of: string) => listed.find((user) => user.id === of)?.secondFactor;
+        expect([shown(id), shown(without.id)]).to.deep.equal([true, false]);
+      });
+    });
+  });
+});

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { onEachDatabase } from '../../support/databases.ts';
+import { type Answer, readCookies, textAt } from '../../support/http.ts';
+import { authenticator } from '../../support/second-factor.ts';
+import { secondFactorSuite } from '../../support/second-factor-suite.ts';
+import { password } from '../../support/tenants.ts';
+
+describe('a second factor', () => {
+  onEachDatabase((kind) => {
+    const at = secondFactorSuite(kind);
+    const {
+      database,
+      startAnother,
+      elsewhere,
+      newUser,
+      newUserWithout,
+      actionsOf,
+      tryPassword,
+      enterCode,
+      inSession,
+      halfOpen,
+      signInWith,
+    } = at;
+
+    describe('with a code', () => {
+      it('works once', async () => {
+        const { email, app } = await newUser();
+        const code = app.code();
+        expect((await signInWith(email, code)).status).to.equal(201);
+        expect((await signInWith(email, code)).status).to.equal(401);
+      });
+
+      it('works only once on two cores, even at the same time', async () => {
+        const { email, app } = await newUser();
+        const other = await startAnother();
+        const waiting = await Promise.all(
+          [at.core, other, at.core, other].map(async (where) => ({ at: where, cookie: await halfOpen(email, { at: where }) })),
+        );
+        const answers = await Promise.all(waiting.map(({ cookie, ...where }) => enterCode(cookie, app.code(), where)));
+        expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
+      });
+
+      it('works in the step before and after its own, and not two steps later', async () => {
+        const { email, app } = await newUser();
+        expect((await signInWith(email, app.code(-2))).status).to.equal(401);
+        expect((await signInWith(email, app.code(-1))).status).to.equal(201);
+        expect((await signInWith(email, app.code(2))).status).to.equal(401);
+        expect((await signInWith(email, app.code(1))).status).to.equal(201);
+        expect((await signInWith(email, app.code(0))).status, 'older than the last one').to.equal(401);
+      });
+
+      it('was used up by the confirmation', async () => {
+        const { cookie, email } = await newUserWithout();
+        const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
+        const code = authenticator(textAt(begun, 'secret'), at.clock.now).code();
+        await inSession('POST', '/console/second-factor/confirmation', cookie, { code });
+        expect((await signInWith(email, code)).status).to.equal(401);
+      });
+
+      it('works again after the clock was far ahead', async () => {
+        const { email, app } = await newUser();
+        at.clock.advance({ days: 30 });
+        expect((await signInWith(email, app.code())).status).to.equal(201);
+        at.clock.advance({ days: -30 });
+        expect((await signInWith(email, app.code())).status).to.equal(201);
+      });
+
+      it('may have spaces', async () => {
+        const { email, app } = await newUser();
+        expect((await signInWith(email, ` ${app.code().slice(0, 3)} ${app.code().slice(3)} `)).status).to.equal(201);
+      });
+    });
+
+    describe('with a recovery code', () => {
+      it('works once, in any spelling, and is recorded', async () => {
+        const { email, recoveryCodes, id } = await newUser();
+        const [first = '', second = ''] = recoveryCodes;
+        expect((await signInWith(email, first)).status).to.equal(201);
+        expect((await signInWith(email, first)).status).to.equal(401);
+        const misread = second.toUpperCase().replace('-', ' ').replaceAll('0', 'O').replaceAll('1', 'l');
+        expect((await signInWith(email, misread)).status).to.equal(201);
+        expect((await actionsOf(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
+      });
+
+      it('works only once on two cores at the same time', async () => {
+        const { email, recoveryCodes } = await newUser();
+        const other = await startAnother();
+        const waiting = await Promise.all(
+          [at.core, other, at.core, other].map(async (where) => ({ at: where, cookie: await halfOpen(email, { at: where }) })),
+        );
+        const answers = await Promise.all(waiting.map(({ cookie, ...where }) => enterCode(cookie, recoveryCodes[0] ?? '', where)));
+        expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
+      });
+
+      it('works for its own user only', async () => {
+        const [one, other] = [await newUser(), await newUser()];
+        expect((await signInWith(one.email, other.recoveryCodes[0] ?? '')).status).to.equal(401);
+        expect((await signInWith(one.email, other.app.code())).status).to.equal(401);
+      });
+    });
+
+    describe('being guessed', () => {
+      it('is throttled after ten attempts, even with the correct password each time', async () => {
+        const { email, app } = await newUser();
+        const from = elsewhere();
+        const statuses: number[] = [];
+        for (let n = 0; n < 6; n++) {
+          const answer = await tryPassword(email, password, { from });
+          statuses.push(answer.status);
+          if (answer.status === 202) statuses.push((await enterCode(readCookies(answer), '000000', { from })).status);
+        }
+        expect(statuses).to.deep.equal([202, 401, 202, 401, 202, 401, 202, 401, 202, 401, 429]);
+        expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a valid code').to.equal(429);
+        expect((await signInWith(email, app.code())).status, 'from elsewhere').to.equal(201);
+      });
+
+      it('is throttled with many codes in one half-open session', async () => {
+        const { email } = await newUser();
+        const from = elsewhere();
+        const cookie = await halfOpen(email, { from });
+        const answers: Answer[] = [];
+        for (let n = 0; n < 11; n++) answers.push(await enterCode(cookie, '000000', { from }));
+        expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
+      });
+
+      it('starts from zero after a valid code, and gives back what it counted', async () => {
+        const { email, app } = await newUser();
+        const from = '203.0.113.77';
+        await database().write('sign_in_attempts').delete();
+        await enterCode(await halfOpen(email, { from }), '000000', { from });
+        expect((await enterCode(await halfOpen(email, { from }), app.code(), { from })).status).to.equal(201);
+        const left = await database().read('sign_in_attempts').orderBy('key').select('key', 'points');
+        expect(left.map(({ key, points }) => [key.split(':')[0], points])).to.deep.equal([
+          ['account', 2],
+          ['address', 2],
+          // Wrong codes count for a day, so that someone who knows the password gets only a few guesses between two sign-ins of the user.
+          ['code', 1],
+          ['network24', 2],
+        ]);
+        const cookie = await halfOpen(email, { from });
+        for (let n = 0; n < 9; n++) expect((await enterCode(cookie, '000000', { from })).status).to.equal(401);
+        expect((await enterCode(cookie, '000000', { from })).status).to.equal(429);
+      });
+
+      it('is throttled after twenty wrong codes in a day, from anywhere, but not with a recovery code or for a known browser', async () => {
+        const { email, app, recoveryCodes, cookie } = await newUser();
+        const [first = '', second = ''] = recoveryCodes;
+        const known = readCookies(await signInWith(email, app.code()));
+        at.clock.advance({ seconds: 60 });
+        for (let n = 0; n < 20; n++) expect((await signInWith(email, '000000')).status).to.equal(401);
+        const refused = await signInWith(email, app.code());
+        expect(refused.status).to.equal(429);
+        expect(Number(refused.headers['retry-after'])).to.be.within(23 * 3_600, 24 * 3_600);
+        expect(refused.json['detail']).to.equal('Too many wrong codes. Enter a recovery code instead. Try again in 24 hours.');
+        expect((await signInWith(email, first)).status).to.equal(201);
+        const waiting = readCookies(await tryPassword(email, password, { cookie: known }));
+        expect(
+          (
+            await enterCode(
+              `${waiting}; ${known
+                .split('; ')
+                .filter((each) => each.startsWith('callkey_device'))
+                .join('; ')}`,
+              app.code(),
+            )
+          ).status,
+          'from a known browser',
+        ).to.equal(201);
+        expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
+      });
+
+      it('can be right again after a day', async () => {
+        const { email, app } = await newUser();
+        for (let n = 0; n < 20; n++) await signInWith(email, '000000');
+        at.clock.advance({ hours: 24, seconds: -1 });
+        expect((await signInWith(email, app.code())).status).to.equal(429);
+        at.clock.advance({ seconds: 1 });
+        expect((await signInWith(email, app.code())).status).to.equal(201);
+      });
+
+      it('is throttled in a session that someone has taken over', async () => {
+        const { cookie } = await newUser();
+        const answers: number[] = [];
+        for (let n = 0; n < 11; n++) answers.push((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status);
+        expect(answers).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
+      });
+    });
+  });
+});

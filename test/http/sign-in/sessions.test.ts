@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect } from 'chai';
+import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { changeUser, createUser, deleteUser } from '../../../core/domain/directory/users.ts';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask, readCode, readCookies, readSetCookies } from '../../support/http.ts';
+import { sessionSuite } from '../../support/session-suite.ts';
+import { password, signIn } from '../../support/tenants.ts';
+
+describe('sessions', () => {
+  onEachDatabase((kind) => {
+    const at = sessionSuite(kind);
+    const { session, tryPassword } = at;
+
+    describe('signing in', () => {
+      it('returns 201 with the session and sets its cookie', async () => {
+        const answer = await tryPassword('ada@example.com', password);
+        expect(answer.status).to.equal(201);
+        expect(sessionSchema.strict().parse(answer.json)).to.deep.equal({
+          viewer: {
+            id: at.tenants.users.account.id,
+            email: 'ada@example.com',
+            name: 'Ada Account',
+            userType: 'account',
+            account: { id: at.tenants.account.id, name: 'Blue Clinic' },
+            partner: null,
+          },
+          tenancy: null,
+          dialer: 'off',
+          reference: true,
+          secondFactor: false,
+        });
+        expect((await session(readCookies(answer))).text).to.equal(answer.text);
+      });
+
+      it('ignores the case of the email address', async () => {
+        expect((await tryPassword(' ADA@Example.com ', password)).status).to.equal(201);
+      });
+
+      it('sets a signed, HttpOnly, SameSite=Strict cookie', async () => {
+        const [cookie = '', signature = ''] = readSetCookies(await tryPassword('ada@example.com', password));
+        for (const attribute of ['httponly', 'samesite=strict', 'path=/']) expect(`${cookie}; `.toLowerCase()).to.contain(`${attribute}; `);
+        expect(cookie).to.match(/^callkey_session=[\w-]{43};/);
+        expect(signature).to.match(/^callkey_session\.sig=/);
+        expect(cookie.toLowerCase()).not.to.contain('secure');
+      });
+
+      it('sets a Secure cookie with the __Host- prefix over HTTPS', async () => {
+        // The scheme of the client's connection comes first.
+        const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
+        for (const cookie of readSetCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
+        const cookie = readCookies(answer);
+        const seen = await ask('GET', `${at.core.url}/console/session`, { cookie, headers: { 'X-Forwarded-Proto': 'https' } });
+        expect(seen.status).to.equal(200);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('creates a new session ID each time, and ends the previous session', async () => {
+        const first = await signIn(at.core.url, 'ada@example.com');
+        const answer = await tryPassword('ada@example.com', password, {}, first);
+        expect(readCookies(answer)).not.to.equal(first);
+        expect((await session(first)).status).to.equal(401);
+        expect((await session(readCookies(answer))).status).to.equal(200);
+      });
+
+      it("doesn't adopt a session ID chosen by someone else", async () => {
+        const mine = 'callkey_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+        const answer = await tryPassword('ada@example.com', password, {}, mine);
+        expect(readCookies(answer)).not.to.contain('AAAAAAAAAA');
+      });
+
+      it('stores only a digest of the session ID', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        const id = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
+        const rows = JSON.stringify(await at.direct.storage.database.read('sessions'));
+        expect(id).to.have.length(43);
+        expect(rows).not.to.contain(id);
+      });
+
+      for (const [what, body] of [
+        ['a missing password', { email: 'ada@example.com' }],
+        ["a password that isn't text", { email: 'ada@example.com', password: 1 }],
+        ['an unknown field', { email: 'ada@example.com', password, remember: true }],
+      ] as const) {
+        it(`returns 422 for ${what}`, async () => {
+          const answer = await ask('POST', `${at.core.url}/console/session`, { body });
+          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+        });
+      }
+
+      it('is refused with an expired one-time password', async () => {
+        const input = { email: 'new@example.com', name: 'New', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { password: once } = await createUser(at.direct.ports, operator, input, null);
+        const fresh = await tryPassword('new@example.com', once ?? '');
+        expect(fresh.json).to.include({ passwordChangeDue: true });
+        at.clock.advance({ days: 7, seconds: 1 });
+        expect((await tryPassword('new@example.com', once ?? '')).status).to.equal(401);
+      });
+    });
+
+    describe('end', () => {
+      it("while a body is being received, and the request doesn't create a key", async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
+        const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${at.core.url}/console/session`, { cookie }));
+        expect(answer).to.match(/^HTTP\/1\.1 401 /);
+        expect(await at.direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
+      });
+
+      it('immediately on signing out, and remove the cookie', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        const answer = await ask('DELETE', `${at.core.url}/console/session`, { cookie });
+        expect([answer.status, answer.text]).to.deep.equal([204, '']);
+        expect(readSetCookies(answer).join()).to.match(/callkey_session=; .*expires=Thu, 01 Jan 1970/i);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('after a day without use', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        at.clock.advance({ hours: 23 });
+        expect((await session(cookie)).status).to.equal(200);
+        at.clock.advance({ hours: 23 });
+        expect((await session(cookie)).status).to.equal(200);
+        at.clock.advance({ hours: 24, seconds: 1 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('after seven days, whether used or not', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        for (let day = 0; day < 7; day++) {
+          at.clock.advance({ hours: 23, minutes: 59 });
+          expect((await session(cookie)).status).to.equal(200);
+        }
+        at.clock.advance({ minutes: 8 });
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('when the user is deleted', async () => {
+        const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
+        const { user } = await createUser(at.direct.ports, operator, input, password);
+        const cookie = await signIn(at.core.url, 'gone@example.com');
+        await deleteUser(at.direct.ports, operator, user, false);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+
+      it('for a cookie with an invalid signature', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        expect((await session(cookie.replace(/sig=./, 'sig=!'))).status).to.equal(401);
+      });
+
+      it('for good, even if one of their requests is in progress', async () => {
+        const cookie = await signIn(at.core.url, 'ada@example.com');
+        await Promise.all([session(cookie), ask('DELETE', `${at.core.url}/console/session`, { cookie }), session(cookie), session(cookie)]);
+        expect((await session(cookie)).status).to.equal(401);
+      });
+    });
+
+    /** Sends a request whose body ends only after the given function has run. */
+    async function slowly(path: string, as: string, body: object, meanwhile: () => Promise<unknown>, ...more: string[]): Promise<string> {
+      const { hostname, port } = new URL(at.core.url);
+      const text = JSON.stringify(body);
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        answer += chunk;
+      });
+      const head = [
+        `POST ${path} HTTP/1.1`,
+        'Host: x',
+        'Connection: close',
+        `Cookie: ${as}`,
+        ...more,
+        'Content-Type: application/json',
+        `Content-Length: ${text.length}`,
+      ];
+      socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 5)}`);
+      // A response on another connection, sent after this request began, shows that the core has started with this request.
+      await ask('GET', `${at.core.url}/console/session`, { cookie: as });
+      await meanwhile();
+      socket.write(text.slice(5));
+      await once(socket, 'close');
+      return answer;
+    }
+
+    describe('of a user who is moved while a body is being received', () => {
+      const body = { name: 'On the way', expiration: { kind: 'none' }, timeZone: 'UTC' };
+      const madeIn = async () =>
+        (await at.direct.storage.database.read('api_keys').where({ name: 'On the way' })).map((key) => key.account_id);
+
+      it("act in the user's new scope", async () => {
+        const { account, siblingAccount } = at.tenants;
+        const place = { userType: 'account', accountId: account.id, partnerId: null } as const;
+        const { user } = await createUser(at.direct.ports, operator, { ...place, email: 'moved@example.com', name: 'Moved' }, password);
+        const cookie = await signIn(at.core.url, 'moved@example.com');
+        const move = () => changeUser(at.direct.ports, operator, user, { ...place, name: 'Moved', accountId: siblingAccount.id });
+        expect(await slowly('/console/api-keys', cookie, body, move)).to.match(/^HTTP\/1\.1 201 /);
+        expect(await madeIn()).to.deep.equal([siblingAccount.id]);
+      });
+
+      it('can no longer act in a tenancy that only staff may name', async () => {
+        const place = { userType: 'staff', accountId: null, partnerId: null } as const;
+        const { user } = await createUser(at.direct.ports, operator, { ...place, email: 'demoted@example.com', name: 'Demoted' }, password);
+        const cookie = await signIn(at.core.url, 'demoted@example.com');
+        const demote = () =>
+          changeUser(at.direct.ports, operator, user, { ...place, name: 'Demoted', userType: 'account', accountId: at.tenants.account.id });
+        const header = `${tenancyHeader}: partner/${at.tenants.otherPartner.id}`;
+        expect(await slowly('/console/api-keys', cookie, body, demote, header)).to.match(/^HTTP\/1\.1 403 /);
+        expect(await madeIn()).not.to.contain(null);
+      });
+    });
+
+    it('record an audit event for each change', async () => {
+      const cookie = await signIn(at.core.url, 'stan@example.com');
+      await ask('PUT', `${at.core.url}/console/session/tenancy`, { cookie, body: { kind: 'account', id: at.tenants.account.id } });
+      await ask('DELETE', `${at.core.url}/console/session`, { cookie });
+      const events: { action: string; address: string; account_id: string | null }[] = await at.direct.storage.database
+        .read('audit_events')
+        .where({ actor_id: at.tenants.users.staff.id });
+      for (const action of ['session.started', 'tenancy.selected', 'session.ended']) {
+        expect(events.map((event) => event.action)).to.include(action);
+      }
+      expect(events.find(({ action }) => action === 'tenancy.selected')).to.include({
+        address: '127.0.0.1',
+        account_id: at.tenants.account.id,
+      });
+    });
+  });
+});

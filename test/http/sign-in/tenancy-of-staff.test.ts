@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { onEachDatabase } from '../../support/databases.ts';
+import { ask, readCode } from '../../support/http.ts';
+import { sessionSuite } from '../../support/session-suite.ts';
+import { signIn } from '../../support/tenants.ts';
+
+describe('sessions', () => {
+  onEachDatabase((kind) => {
+    const at = sessionSuite(kind);
+    const { session } = at;
+
+    describe('the tenancy of staff', () => {
+      const select = (cookie: string, body: object) => ask('PUT', `${at.core.url}/console/session/tenancy`, { cookie, body });
+
+      it('can be selected, read and cleared', async () => {
+        const cookie = await signIn(at.core.url, 'stan@example.com');
+        const selected = await select(cookie, { kind: 'account', id: at.tenants.account.id });
+        expect(selected.status).to.equal(200);
+        const { id } = at.tenants.account;
+        expect(selected.json['tenancy']).to.deep.equal({ kind: 'account', id, name: 'Blue Clinic', partnerName: 'Northwind Voice' });
+        expect((await session(cookie)).text).to.equal(selected.text);
+        expect((await select(cookie, { kind: 'partner', id: at.tenants.partner.id })).json['tenancy']).to.include({
+          kind: 'partner',
+          name: 'Northwind Voice',
+        });
+        expect((await select(cookie, { kind: null })).json['tenancy']).to.equal(null);
+      });
+
+      it("can't be selected by other users", async () => {
+        for (const email of ['ada@example.com', 'pat@example.com', 'tia@example.com']) {
+          const cookie = await signIn(at.core.url, email);
+          const answer = await select(cookie, { kind: 'account', id: at.tenants.account.id });
+          expect([answer.status, readCode(answer)]).to.deep.equal([403, 'forbidden']);
+          expect((await ask('GET', `${at.core.url}/console/tenancies`, { cookie })).status).to.equal(403);
+        }
+      });
+
+      it('must exist', async () => {
+        const cookie = await signIn(at.core.url, 'stan@example.com');
+        expect((await select(cookie, { kind: 'partner', id: at.tenants.account.id })).status).to.equal(404);
+        expect((await select(cookie, { kind: 'nonsense', id: 'x' })).status).to.equal(422);
+      });
+
+      it('is searched by name, ignoring case and accents, best match first', async () => {
+        const cookie = await signIn(at.core.url, 'stan@example.com');
+        const search = async (text: string) => {
+          const { json } = await ask('GET', `${at.core.url}/console/tenancies?search=${encodeURIComponent(text)}`, { cookie });
+          return json['tenancies'];
+        };
+        expect(await search('CLÍNIC')).to.deep.equal([
+          { kind: 'account', id: at.tenants.account.id, name: 'Blue Clinic', partnerName: 'Northwind Voice' },
+          { kind: 'account', id: at.tenants.siblingAccount.id, name: 'Green Clinic', partnerName: 'Northwind Voice' },
+        ]);
+        expect(await search('south')).to.deep.equal([{ kind: 'partner', id: at.tenants.otherPartner.id, name: 'Southgate Calling' }]);
+        expect(await search('%')).to.deep.equal([]);
+        expect(await search('')).to.have.length(5);
+      });
+
+      it('returns 400 for an unknown query parameter', async () => {
+        const cookie = await signIn(at.core.url, 'stan@example.com');
+        const answer = await ask('GET', `${at.core.url}/console/tenancies?searhc=x`, { cookie });
+        expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
+      });
+    });
+
+    describe('campaigns', () => {
+      const seenBy = async (email: string, tenancy?: object) => {
+        const cookie = await signIn(at.core.url, email);
+        if (tenancy) await ask('PUT', `${at.core.url}/console/session/tenancy`, { cookie, body: tenancy });
+        const { json } = await ask('GET', `${at.core.url}/console/campaigns`, { cookie });
+        return JSON.parse(JSON.stringify(json['campaigns'])).map(({ name }: { name: string }) => name);
+      };
+
+      it("are listed within the viewer's scope", async () => {
+        expect(await seenBy('ada@example.com')).to.deep.equal(['Appointment reminders']);
+        expect(await seenBy('tia@example.com')).to.deep.equal(['Appointment reminders']);
+        expect(await seenBy('pat@example.com')).to.deep.equal(['Appointment reminders', 'Recalls']);
+        expect(await seenBy('stan@example.com')).to.deep.equal([]);
+        expect(await seenBy('stan@example.com', { kind: 'account', id: at.tenants.otherAccount.id })).to.deep.equal(['Inspections']);
+        expect(await seenBy('stan@example.com', { kind: 'partner', id: at.tenants.partner.id })).to.deep.equal([
+          'Appointment reminders',
+          'Recalls',
+        ]);
+      });
+    });
+  });
+});
