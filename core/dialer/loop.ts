@@ -77,7 +77,7 @@ export function startDialer(deps: {
       lastClaimAt = now;
       return [];
     }
-    if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now);
+    if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now, true);
     lastClaimAt = now;
     const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()));
     if (claimed.length > 0) observer.onClaim(claimed.length);

@@ -136,7 +136,7 @@ describe("the dialer's schedule", () => {
         seen.push(`settle ${contactId} ${to}`);
         return true;
       },
-      recoverFromClockStep: async (now) => seen.push(`recover ${now}`),
+      recoverFromClockStep: async (now, hasStepped) => seen.push(`recover ${now} ${hasStepped}`),
       ...{
         reportOutcome: unexpected,
         lapse: unexpected,
@@ -281,7 +281,7 @@ describe("the dialer's schedule", () => {
     clock.advance({ minutes: -5, milliseconds: -1 });
     await wake();
     await wake();
-    expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.now()}`, 'claim 4', 'claim 4']);
+    expect(seen).to.deep.equal(['claim 4', 'claim 4', `recover ${clock.now()} true`, 'claim 4', 'claim 4']);
   });
 
   it("waits for hand-offs in flight when it's closed, tries once to settle them, and doesn't claim more calls", async () => {

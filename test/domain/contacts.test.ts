@@ -103,14 +103,20 @@ describe('housekeeping', () => {
 
   it('ends overdue calls, but first corrects the due times left by a wrong clock', async () => {
     const asked: unknown[] = [];
-    const step = (name: string, count: number) => async (now: number, given?: AbortSignal) => {
-      asked.push([name, now, given]);
-      return count;
-    };
+    const step =
+      (name: string, count: number) =>
+      async (...given: unknown[]) => {
+        asked.push([name, ...given]);
+        return count;
+      };
     const ports = fakePorts({
       stores: { dialing: { recoverFromClockStep: step('recover', 100), lapse: step('lapse', 1), endForgotten: step('end', 2) } },
     });
     expect(await endOverdueCalls(ports.stores.dialing, clock, signal)).to.equal(3);
-    expect(asked).to.deep.equal(['recover', 'lapse', 'end'].map((name) => [name, clock.now(), signal]));
+    expect(asked).to.deep.equal([
+      ['recover', clock.now(), false, signal],
+      ['lapse', clock.now(), signal],
+      ['end', clock.now(), signal],
+    ]);
   });
 });

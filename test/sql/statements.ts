@@ -244,7 +244,7 @@ export function createRuns({ ports, storage, tenants }: { ports: Ports; storage:
       },
       lapse: (lapse) => lapse(now),
       endForgotten: (endForgotten) => endForgotten(now),
-      recoverFromClockStep: (recover) => recover(now),
+      recoverFromClockStep: (recover) => recover(now, true),
       async noteTrouble(noteTrouble) {
         await noteTrouble('a core', { since: now, reason: 'The provider is down.' }, now);
       },

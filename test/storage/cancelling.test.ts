@@ -277,7 +277,7 @@ describe('queued calls', () => {
       const leased = clockSkew.plus(dialingLimits.lease).toMillis();
       await addCalls('leased', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased) });
       await addCalls('leased-longer', 1, { state: 'dialing', handoff: 'open', provider: 'webhook', due_at: instant(now + leased + 1) });
-      await direct.ports.stores.dialing.recoverFromClockStep(now);
+      await direct.ports.stores.dialing.recoverFromClockStep(now, true);
       const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
       expect(wait).to.deep.equal({
@@ -293,8 +293,25 @@ describe('queued calls', () => {
       const ahead = { placed_at: instant(now + day), due_at: instant(now + day) };
       await addCalls('one', 12, ahead);
       await addCalls('other', 3, { ...ahead, due_at: instant(now - 1) });
-      expect(await markAllDue(direct.storage.database, now, 5)).to.equal(12);
-      expect(await markAllDue(direct.storage.database, now, 5)).to.equal(0);
+      const options = { size: 5, judgesHeldAgain: false };
+      expect(await markAllDue(direct.storage.database, now, options)).to.equal(12);
+      expect(await markAllDue(direct.storage.database, now, options)).to.equal(0);
+    });
+
+    it('that calling hours hold are left alone each hour, unless the clock was ahead when they were held', async () => {
+      const now = clock.now();
+      const until = (at: number, more: object = {}) => ({ due_at: instant(at), held_until: instant(at), ...more });
+      await addCalls('tomorrow', 1, until(now + day));
+      await addCalls('in-a-month', 1, until(now + 40 * day, { not_before: instant(now + 10 * day) }));
+      await addCalls('too-long', 1, until(now + 40 * day));
+      await addCalls('from-the-future', 1, until(now + day, { placed_at: instant(now + day / 2) }));
+      const { read, write } = direct.storage.database;
+      const dueNow = () => read('calls').where({ due_at: now }).orderBy('request_id').pluck('request_id');
+      await write('clock').update({ newest_at: instant(now) });
+      expect(await direct.ports.stores.dialing.recoverFromClockStep(now, false)).to.equal(2);
+      expect(await dueNow()).to.deep.equal(['from-the-future-0', 'too-long-0']);
+      await write('clock').update({ newest_at: instant(now + day) });
+      expect(await direct.ports.stores.dialing.recoverFromClockStep(now, false)).to.equal(2);
     });
 
     it('without a notAfter lapse thirty days after they were due, and not before', async () => {

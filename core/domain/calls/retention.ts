@@ -23,7 +23,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
 /** Ends calls that no dialer has ended in time, so that their retention period begins. @returns the number of calls */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   const now = clock.now();
-  await store.recoverFromClockStep(now, signal);
+  await store.recoverFromClockStep(now, false, signal);
   return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 

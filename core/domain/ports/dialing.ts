@@ -55,9 +55,10 @@ export type DialingStore = {
    * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
    * catches up.
    *
+   * @param hasStepped whether the clock was just set back. Then the next claim also judges all calls again that calling hours hold
    * @returns the number of calls
    */
-  recoverFromClockStep(now: Millis, signal?: AbortSignal): Promise<number>;
+  recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;
   /** Records that a core's provider isn't taking calls; null clears the record. @param core the name of the core's process */
   noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
   /** Returns the oldest trouble recorded since this time. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { type Conclusion, type Settlement, stagesBefore, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
+import { clockSkew } from '../../domain/deadlines.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { DialingStore } from '../../domain/ports/dialing.ts';
@@ -93,7 +94,11 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
 
     endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweptAtOnce, signal),
 
-    recoverFromClockStep: (now, signal) => markAllDue(database, now, sweptAtOnce, signal),
+    async recoverFromClockStep(now, hasStepped, signal) {
+      const clock = await read('clock').first('newest_at');
+      const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
+      return markAllDue(database, now, { size: sweptAtOnce, judgesHeldAgain: hasStepped || wasAhead, signal });
+    },
 
     async noteTrouble(core, trouble, now) {
       const old = now - troubleLimits.noted.toMillis();

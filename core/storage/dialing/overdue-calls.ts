@@ -3,7 +3,8 @@ import type { CallState } from '#contract/calls/calls.ts';
 import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
-import type { Millis } from '../../domain/instant.ts';
+import { type Millis, oneDay } from '../../domain/instant.ts';
+import { mostDaysAhead } from '../../domain/protection/hours/calling-hours.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
@@ -83,12 +84,24 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
  * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
  * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. Reads the queue once, from
  * start to end, because a million calls may wait.
+ *
+ * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, leaves a call alone that's held for no longer
+ * than any rule could: with a hundred thousand held calls, judging all of them again each hour kept PostgreSQL busy for minutes
  */
-export async function markAllDue(database: Database, now: Millis, size: number, signal?: AbortSignal): Promise<number> {
+export async function markAllDue(
+  database: Database,
+  now: Millis,
+  options: { size: number; judgesHeldAgain: boolean; signal?: AbortSignal | undefined },
+): Promise<number> {
   const { write } = database;
+  const { size, judgesHeldAgain, signal } = options;
   const latest = now + clockSkew.toMillis();
+  const longest = mostDaysAhead * oneDay;
+  const isHeldTooLong = judgesHeldAgain
+    ? 'held_until IS NOT NULL'
+    : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
   const isTooFar = `due_at > ${latest} AND (
-    (${isQueued} AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0)))
+    (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))
     OR (${isAt('open')} AND due_at > ${latest + dialingLimits.lease.toMillis()})
     OR (${isDialing} AND due_at > ${latest + dialingLimits.outcome.toMillis()}))`;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
