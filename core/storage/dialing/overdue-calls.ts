@@ -33,6 +33,17 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
   return lapsed;
 }
 
+/**
+ * SQL: the call is one of these. On PostgreSQL, a long list of pairs may become a filter on all calls of a campaign, which took 0.7 s for
+ * five hundred of twenty thousand calls, and ten times as long for ten times as many.
+ */
+export function among(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
+  if (!isPostgres(on)) return on('calls').whereIn(callKey, calls);
+  const columns = [calls.map(([campaignId]) => campaignId), calls.map(([, contactId]) => contactId)];
+  const pairs = on.raw('unnest(?::text[], ?::text[]) AS pairs (campaign_id, contact_id)', columns);
+  return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
+}
+
 /** Blocks those of these calls that haven't been dialed. @param detail says why, without the number */
 export async function blockBatch(
   on: Knex,
@@ -41,16 +52,13 @@ export async function blockBatch(
   detail: string,
   narrow: (calls: Knex.QueryBuilder) => Knex.QueryBuilder = (all) => all,
 ): Promise<number> {
-  const waiting = on('calls')
-    .whereIn(callKey, calls)
-    .whereRaw(isAt(...stagesBefore('block')));
+  const waiting = among(on, calls).whereRaw(isAt(...stagesBefore('block')));
   return narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail });
 }
 
 /** Lapses those of these calls that haven't been dialed, because calling hours leave them no time. */
 export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
-  return on('calls')
-    .whereIn(callKey, calls)
+  return among(on, calls)
     .whereRaw(isAt(...stagesBefore('lapse')))
     .update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail });
 }
@@ -60,7 +68,7 @@ export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], n
  * starts again.
  */
 export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {
-  return on('calls').whereIn(callKey, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
+  return among(on, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
     due_at: until,
     held_until: until,
     first_attempt_at: null,
@@ -108,7 +116,7 @@ export async function markAllDue(
   let changed = 0;
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-    const overdue = write('calls').whereIn(callKey, keys).whereRaw(isTooFar);
+    const overdue = among(write, keys).whereRaw(isTooFar);
     if (keys.length > 0) changed += await updateBatch(write, overdue, keys.length, { due_at: dueAt, held_until: null });
   }
   return changed;
@@ -126,6 +134,10 @@ export async function updateBatch(on: Knex, selected: Knex.QueryBuilder, limit: 
 
 /** Locks rows, and skips those that another process has locked. SQLite locks the whole file instead. */
 export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
+  return isPostgres(on) ? calls.forUpdate().skipLocked() : calls;
+}
+
+function isPostgres(on: Knex): boolean {
   // Check the driver's name, because `config.client` is a class here.
-  return on.client.driverName === 'pg' ? calls.forUpdate().skipLocked() : calls;
+  return on.client.driverName === 'pg';
 }

@@ -2,9 +2,8 @@ import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { listedDetail } from '../../domain/protection/objections.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
-import { callKey } from '../calls/calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { type CallKeyPair, updateBatch } from '../dialing/overdue-calls.ts';
+import { among, type CallKeyPair, updateBatch } from '../dialing/overdue-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';
@@ -57,7 +56,7 @@ async function blockInAccount(database: Database, accountId: string, now: Millis
   for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookedAtOnce, signal })) {
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
       const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-      const listed = write('calls').whereIn(callKey, keys).whereRaw(isBlockable);
+      const listed = among(write, keys).whereRaw(isBlockable);
       blocked += await updateBatch(write, listed, keys.length, columns);
     }
   }

@@ -725,14 +725,22 @@ WHERE c.id IN ($1)
 
 update "calls"
 set "due_at" = $1, "held_until" = $2, "first_attempt_at" = $3
-where ("campaign_id", "contact_id") in (($4, $5))
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+)
   and "due_at" <= $6
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
 update "calls"
-set "due_at" = $1, "held_until" = $2, "first_attempt_at" = $3
-where ("campaign_id", "contact_id") in (($4, $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13))
-  and "due_at" <= $14
+set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+)
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
 update "calls"
@@ -740,15 +748,10 @@ set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls
   WHEN 'queued' THEN 'blocked'
   WHEN 'retry' THEN 'blocked'
 END, "ended_at" = $1, "due_at" = $2, "detail" = $3
-where ("campaign_id", "contact_id") in (($4, $5))
-  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
-
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'blocked'
-  WHEN 'retry' THEN 'blocked'
-END, "ended_at" = $1, "due_at" = $2, "detail" = $3
-where ("campaign_id", "contact_id") in (($4, $5))
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+)
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
   and (
     SELECT 1
@@ -940,8 +943,12 @@ where ("campaign_id", "contact_id") in (
 
 -- dialing.recoverFromClockStep
 
+select "newest_at"
+from "clock"
+limit $1;
+
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
-  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
   ELSE 0
 END AS flag
@@ -954,24 +961,26 @@ LIMIT $6;
 with "some" as materialized (
   select "campaign_id", "contact_id"
   from "calls"
-  where ("campaign_id", "contact_id") in (($1, $2), ($3, $4), ($5, $6), ($7, $8), ($9, $10), ($11, $12), ($13,
-    $14))
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
+  )
     and due_at > 1795251900000
-    AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
-  limit $15
+  limit $3
   for update skip locked
 )
 update "calls"
 set "due_at" = CASE
-  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > $16 THEN not_before
-  ELSE CAST($17 AS bigint)
-END, "held_until" = $18
+  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > $4 THEN not_before
+  ELSE CAST($5 AS bigint)
+END, "held_until" = $6
 where ("campaign_id", "contact_id") in (
   select "campaign_id", "contact_id"
   from "some"
 )
-  and "state" in ($19, $20);
+  and "state" in ($7, $8);
 
 -- dialing.noteTrouble
 

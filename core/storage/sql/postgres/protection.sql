@@ -272,7 +272,10 @@ LIMIT $7;
 with "some" as materialized (
   select "campaign_id", "contact_id"
   from "calls"
-  where ("campaign_id", "contact_id") in (($1, $2))
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
+  )
     and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
     AND (
       SELECT 1

@@ -860,8 +860,12 @@ where (`campaign_id`, `contact_id`) in (
 
 -- dialing.recoverFromClockStep
 
+select `newest_at`
+from `clock`
+limit ?;
+
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
-  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
   ELSE 0
 END AS flag
@@ -876,7 +880,7 @@ with `some` as materialized (
   from `calls`
   where (`campaign_id`, `contact_id`) in (values (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
     and due_at > 1795251900000
-    AND (((state = 'queued') AND (held_until IS NOT NULL OR due_at > coalesce(not_before, 0))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
   limit ?
 )
