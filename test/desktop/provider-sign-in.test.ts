@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -88,7 +89,7 @@ describeBrowser('signing in with the provider in a browser', () => {
 });
 
 /** Another program that tries to listen on a port. @returns its output: whether it listens, and then the address of each request */
-function otherProgram(port: string): { next(): Promise<string> } {
+function otherProgram(port: string): { next(): Promise<string>; end(): Promise<unknown> } {
   const program = `
     const { createServer } = require('node:http');
     createServer((request, response) => response.end(console.log(request.url)))
@@ -96,7 +97,13 @@ function otherProgram(port: string): { next(): Promise<string> } {
   const child = spawn(process.execPath, ['-e', program], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
   watchOver(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return { next: async () => String((await lines.next()).value) };
+  return {
+    next: async () => String((await lines.next()).value),
+    end: () => {
+      child.kill();
+      return once(child, 'exit');
+    },
+  };
 }
 
 describeDesktop('signing in with the provider in the app', () => {
@@ -163,6 +170,7 @@ describeDesktop('signing in with the provider in the app', () => {
       expect((await trade('v'.repeat(43))).status).to.equal(401);
       expect(await harness.direct.storage.database.read('sessions')).to.deep.equal([]);
       expect(await harness.direct.storage.database.read('sign_in_codes'), 'the code is used up').to.deep.equal([]);
+      await thief.end();
       await context.clearCookies();
     });
 

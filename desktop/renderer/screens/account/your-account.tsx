@@ -84,7 +84,9 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Type', userTypeLabels[viewer.userType]],
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
-          ...(secondFactor === undefined ? [] : ([['Second factor', secondFactor ? <FactorIsOn key="factor" /> : 'Off']] as const)),
+          // A provider has its own, about which the core knows nothing.
+          ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] as const) : []),
+          ...(secondFactor === false && !signedInWith ? ([['Second factor', 'Off']] as const) : []),
         ]}
       />
       {secondFactor === false && !signedInWith && (
