@@ -10,7 +10,7 @@ type Attended = {
   output: Output;
   progress: Progress;
   formatProgress(): string;
-  /** A sentence that says how to continue. */
+  /** A sentence that says how to continue, or nothing if that's not possible. */
   resumeAdvice(): string;
   isComplete(): boolean;
   /** Whether the work stops if no one can read its results. */
@@ -40,7 +40,7 @@ export async function attend(attended: Attended, work: () => Promise<void>): Pro
 }
 
 function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Attended): CallkeyError {
-  return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress()} ${resumeAdvice()}`, {
+  return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress()} ${resumeAdvice()}`.trim(), {
     code: error.code,
     cause: error,
   });

@@ -133,7 +133,8 @@ function report({ output, progress }: CancelBatch, counts: Counts, result: { lin
   if (output.forPrograms) output.result(result);
   else if (result.status !== 'cancelled' && counts[result.status] <= maxNotes) {
     progress.clear();
-    output.note(`line ${result.line}: ${reasons[result.status]}`);
+    const isLast = counts[result.status] === maxNotes;
+    output.note(`line ${result.line}: ${reasons[result.status]}${isLast ? '. To see more of these lines, add --json.' : ''}`);
   }
   progress.step();
 }

@@ -152,6 +152,7 @@ function formatProgress({ run, checked }: Batch): string {
 }
 
 function resumeAdvice({ run, resumeCommand }: Batch): string {
+  if (isCancelled(run)) return '';
   return run.header.path === null ? 'To continue, pipe in the same input again.' : `To continue, run ${resumeCommand}.`;
 }
 

@@ -2,10 +2,7 @@ import { readRuns, runName } from '../batch/run-journal.ts';
 import type { Context } from '../context.ts';
 import { listProfiles } from '../settings.ts';
 import { readAliases } from './campaign/campaigns.ts';
-
-/** What a shell can complete besides commands, options and files. */
-export const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
-export type ValueKind = (typeof valueKinds)[number];
+import { type ValueKind, valueKinds } from './completion.ts';
 
 const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
   campaigns: async (context) => Object.keys(await readAliases(context)),

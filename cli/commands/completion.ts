@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
-import { type ValueKind, valueKinds } from './complete.ts';
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof shells)[number];
+
+/** What a shell can complete besides commands, options and files. */
+export const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
+export type ValueKind = (typeof valueKinds)[number];
 
 type Taken = 'nothing' | 'file' | 'text' | ValueKind;
 

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,6 +56,23 @@ describe('the published package', () => {
     const { code, stderr } = await new CliHome().start(['call', 'place', 'x', '--phone', '12'], { main }).ended;
     expect(code).to.equal(2);
     expect(stderr).to.contain('E.164');
+  });
+
+  it('loads only a small part of its code to show help, as for every Tab', () => {
+    const countLoaded = `import { registerHooks } from 'node:module';
+      let bytes = 0;
+      registerHooks({
+        load(url, context, next) {
+          const loaded = next(url, context);
+          bytes += loaded.source?.length ?? 0;
+          return loaded;
+        },
+      });
+      process.on('exit', () => process.stderr.write(String(bytes)));`;
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(countLoaded)}`, main, '--help'];
+    const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    // zod or undici alone has more.
+    expect(Number(stderr)).to.be.within(50_000, 250_000);
   });
 
   it('says in one sentence if the Node.js version is too old', () => {
