@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { simulatedOutcomes } from '#contract/calls/simulated.ts';
 import { limits } from '#contract/limits.ts';
 import { type ProblemCode, problemCode, problemTable } from '#contract/problems.ts';
 
@@ -66,6 +67,7 @@ function referencePage(document: string, files: ReadonlyMap<string, string>, has
     pageSizes: '',
     bodyBytes: limits.bodyBytes / 1024,
     problems: problemRows(document),
+    outcomes: simulatedOutcomes.map(toOutcomeRow).join('\n'),
     examples: Object.entries(examples)
       .map(([language, file]) => {
         const code = escapeHtml(files.get(file) ?? '');
@@ -88,6 +90,11 @@ function problemRows(document: string): string {
       ({ code, status, title }) => `<tr><td>${status}</td><td><code>${code}</code></td><td>${escapeHtml(advice[code] ?? title)}</td></tr>`,
     )
     .join('\n');
+}
+
+function toOutcomeRow({ from, to, state, shortest, step }: (typeof simulatedOutcomes)[number]): string {
+  const digits = `${String(from).padStart(2, '0')} to ${to}`;
+  return `<tr><td>${digits}</td><td><code>${state}</code></td><td>${shortest} s</td><td>${step} s</td></tr>`;
 }
 
 function escapeHtml(text: string): string {

@@ -21,7 +21,6 @@ describe('refusing a call file', () => {
       { columns: { phone: 'Mobile' } },
     ],
     ['--columns with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
-    ['--zone with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--zone/, { zone: 'Europe/Berlin' }],
     ['an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
     ['text that mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],
     ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],

@@ -143,6 +143,11 @@ describe('reading a call file', () => {
     ]);
   });
 
+  it('reads local times in NDJSON with --zone', async () => {
+    const { good } = await readCalls(`{"contact":{"phone":"${phone}"},"notBefore":"2099-07-01T09:00"}`, { zone: 'Europe/Berlin' });
+    expect(good[0]?.call.notBefore).to.equal('2099-07-01T07:00:00.000Z');
+  });
+
   for (const [time, zone, says] of [
     ['2027-03-28 02:30', 'Europe/Berlin', "2027-03-28 02:30: this time doesn't exist in Europe/Berlin."],
     [

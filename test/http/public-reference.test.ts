@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { ask, overSocket } from '../support/http.ts';
@@ -50,6 +51,14 @@ describe('the reference on the public listener', () => {
       expect(status, path).to.equal(200);
       expect(text === '', path).to.equal(false);
     }
+  });
+
+  it('has the same table of simulated outcomes as core/docs/rehearsing.md', async () => {
+    const { text: page } = await ask('GET', `${core.url}/reference`);
+    const rows = [...page.matchAll(/<td>(\d\d to \d\d)<\/td><td><code>(\w+)<\/code><\/td><td>(\d+ s)<\/td><td>(\d+ s)<\/td>/g)];
+    const rehearsing = readFileSync(new URL('../../core/docs/rehearsing.md', import.meta.url), 'utf8');
+    expect(rows).to.have.length(4);
+    for (const [, digits, state, ends, plus] of rows) expect(rehearsing).to.contain(`| ${digits} | \`${state}\` | ${ends} | ${plus} |`);
   });
 
   it('calls only numbers that are reserved for films', async () => {

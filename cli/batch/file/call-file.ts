@@ -3,6 +3,7 @@ import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../../client/errors.ts';
+import { toUtc } from '../../local-time.ts';
 import { keepHeapSmall } from '../heap-limit.ts';
 import { csvFormat, readCsv } from './csv.ts';
 import { decodeText, examine } from './encoding.ts';
@@ -39,8 +40,8 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
       ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
       : [];
   if (/^\s*\{/.test(start)) {
-    if (Object.keys(reading.columns).length > 0 || reading.country !== null || reading.zone !== null)
-      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns, --country and --zone: they work only with CSV.`);
+    if (Object.keys(reading.columns).length > 0 || reading.country !== null)
+      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
     return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
   }
   if (/^\s*\[/.test(start))
@@ -79,7 +80,7 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
   for await (const row of file.rows()) {
     keepSmall();
     report.line();
-    const checked = checkRow(row, requestIds);
+    const checked = checkRow(row, file.reading, requestIds);
     if ('errors' in checked) {
       bad.add(checked.line);
       report.badLine(checked);
@@ -100,17 +101,19 @@ export async function* goodLines(file: CallFile, bad: LineSet, placed = new Line
   for await (const row of file.rows()) {
     keepSmall();
     if (bad.has(row.line) || placed.has(row.line)) continue;
-    const checked = checkRow(row);
+    const checked = checkRow(row, file.reading);
     if ('errors' in checked) throw new Error(`Line ${row.line} of ${file.name} was valid when it was checked, but isn't now.`);
     yield checked;
   }
 }
 
 /** @param requestIds finds duplicate request IDs */
-function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
+function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLine | BadLine {
   const { line } = row;
   if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
-  const validated = validatePlaceCall(row.input);
+  const inUtc = convertTimes(row.input, zone);
+  if ('errors' in inUtc) return { line, errors: inUtc.errors };
+  const validated = validatePlaceCall(inUtc.input);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
   // A line without a request ID still gets one, so this leaves room for it.
@@ -123,4 +126,22 @@ function checkRow(row: Row, requestIds?: FirstLines): CallLine | BadLine {
   const earlier = call.requestId === undefined ? undefined : requestIds?.add(toMark(hash('sha256', call.requestId, 'buffer')), line);
   if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request ID.` }] };
   return { line, call };
+}
+
+/** Converts a row's local times to UTC. */
+function convertTimes(input: unknown, zone: string | null): { input: unknown } | { errors: FieldError[] } {
+  if (!isRecord(input)) return { input };
+  let converted = input;
+  for (const path of ['notBefore', 'notAfter']) {
+    const text = input[path];
+    if (typeof text !== 'string') continue;
+    const utc = toUtc(text, zone);
+    if ('reason' in utc) return { errors: [{ path, message: `${text}: ${utc.reason}` }] };
+    if (utc.time !== text) converted = { ...converted, [path]: utc.time };
+  }
+  return { input: converted };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

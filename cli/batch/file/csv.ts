@@ -2,7 +2,6 @@ import { CsvError, type Options, parse } from 'csv-parse';
 import { parse as parseAtOnce } from 'csv-parse/sync';
 import { counted } from '#contract/text/count.ts';
 import { CallkeyError } from '../../client/errors.ts';
-import { toUtc } from '../../local-time.ts';
 import { type CallColumn, callColumns, internationalNumber, isRounded, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
@@ -112,7 +111,7 @@ function ownName(header: string): string | undefined {
  * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside and outside of cells can't
  * be told apart
  */
-export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, reading: Reading, name: string): AsyncGenerator<Row> {
+export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
   let countedTwice = 0;
   const parser = parse({
@@ -130,7 +129,7 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, r
   let isPastHeader = false;
   const toRows = () => {
     if (!isPastHeader && lines.shift()) isPastHeader = true;
-    return lines.splice(0).map((line) => toRow(line, format.cells, reading));
+    return lines.splice(0).map((line) => toRow(line, format.cells, country));
   };
   try {
     for await (const chunk of text) {
@@ -151,7 +150,7 @@ function countMatches(form: RegExp, cells: readonly string[]): number {
 }
 
 /** Builds a row without its empty cells: a column has a cell on every line, even if a call doesn't have that field. */
-function toRow({ line, cells }: Line, header: CsvFormat['cells'], { country, zone }: Reading): Row {
+function toRow({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };
   const fields: Record<string, string> = {};
@@ -169,12 +168,7 @@ function toRow({ line, cells }: Line, header: CsvFormat['cells'], { country, zon
       if (isRounded(value)) return { line, path: 'contact.phone', reason: roundedNumber(value) };
       contact['phone'] = country === null ? value : internationalNumber(value, country);
     } else if (cell.column === 'name' || cell.column === 'timeZone') contact[cell.column] = value;
-    else if (cell.column === 'requestId') fields['requestId'] = value;
-    else {
-      const utc = toUtc(value, zone);
-      if ('reason' in utc) return { line, path: cell.column, reason: `${value}: ${utc.reason}` };
-      fields[cell.column] = utc.time;
-    }
+    else fields[cell.column] = value;
   }
   return { line, input: { ...fields, contact, ...(hasVariables ? { variables } : {}) } };
 }

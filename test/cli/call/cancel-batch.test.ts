@@ -244,13 +244,14 @@ describe('callkey call cancel, for many calls', () => {
       expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
     });
 
-    it('cancels the calls of a file that was placed with --columns', async () => {
+    it('cancels the calls of a file that was placed with --columns and --zone', async () => {
       const numbers = phones(2);
-      const text = ['Mobile;Order', ...numbers.map((number) => `${number};order-${number.slice(1)}`)].join('\n');
+      const text = ['Mobile;Order;notBefore', ...numbers.map((number) => `${number};order-${number.slice(1)};2099-07-01 09:00`)].join('\n');
       const file = join(its.home.directory, 'export.csv');
       writeFileSync(file, text);
       const columns = ['--columns', 'phone=Mobile,requestId=Order'];
-      expect((await its.home.run(['call', 'place', campaign(), '--from', file, ...columns])).code).to.equal(0);
+      const placing = ['call', 'place', campaign(), '--from', file, ...columns, '--zone', 'Europe/Berlin'];
+      expect((await its.home.run(placing)).code).to.equal(0);
       const { code, stderr } = await its.home.run(['call', 'cancel', campaign(), '--from', file, ...columns]);
       expect(code, stderr).to.equal(0);
       expect(await states(numbers)).to.deep.equal(allCancelled(2));
