@@ -7,6 +7,7 @@ import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs, type UserName } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("an administrator's day", () => {
@@ -114,6 +115,25 @@ describeBrowser("an administrator's day", () => {
     await button("I've Saved It").click();
   });
 
+  it('shows and copies the test call only once its campaign is known', async () => {
+    const asked = Promise.withResolvers<void>();
+    await page.route('**/console/campaigns*', async (route) => {
+      await asked.promise;
+      await route.continue();
+    });
+    await enter();
+    await button('Create API key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Early');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await page.locator('dialog pre[aria-busy="true"]').waitFor();
+    expect(await button('Copy command').count()).to.equal(0);
+    asked.resolve();
+    await button('Copy command').waitFor();
+    expect(await page.locator('dialog pre').innerText()).to.include(harness.tenants.campaign.id);
+    await button("I've Saved It").click();
+  });
+
   it('copies an invitation without the password, and saves the list of keys before deleting a user', async () => {
     await enter();
     await link('Users').click();
@@ -137,6 +157,19 @@ describeBrowser("an administrator's day", () => {
       page.getByRole('alertdialog').getByRole('button', { name: 'Export CSV' }).click(),
     ]);
     expect(readFileSync(await download.path(), 'utf8')).to.match(/"Of Tom","Never","0"\r\n$/);
+  });
+
+  it('shows a new call as soon as the user returns to the window', async () => {
+    const { keyValue } = await createKeyOn(harness, harness.tenants.users.sibling, 'Tried out');
+    await page.clock.install();
+    await enter('sibling');
+    await link('Calls').click();
+    await page.getByText('No calls yet').waitFor();
+    // No timer fires any more.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await placeCall(harness.core.url, harness.tenants.siblingCampaign.id, keyValue);
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await page.getByRole('grid', { name: 'Calls' }).waitFor();
   });
 
   it('notices that the user was moved to another account', async () => {

@@ -71,14 +71,17 @@ describeBrowser('a new administrator', () => {
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
     await button('Create Key').click();
     await heading('Try it: place a test call in My first campaign').waitFor();
-    const command = await page.locator('dialog pre').innerText();
+    const command = await page.locator('dialog pre:not([aria-busy="true"])').innerText();
     const keyValue = await page.getByLabel('Key value').inputValue();
-    const placing = run('bash', ['-c', command]);
-    placing.child.stdin?.end(`${keyValue}\n`);
-    expect((await placing).stdout).to.contain('"state":"queued"');
     await button("I've Saved It").click();
     await link('Calls').click();
     await page.getByText('DIALER=simulated npm start').waitFor();
+    await heading('No calls yet').waitFor();
+    const placing = run('bash', ['-c', command]);
+    placing.child.stdin?.end(`${keyValue}\n`);
+    expect((await placing).stdout).to.contain('"state":"queued"');
+    // The administrator returns from the terminal.
+    await page.evaluate("dispatchEvent(new Event('focus'))");
     await page.getByRole('row', { name: '+493023125000' }).waitFor();
   });
 

@@ -59,24 +59,37 @@ async function loadPages(
 
 /**
  * Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls.
- * While nothing changes, it doubles the wait each time, up to 15 seconds.
+ * While nothing changes, it doubles the wait each time, up to 15 seconds, but starts over when the user returns to the window: they may
+ * have just placed a call.
  */
 function usePolling(resource: Resource<CallsView>, everyMs: number): void {
   useEffect(() => {
     let isShown = true;
+    let isPolling = false;
     let waitMs = everyMs;
     let last = '';
-    let timer = setTimeout(poll, waitMs);
-    async function poll(): Promise<void> {
-      if (!document.hidden) await resource.refreshIfOlder(0);
+    const pollSoon = () => setTimeout(() => void poll(() => resource.refreshIfOlder(0)), waitMs);
+    let timer = pollSoon();
+    async function poll(load: () => Promise<void>): Promise<void> {
+      isPolling = true;
+      if (!document.hidden) await load();
+      isPolling = false;
       const calls = JSON.stringify(resource.state.peek().value?.calls);
       waitMs = calls === last ? Math.max(everyMs, Math.min(2 * waitMs, idleMs)) : everyMs;
       last = calls;
-      if (isShown) timer = setTimeout(poll, waitMs);
+      if (isShown) timer = pollSoon();
     }
+    function onReturn(): void {
+      waitMs = everyMs;
+      if (isPolling) return;
+      clearTimeout(timer);
+      void poll(() => resource.refresh());
+    }
+    window.addEventListener('focus', onReturn);
     return () => {
       isShown = false;
       clearTimeout(timer);
+      window.removeEventListener('focus', onReturn);
     };
   }, [resource, everyMs]);
 }

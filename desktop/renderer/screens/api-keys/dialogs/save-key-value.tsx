@@ -24,7 +24,9 @@ type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsa
 export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
-  const view = campaigns.state.value.value;
+  const { value: view, failure } = campaigns.state.value;
+  // A command without a campaign doesn't work, so no one can copy it before the campaigns have loaded.
+  const isLoading = view === null && failure === null;
   const [chosen, choose] = useState<Campaign | null>(null);
   const campaign = chosen ?? view?.campaigns[0];
   const hasSeveral = view !== null && (view.campaigns.length > 1 || view.nextCursor !== null);
@@ -47,15 +49,15 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       <div class="field">
         <div class="label-row">
           <h3>
-            {campaign ? 'Try it: place a test call in ' : 'Example call'}
+            {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
             {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
           </h3>
           {campaign && hasSeveral && (
             <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
           )}
-          <CopyButton text={snippet} what="command" />
+          {!isLoading && <CopyButton text={snippet} what="command" />}
         </div>
-        <pre>{snippet}</pre>
+        <pre aria-busy={isLoading}>{snippet}</pre>
         <p class="hint">
           Paste it into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
           <ReferenceLink verb="has examples in eight languages." />
