@@ -1,9 +1,12 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { type OptOutScope, optOutScopes } from '#contract/protection/protection.ts';
 import { createAccount } from '../domain/directory/tenancies.ts';
+import { setOptOuts } from '../domain/protection/opt-outs.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
 import { shortName, table } from './program/table.ts';
+import { findScope } from './protection/scope.ts';
 
 export function accountCommands(program: Command, { withDatabase }: Runner): void {
   const account = program.command('account').description('manage accounts: customers that belong to a partner and own campaigns');
@@ -16,6 +19,12 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(create, 'account create "Harbour Dental" --partner 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
     withDatabase(runCreate, 'fill'),
   );
+  const optOuts = account
+    .command('opt-outs')
+    .argument('<id>')
+    .addOption(new Option('--for <scope>', 'who must not call them any more').choices(optOutScopes).makeOptionMandatory())
+    .description('say for whom people are listed who opt out in a call of the account; by default, for the account alone');
+  withExamples(optOuts, 'account opt-outs 01a20138-3d19-7da7-9907-3a9fb48fa32a --for partner').action(withDatabase(runOptOuts));
   const list = account.command('list').description('list all accounts');
   withExamples(list, 'account list', '--json account list').action(withDatabase(runList));
 }
@@ -23,6 +32,13 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
 async function runCreate({ ports, actor, output }: AdminContext, name: string, options: { partner: string }): Promise<void> {
   const account = await createAccount(ports, actor, parseInput(nameSchema, name, 'NAME'), options.partner);
   output.answer({ account }, `Created account ${account.name}: ${account.id}`);
+}
+
+async function runOptOuts({ ports, actor, output }: AdminContext, id: string, options: { for: OptOutScope }): Promise<void> {
+  const account = await findScope(ports, { account: id }, ['account']);
+  await setOptOuts(ports, actor, account, options.for);
+  const who = options.for === 'partner' ? 'all accounts of its partner' : 'this account alone';
+  output.answer({ optOuts: { listedFor: options.for } }, `Opt-outs in calls of account ${account.name} now count for ${who}.`);
 }
 
 async function runList({ ports, output }: AdminContext): Promise<void> {

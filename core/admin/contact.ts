@@ -8,6 +8,7 @@ import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { parseInput } from './program/input.ts';
 import { shortName, table } from './program/table.ts';
+import { entryJson } from './protection/do-not-call.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
   const contact = program.command('contact').description('export or erase what is stored about a phone number');
@@ -33,12 +34,17 @@ const phoneSchema = z
   .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Must be a phone number with its country code, such as +493012345678.' });
 
 async function runExport({ ports, actor, output }: AdminContext, phone: string): Promise<void> {
-  const calls = await exportContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
+  const { calls, entries } = await exportContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
   const text = table(
     ['PLACED', 'CAMPAIGN', 'REQUEST ID', 'STATE', 'NAME'],
     calls.map((call) => [timestamp(call.placedAt), shortName(call.campaignName), call.requestId, call.state, shortName(call.name ?? '')]),
   );
-  output.answer({ calls: calls.map(callJson) }, text);
+  const lists = table(
+    ['LISTED', 'DO NOT CALL FOR', 'REASON', 'NOTE'],
+    entries.map(({ createdAt, scope, reason, note }) => [timestamp(createdAt), shortName(scope.name), reason, shortName(note ?? '')]),
+  );
+  const json = { calls: calls.map(callJson), doNotCallEntries: entries.map(entryJson) };
+  output.answer(json, entries.length === 0 ? text : `${text}\n\n${lists}`);
 }
 
 function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }: ContactCall) {

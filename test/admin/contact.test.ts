@@ -49,7 +49,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
       ['contact.exported', '4 calls'],
     ]);
     expect(JSON.stringify(left)).not.to.contain(phone.slice(-8));
-    expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [] });
+    expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [], doNotCallEntries: [] });
   });
 
   it('leaves a number on do-not-call lists when it is erased, unless it is told otherwise', async () => {
@@ -58,6 +58,10 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     const now = direct.ports.clock.now();
     const numbers = [{ id: direct.ports.randomness.id(), phone }];
     await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
+    const exported = await json('contact', 'export', phone);
+    expect(exported.doNotCallEntries).to.have.length(1);
+    expect(exported.doNotCallEntries[0]).to.include({ phone, reason: 'asked', source: 'admin' });
+    expect((await admin(['contact', 'export', phone])).stdout).to.contain('DO NOT CALL FOR');
     const kept = await admin(['contact', 'erase', phone]);
     expect(kept.stdout).to.contain('pass --do-not-call');
     const entries = () => direct.storage.database.read('do_not_call');

@@ -86,6 +86,13 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect(await read()('number_imports')).to.deep.equal([]);
     });
 
+    it('refuses to import a folder, or with a country that is none', async () => {
+      const folder = await admin(['do-not-call', 'import', freshDirectory(), ...account]);
+      expect([folder.code, folder.stderr]).to.satisfy(([code, text]: [number, string]) => code === 2 && text.includes('it is a folder'));
+      const country = await admin(['do-not-call', 'import', file('020 7946 0958'), ...account, '--country', 'UK']);
+      expect([country.code, country.stderr.includes('--country')]).to.deep.equal([2, true]);
+    });
+
     it('imports nothing if a line is invalid, and reports each one', async () => {
       const path = file(['+4930123', ...Array.from({ length: 30 }, (_, n) => `+49301234${1_000 + n}`), 'nobody', '12'].join('\n'));
       const { code, stdout } = await admin(['--json', 'do-not-call', 'import', path, ...account]);
@@ -164,10 +171,21 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
     });
 
     it('refuses unknown countries and kinds, and no change at all', async () => {
-      for (const args of [['--countries', 'Germany'], ['--kinds', 'cheap'], []]) {
+      for (const args of [['--countries', 'Germany'], ['--countries', 'DE,UK'], ['--kinds', 'cheap'], []]) {
         expect((await admin(['numbers', 'set', ...account, ...args])).code, args.join(' ')).to.equal(2);
       }
     });
+  });
+
+  it('lists people who opt out in calls of an account for its partner, and records the change once', async () => {
+    const optOuts = (scope: string) => json('account', 'opt-outs', tenants.account.id, '--for', scope);
+    expect(await optOuts('partner')).to.deep.equal({ optOuts: { listedFor: 'partner' } });
+    await optOuts('partner');
+    expect(await direct.ports.stores.protection.optOutScope(tenants.account.id)).to.equal('partner');
+    await optOuts('account');
+    const changes = await read()('audit_events').where({ action: 'account.changed' }).orderBy('id').pluck('detail');
+    expect(changes).to.deep.equal(['opt-outs in calls count for the whole partner', 'opt-outs in calls count for this account']);
+    expect((await admin(['account', 'opt-outs', tenants.account.id])).code).to.equal(2);
   });
 
   it('shows the help of each command', async () => {

@@ -6,6 +6,7 @@ import { sign } from '#contract/calls/signature.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { testRandomness } from '../support/clock.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
@@ -219,6 +220,23 @@ describe('the dialer', () => {
           expect(events.map(({ actor_name, account_id }) => [actor_name, account_id])).to.deep.equal([
             ['The provider', tenants.account.id],
           ]);
+        });
+
+        it("puts the number on the partner's list if the account is set so, and stops calls of its other accounts", async () => {
+          await start({});
+          await direct.ports.stores.protection.setOptOutScope(tenants.account.id, 'partner', {
+            ...{ id: testRandomness.id(), at: direct.ports.clock.now(), actor: null, action: 'account.changed', address: 'local' },
+            ...{ subject: { kind: 'account', id: tenants.account.id, name: 'Blue Clinic' }, owningScope: null },
+          });
+          const phone = somePhone();
+          const first = await dialed(phone);
+          const elsewhere = { account_id: tenants.siblingAccount.id, campaign_id: tenants.siblingCampaign.id };
+          const queued = textAt(await place({ contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
+          await direct.storage.database.write('calls').where({ contact_id: queued }).update(elsewhere);
+          expect((await optOut(first)).status).to.equal(204);
+          await untilState(queued, 'blocked');
+          const [entry] = await entries(phone);
+          expect(entry).to.include({ scope_id: tenants.partner.id, account_id: null, contact_id: first });
         });
 
         it('keeps one entry if it is reported twice, or only after the outcome', async () => {

@@ -230,6 +230,8 @@ describe('calling hours', () => {
         expect(answer.text).to.contain("Numbers in US can't be called from this account.");
         const shown = numbersSchema.parse((await ask('GET', formatUrl('numbers', 'account'), { cookie })).json);
         expect(shown).to.deep.equal({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
+        const unknown = await setNumbers({ countries: ['GB', 'UK'], kinds: null });
+        expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
       });
 
       it('that are no longer allowed are blocked before they are dialed', async () => {
@@ -256,6 +258,15 @@ describe('calling hours', () => {
         const both = await check(berlin, { timeZone: 'Asia/Tokyo' });
         expect(both.reasons).to.deep.equal(['do-not-call', 'outside-calling-hours']);
         expect(both.entries.map(({ phone, reason }) => [phone, reason])).to.deep.equal([[berlin, 'complaint']]);
+        await harness.direct.storage.database.write('do_not_call').delete();
+      });
+
+      it("tell an account's user that the partner's list blocks a number, but not what the partner wrote", async () => {
+        const body = { phones: [berlin], reason: 'asked', note: 'Threatens to sue', partnerId: harness.tenants.partner.id };
+        await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
+        expect((await check(berlin)).entries[0]).to.include({ note: 'Threatens to sue' });
+        cookie = await signIn(harness.core.url, 'ada@example.com');
+        expect((await check(berlin)).entries[0]).to.include({ reason: 'asked', note: null, createdBy: null });
         await harness.direct.storage.database.write('do_not_call').delete();
       });
     });

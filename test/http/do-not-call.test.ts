@@ -142,6 +142,7 @@ describe('a do-not-call list', () => {
     it('understands numbers without a country code', async () => {
       const phone = somePhone();
       expect((await add([`0${phone.slice(3)}`], { country: 'DE' })).status).to.equal(201);
+      expect((await add([phone], { country: 'UK' })).json).to.have.nested.property('errors[0].path', 'country');
       expect((await place(phone)).status).to.equal(403);
     });
 

@@ -329,6 +329,10 @@ describe('the rules for who can see, revoke and use what', () => {
           }
           expect(await askStatus('GET', `numbers?scope=account&id=${account.id}`)).to.equal(read);
           expect(await askStatus('PUT', `numbers?scope=account&id=${account.id}`, numbers)).to.equal(refused);
+          const seesPartner = refused === 200 && !['tied', 'staff in account'].includes(viewer);
+          expect(await askStatus('GET', `accounts/${account.id}/opt-outs`)).to.equal(read);
+          const setOptOuts = await askStatus('PUT', `accounts/${account.id}/opt-outs`, { listedFor: 'account' });
+          expect(setOptOuts).to.equal(seesPartner || refused !== 200 ? refused : 403);
           expect(await askStatus('POST', 'numbers/check', { phone, campaignId: tenants[place].id })).to.equal(read);
           expect(await askStatus('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', accountId: account.id })).to.equal(added);
           expect(await askStatus('DELETE', `do-not-call/${id}`, { reason: 'Test' })).to.equal(refused === 200 ? 204 : refused);

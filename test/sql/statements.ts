@@ -339,7 +339,13 @@ export function createRuns({ ports, storage, tenants }: { ports: Ports; storage:
         await stores.protection.addNumbers(added, now, event());
         await each(added.numbers, ({ id }) => lift(id, event()));
       },
+      entriesFor: (entriesFor) => entriesFor(somePhone()),
       forget: (forget) => forget(somePhone()),
+      optOutScope: (optOutScope) => optOutScope(account.id),
+      async setOptOutScope(setOptOutScope) {
+        await setOptOutScope(account.id, 'partner', event());
+        await setOptOutScope(account.id, 'account', event());
+      },
       findEntry: (findEntry) => findEntry(inAccount, testRandomness.id()),
       async listNumbers(listNumbers) {
         await stores.protection.addNumbers(toNumbers(somePhone(), account.id), now, event());

@@ -14,7 +14,7 @@ import type { ProtectionAccess } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { addNumbers, liftEntry, listPage } from '../../domain/protection/do-not-call.ts';
 import { importNumbers } from '../../domain/protection/import-numbers.ts';
-import { parsePhone } from '../../domain/protection/numbers.ts';
+import { isCountry, notACountry, parsePhone } from '../../domain/protection/numbers.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
 import { nameSchema, parseInput } from '../program/input.ts';
@@ -117,7 +117,7 @@ async function runList({ ports, output }: AdminContext, options: ScopeOptions & 
   output.answer({ entries: items.map(entryJson), nextCursor }, `${table(head, rows)}${more}`);
 }
 
-function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
+export function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
   return { ...entry, createdAt: timestamp(createdAt), endsAt: endsAt && timestamp(endsAt) };
 }
 
@@ -128,7 +128,10 @@ const shownLines = 20;
 async function runImport(context: AdminContext, path: string, options: ScopeOptions & { country?: string }): Promise<boolean> {
   const { ports, actor, output } = context;
   const { owner, kind, name } = await findScope(ports, options, kinds);
-  const country = options.country === undefined ? undefined : parseInput(countrySchema, options.country.toUpperCase(), '--country');
+  const country =
+    options.country === undefined
+      ? undefined
+      : parseInput(countrySchema.refine(isCountry, notACountry), options.country.toUpperCase(), '--country');
   const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
   const now = ports.clock.now();
   const file = await openFile(context.fileOf(path));
@@ -154,7 +157,10 @@ async function* readLines(file: FileHandle): AsyncGenerator<string> {
 
 async function openFile(path: string): Promise<FileHandle> {
   try {
-    return await open(path);
+    const file = await open(path);
+    if (!(await file.stat()).isDirectory()) return file;
+    await file.close();
+    throw new Error('it is a folder');
   } catch (error) {
     throw new Problem('invalid', oneLine(`Couldn't read ${path}: ${error instanceof Error ? error.message : String(error)}.`));
   }

@@ -91,6 +91,15 @@ export type NumbersView = z.infer<typeof numbersSchema>;
 /** Null removes the scope's own setting. */
 export const setNumbersSchema = numberRulesSchema;
 
+// Opt-outs in calls
+
+export const optOutScopes = ['account', 'partner'] as const;
+export type OptOutScope = (typeof optOutScopes)[number];
+
+/** For whom someone is listed who opts out in a call of the account. */
+export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
+export type OptOutsView = z.infer<typeof optOutsSchema>;
+
 // Check a number
 
 export const checkNumberSchema = z.strictObject({

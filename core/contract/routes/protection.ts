@@ -11,6 +11,7 @@ import {
   liftNumberSchema,
   numbersQuerySchema,
   numbersSchema,
+  optOutsSchema,
   setCallingHoursSchema,
   setNumbersSchema,
 } from '../protection/protection.ts';
@@ -72,6 +73,19 @@ export const protectionRoutes = {
     query: numbersQuerySchema,
     body: setNumbersSchema,
     answer: numbersSchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  showOptOuts: route('GET', '/console/accounts/:id/opt-outs', {
+    by: 'session',
+    summary: 'Show for whom people are listed who opt out in a call of an account',
+    answer: optOutsSchema,
+    problems: ['not-found'],
+  }),
+  setOptOuts: route('PUT', '/console/accounts/:id/opt-outs', {
+    by: 'session',
+    summary: 'Set for whom people are listed who opt out in a call of an account (only users who see the whole partner)',
+    body: optOutsSchema,
+    answer: optOutsSchema,
     problems: ['forbidden', 'not-found'],
   }),
   checkNumber: route('POST', '/console/numbers/check', {

@@ -1,13 +1,18 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, ContactCall } from '../model.ts';
+import type { Actor, ContactCall, DoNotCallEntry } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
-export async function exportContact(ports: Ports, actor: Actor, phone: string): Promise<ContactCall[]> {
+export async function exportContact(
+  ports: Ports,
+  actor: Actor,
+  phone: string,
+): Promise<{ calls: ContactCall[]; entries: DoNotCallEntry[] }> {
   const calls = await ports.stores.contacts.findCalls(phone);
+  const entries = await ports.stores.protection.entriesFor(phone);
   await record(ports, actor, 'contact.exported', calls.length);
-  return calls;
+  return { calls, entries };
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
-import type { ProtectionScope } from '#contract/protection/protection.ts';
+import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import type { CampaignAccess } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { AuditEvent, CampaignRules, DoNotCallEntry, ImportedNumbers, NewDoNotCall, OwningScope, RuleScope } from '../model.ts';
@@ -29,6 +29,8 @@ export type ProtectionStore = {
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
   /** Deletes an entry. @returns false if it doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
+  /** Returns a number's entries on all lists, also those that have ended. */
+  entriesFor(phone: string): Promise<DoNotCallEntry[]>;
   /** Deletes a number's entries from all lists. @returns their number */
   forget(phone: string): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
@@ -48,6 +50,9 @@ export type ProtectionStore = {
   rulesOf(scopeId: string): Promise<ScopeRules>;
   /** Returns the rules that count for a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
+  /** Returns for whom an opt-out in a call of the account counts. */
+  optOutScope(accountId: string): Promise<OptOutScope>;
+  setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in short steps. @returns the number of calls */
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;

@@ -33,7 +33,8 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   if (phone === null) throw invalidField('phone', 'Must be a phone number with its country code, such as +49 30 12345678.');
   const now = ports.clock.now();
   const rules = (await ports.stores.protection.campaignRules(campaign.id)) ?? defaultRules;
-  const entries = await ports.stores.protection.findBlocking({ accountId, partnerId }, phone, now);
+  const blocking = await ports.stores.protection.findBlocking({ accountId, partnerId }, phone, now);
+  const entries = access.kind === 'account' ? blocking.map(withoutOthersNotes) : blocking;
   const call = { phone, timeZone: input.timeZone ?? null, notBefore: null, notAfter: null };
   const hours = judge({ ...rules, kinds: [...anyKind(phone)], countries: [] }, call, now, now);
   const objection = findNumberObjection(rules, phone);
@@ -50,6 +51,11 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
     rulesFrom: await findRulesScope(ports, campaign, rules),
     opensAt: hours.kind === 'held' ? hours.until : hours.kind === 'outside-calling-hours' ? hours.opensAt : null,
   };
+}
+
+/** Someone who sees only one account learns that the partner's list blocks a number, but not what its users have written. */
+function withoutOthersNotes(entry: DoNotCallEntry): DoNotCallEntry {
+  return entry.scope.kind === 'account' ? entry : { ...entry, note: null, call: null, createdBy: null };
 }
 
 /** Lets the hours be judged even if the kind of the number isn't allowed. */

@@ -13,7 +13,7 @@ import { type Page, pageOfSize, rowsForPage, toPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ProtectionAccess } from '../ports/protection.ts';
 import { invalidField, Problem } from '../problem.ts';
-import { parsePhone } from './numbers.ts';
+import { isCountry, notACountry, parsePhone } from './numbers.ts';
 
 /** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
 export type GivenNumbers = {
@@ -35,6 +35,7 @@ export async function addNumbers(
   input: GivenNumbers,
   action: AuditAction = 'do-not-call.added',
 ): Promise<Added> {
+  if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
   const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
   const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
   if (errors.length > 0)

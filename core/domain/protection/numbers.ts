@@ -72,6 +72,13 @@ export function parsePhone(text: string, country?: string): string | null {
   return parsed && parsed.ext === undefined && isPhoneNumber(parsed.number) ? parsed.number : null;
 }
 
+/** Whether a country or territory has numbers. `UK` isn't one: the United Kingdom is GB. */
+export function isCountry(code: string): boolean {
+  return isSupportedCountry(code);
+}
+
+export const notACountry = 'Must be the ISO 3166-1 code of a country, such as DE, or GB for the United Kingdom.';
+
 /** No country code is the beginning of another. */
 function findCode(phone: string): Code | undefined {
   if (!codes) {

@@ -7,14 +7,16 @@ import { scopeFor } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ScopeRules } from '../ports/protection.ts';
+import { invalidField } from '../problem.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
+import { isCountry, notACountry } from './numbers.ts';
 
 type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
 export type ScopeHours = { rules: readonly HoursRule[]; inherited: Inherited | null };
 
 /** Finds a scope that the viewer sees. Someone who sees only one account doesn't see the rules of the whole partner by its ID. */
-async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
+export async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const ruleScope = await ports.stores.protection.findScope(access, scope, id);
   if (!ruleScope) throw notInScope();
@@ -88,8 +90,14 @@ export async function setNumberRulesInScope(
   return readNumberRules(ports, scope);
 }
 
-/** Changes the given settings. Null removes the scope's own. */
+/**
+ * Changes the given settings. Null removes the scope's own.
+ *
+ * @throws Problem `invalid` for a code that isn't a country's, because it would refuse all calls to the country that was meant
+ */
 export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScope, rules: Partial<NumberRules>): Promise<void> {
+  const wrong = rules.countries?.find((code) => !isCountry(code));
+  if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
   await setRules(ports, actor, scope, rules, 'numbers.changed');
 }
 

@@ -1,10 +1,18 @@
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
-import type { AddedNumbersView, CallingHoursView, CheckedNumberView, DoNotCallView, NumbersView } from '#contract/protection/protection.ts';
+import type {
+  AddedNumbersView,
+  CallingHoursView,
+  CheckedNumberView,
+  DoNotCallView,
+  NumbersView,
+  OptOutsView,
+} from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
 import * as check from '../../domain/protection/check.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
+import * as optOuts from '../../domain/protection/opt-outs.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
@@ -56,6 +64,15 @@ export async function showNumbers({ ports, viewer, query }: Request<'showNumbers
 
 export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
   return rules.setNumberRulesInScope(ports, caller, query, body);
+}
+
+export async function showOptOuts({ ports, viewer, params }: Request<'showOptOuts'>): Promise<OptOutsView> {
+  return { listedFor: await optOuts.showOptOuts(ports, viewer, params.id) };
+}
+
+export async function setOptOuts({ ports, caller, params, body }: Request<'setOptOuts'>): Promise<OptOutsView> {
+  await optOuts.setOptOutsInScope(ports, caller, params.id, body.listedFor);
+  return body;
 }
 
 /** The number of zones that a response names. */

@@ -146,7 +146,7 @@ async function recordOutcome(
   return changed > 0;
 }
 
-/** Adds the number of a call to its account's list. @returns null if the call wasn't handed off */
+/** Adds the number of a call to the list of its account, or of its partner if the account is set so. @returns null if the call wasn't handed off */
 async function listNumberOfCall(
   trx: Knex.Transaction,
   contactId: string,
@@ -156,8 +156,11 @@ async function listNumberOfCall(
   const call = await handedOff(trx, contactId).first('campaign_id', 'account_id', 'phone');
   if (!call) return null;
   if (call.phone === null) return 'erased';
-  const account = await trx('accounts').where({ id: call.account_id }).first('partner_id');
-  const owner = { accountId: call.account_id, partnerId: required(account?.partner_id ?? null, 'partner_id') };
+  const account = await trx('accounts').where({ id: call.account_id }).first('partner_id', 'opt_outs_for_partner');
+  const owner = {
+    accountId: account?.opt_outs_for_partner ? null : call.account_id,
+    partnerId: required(account?.partner_id ?? null, 'partner_id'),
+  };
   const numbers = [{ id: optOut.id, phone: call.phone }];
   const entry = { reason: 'asked', source: 'outcome', note: null, createdBy: null, createdAt: now, endsAt: null } as const;
   const added = await insertNumbers(trx, { ...entry, owner, numbers, call: { campaignId: call.campaign_id, contactId } }, now);

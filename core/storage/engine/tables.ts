@@ -42,7 +42,8 @@ declare module 'knex/types/tables.js' {
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 /** `lists_numbers` is 1 from the first entry of the do-not-call list on. */
 type PartnerRow = NamedRow & { lists_numbers: number | null; rules_version: number | null };
-type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null };
+/** `opt_outs_for_partner` is 1 if an opt-out in a call of the account counts for the whole partner. */
+type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 
 /** The scope is the account, or else the partner. */

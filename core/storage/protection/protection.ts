@@ -35,9 +35,12 @@ export function protectionStore(database: Database): ProtectionStore {
       });
     },
 
-    forget: (phone) =>
-      // Only the indexes that begin with a scope contain numbers.
-      write('do_not_call').whereIn('partner_id', write('partners').select('id')).where({ phone }).delete(),
+    async entriesFor(phone) {
+      const rows: DoNotCallRow[] = await ofNumber(read, phone);
+      return toEntries(read, rows);
+    },
+
+    forget: (phone) => ofNumber(write, phone).delete(),
 
     async findEntry(access, id) {
       const rows: DoNotCallRow[] = await inReach(access).where({ id });
@@ -83,6 +86,20 @@ export function protectionStore(database: Database): ProtectionStore {
       return (await readCampaignRules(database, [campaignId])).get(campaignId) ?? null;
     },
 
+    async optOutScope(accountId) {
+      const account = await read('accounts').where({ id: accountId }).first('opt_outs_for_partner');
+      return account?.opt_outs_for_partner ? 'partner' : 'account';
+    },
+
+    async setOptOutScope(accountId, scope, event) {
+      await write.transaction(async (trx) => {
+        await trx('accounts')
+          .where({ id: accountId })
+          .update({ opt_outs_for_partner: scope === 'partner' ? 1 : null });
+        await recordAudit(trx, event);
+      });
+    },
+
     async setRules(scope, change, event) {
       await write.transaction(async (trx) => {
         await writeRules(trx, scope, change);
@@ -111,6 +128,11 @@ export function protectionStore(database: Database): ProtectionStore {
       return Number(row?.held ?? 0);
     },
   };
+}
+
+/** Selects a number's entries on all lists. Only the indexes that begin with a scope contain numbers. */
+function ofNumber(on: Knex, phone: string): Knex.QueryBuilder {
+  return on('do_not_call').whereIn('partner_id', on('partners').select('id')).where({ phone });
 }
 
 function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.QueryBuilder {

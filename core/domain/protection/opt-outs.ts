@@ -1,0 +1,36 @@
+import type { OptOutScope } from '#contract/protection/protection.ts';
+import { auditEvent } from '../audit/audit.ts';
+import { scopeFor } from '../directory/scope.ts';
+import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
+import type { Ports } from '../ports/ports.ts';
+import { Problem } from '../problem.ts';
+import { requireAdministrator } from './do-not-call.ts';
+import { findVisible } from './rules.ts';
+
+/** Returns for whom someone is listed who opts out in a call of the account. */
+export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
+  const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
+  return ports.stores.protection.optOutScope(account.id);
+}
+
+export async function setOptOutsInScope(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  accountId: string,
+  listedFor: OptOutScope,
+): Promise<void> {
+  requireAdministrator(viewer, 'change what an opt-out means');
+  const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
+  // Someone who sees only one account doesn't decide for the whole partner.
+  if (scopeFor(viewer).campaigns.kind === 'account')
+    throw new Problem('forbidden', 'Only users who see the whole partner can change what an opt-out means.');
+  await setOptOuts(ports, actor, account, listedFor);
+}
+
+/** Changes future opt-outs. The entries that are already on a list stay there. */
+export async function setOptOuts(ports: Ports, actor: Actor, { id, name, owner }: RuleScope, listedFor: OptOutScope): Promise<void> {
+  if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
+  const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
+  const detail = listedFor === 'partner' ? 'opt-outs in calls count for the whole partner' : 'opt-outs in calls count for this account';
+  await ports.stores.protection.setOptOutScope(id, listedFor, { ...event, detail });
+}

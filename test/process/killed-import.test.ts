@@ -1,0 +1,81 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { adminOn } from '../support/admin.ts';
+import { fakeClock } from '../support/clock.ts';
+import { bareEnvironment } from '../support/commands.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
+const toNumber = (_: unknown, n: number) => `+4930${1_000_000 + n}`;
+
+describe('an import of a do-not-call list whose process is killed', () => {
+  onEachDatabase((kind) => {
+    let database: string;
+    let tenants: Tenants;
+    let direct: DirectAccess;
+    beforeEach(async () => {
+      ({ database, tenants } = await databaseWithTenants(kind));
+      direct = await openDirect(database);
+    });
+    afterEach(() => direct.close());
+
+    const args = (file: string) => ['do-not-call', 'import', file, '--account', tenants.account.id];
+    const count = async (table: 'do_not_call' | 'number_imports' | 'number_import_parts') =>
+      Number((await direct.storage.database.read(table).count({ rows: '*' }).first())?.['rows']);
+
+    /** Runs the command, and kills it as soon as the database shows that it has come this far. */
+    async function killedWhen(file: string, hasComeSoFar: () => Promise<boolean>): Promise<void> {
+      const child = spawn(process.execPath, [admin, ...args(file)], {
+        env: { ...bareEnvironment, DATABASE_URL: database },
+        stdio: 'ignore',
+      });
+      const ended = once(child, 'exit');
+      await until(hasComeSoFar);
+      child.kill('SIGKILL');
+      expect(await ended).to.deep.equal([null, 'SIGKILL']);
+    }
+
+    it('while it reads the file has added nothing, and can be repeated', async () => {
+      const numbers = Array.from({ length: 15_000 }, toNumber);
+      const directory = freshDirectory();
+      const pipe = join(directory, 'pipe');
+      execFileSync('mkfifo', [pipe]);
+      const writer = createWriteStream(pipe);
+      // The end of the list never comes.
+      writer.write(`${numbers.join('\n')}\n`);
+      await killedWhen(pipe, async () => (await count('number_import_parts')) > 0);
+      writer.destroy();
+      expect(await count('do_not_call')).to.equal(0);
+      const file = join(directory, 'numbers.csv');
+      writeFileSync(file, numbers.slice(0, 2_000).join('\n'));
+      expect(await adminOn(database).json(...args(file))).to.deep.equal({ added: 2_000, known: 0, wrong: [] });
+      // A day later, a core deletes what's left of the first one.
+      const core = await startCoreHere(database, { clock: fakeClock(new Date(Date.now() + 25 * 3_600_000).toISOString()) });
+      await until(async () => (await count('number_imports')) + (await count('number_import_parts')) === 0);
+      await core.close();
+      expect(await count('do_not_call')).to.equal(2_000);
+    });
+
+    it('while it adds the numbers is finished by a core, or by a repeat', async () => {
+      const file = join(freshDirectory(), 'numbers.csv');
+      writeFileSync(file, Array.from({ length: 5_000 }, toNumber).join('\n'));
+      await killedWhen(file, async () => (await count('do_not_call')) > 0);
+      const added = await count('do_not_call');
+      expect(added).to.be.within(1_000, 4_000);
+      expect(await adminOn(database).json(...args(file))).to.deep.equal({ added: 5_000 - added, known: added, wrong: [] });
+      await direct.storage.database.write('do_not_call').delete();
+      // Minutes later, a core notices that the command has ended.
+      const core = await startCoreHere(database, { clock: fakeClock(new Date(Date.now() + 11 * 60_000).toISOString()) });
+      await until(async () => (await count('number_imports')) === 0);
+      await core.close();
+      expect(await count('do_not_call')).to.equal(5_000 - added);
+    });
+  });
+});
