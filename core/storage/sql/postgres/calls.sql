@@ -830,7 +830,7 @@ where "contact_id" = $1
   and "handoff" is not null
 limit $2;
 
-select "partner_id"
+select "partner_id", "opt_outs_for_partner"
 from "accounts"
 where "id" = $1
 limit $2;

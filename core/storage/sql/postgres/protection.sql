@@ -71,6 +71,16 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+-- protection.entriesFor
+
+select *
+from "do_not_call"
+where "partner_id" in (
+  select "id"
+  from "partners"
+)
+  and "phone" = $1;
+
 -- protection.forget
 
 delete from "do_not_call"
@@ -79,6 +89,23 @@ where "partner_id" in (
   from "partners"
 )
   and "phone" = $1;
+
+-- protection.optOutScope
+
+select "opt_outs_for_partner"
+from "accounts"
+where "id" = $1
+limit $2;
+
+-- protection.setOptOutScope
+
+update "accounts"
+set "opt_outs_for_partner" = $1
+where "id" = $2;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- protection.findEntry
 

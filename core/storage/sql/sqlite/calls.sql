@@ -761,7 +761,7 @@ where `contact_id` = ?
   and `handoff` is not null
 limit ?;
 
-select `partner_id`
+select `partner_id`, `opt_outs_for_partner`
 from `accounts`
 where `id` = ?
 limit ?;

@@ -60,6 +60,16 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- protection.entriesFor
+
+select *
+from `do_not_call`
+where `partner_id` in (
+  select `id`
+  from `partners`
+)
+  and `phone` = ?;
+
 -- protection.forget
 
 delete from `do_not_call`
@@ -68,6 +78,23 @@ where `partner_id` in (
   from `partners`
 )
   and `phone` = ?;
+
+-- protection.optOutScope
+
+select `opt_outs_for_partner`
+from `accounts`
+where `id` = ?
+limit ?;
+
+-- protection.setOptOutScope
+
+update `accounts`
+set `opt_outs_for_partner` = ?
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- protection.findEntry
 
