@@ -15,6 +15,9 @@ const metadataLife = 600_000;
 /** In seconds. How far the provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
+/** In each interval in ms, so many failures are logged, because anyone can start sign-ins. The metrics count all of them. */
+const logged = { max: 20, interval: 10_000 };
+
 /** The provider's own answers to a sign-in, of which the user is the cause. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
 
@@ -27,6 +30,14 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   const redirectUri = `${publicUrl}/console/oidc/callback`;
   let known: { metadata: Metadata; until: number } | null = null;
   let discovering: Promise<Metadata> | null = null;
+  let lines = { count: 0, until: 0 };
+
+  function warn(fields: object): void {
+    const now = performance.now();
+    if (now >= lines.until) lines = { count: 0, until: now + logged.interval };
+    lines.count += 1;
+    if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
+  }
 
   /** Everyone who signs in at the same time waits for the same request. */
   function discover(client: Client): Promise<Metadata> {
@@ -95,7 +106,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
       return await work();
     } catch (error) {
       const reason = toReason(error);
-      if (reason !== 'cancelled') log.warn({ issuer, reason, error: describe(error) }, 'sign-in with the provider failed');
+      if (reason !== 'cancelled') warn({ reason, error: describe(error) });
       throw new ProviderError(reason, describe(error));
     }
   }

@@ -60,6 +60,8 @@ export function linkStore({ read, write }: Database): LinkStore {
     },
 
     async takeCode(digest) {
+      // Anyone can send invented codes, so they mustn't take turns with those who write.
+      if (!(await read('sign_in_codes').where({ digest }).first('digest'))) return null;
       const row = await write.transaction(async (trx) => {
         const code: SignInCodeRow | undefined = await trx('sign_in_codes').where({ digest }).forUpdate().first();
         await trx('sign_in_codes').where({ digest }).delete();

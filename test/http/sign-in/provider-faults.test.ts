@@ -61,6 +61,29 @@ describe('a provider that', () => {
     expect(await start()).to.equal('/?sign-in=unreachable');
   });
 
+  it('sends its response byte by byte is given up on', async function () {
+    this.timeout(30_000);
+    harness.provider.intercept = (_path, _req, res) => {
+      res.writeHead(200, { 'Content-Type': 'application/json' });
+      const sending = setInterval(() => res.write(' '), 50);
+      res.on('close', () => clearInterval(sending));
+      return true;
+    };
+    expect(await start()).to.equal('/?sign-in=unreachable');
+  });
+
+  it('is down fills no log, however often someone tries', async () => {
+    harness.provider.intercept = (_path, req) => {
+      req.socket.destroy();
+      return true;
+    };
+    for (let n = 0; n < 30; n++) expect(await start()).to.equal('/?sign-in=unreachable');
+    const lines = harness.core.log.filter(({ msg }) => msg === 'sign-in with the provider failed');
+    expect(lines.length).to.be.within(1, 20);
+    const metrics = await ask('GET', `${harness.core.managementUrl}/metrics`);
+    expect(metrics.text).to.match(/callkey_provider_sign_ins_total\{result="unreachable"\} 30$/m);
+  });
+
   it('has another issuer than configured is not used', async () => {
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(200, { 'Content-Type': 'application/json' });

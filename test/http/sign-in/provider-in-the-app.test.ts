@@ -58,6 +58,15 @@ describe('signing in with the provider', () => {
         expect((await trade(code)).status).to.equal(401);
       });
 
+      it('refuses an invented code without waiting for a turn to write', async () => {
+        const { write } = at.harness.direct.storage.database;
+        const { status } = await write.transaction(async (trx) => {
+          await trx('sign_in_codes').delete();
+          return trade('i'.repeat(43));
+        });
+        expect(status).to.equal(401);
+      });
+
       it('starts one session if the code is used twice at the same moment', async () => {
         const code = await codeFor();
         const answers = await Promise.all([trade(code), trade(code)]);

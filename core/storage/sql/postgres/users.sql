@@ -685,6 +685,11 @@ values ($1, $2, $3, $4, $5);
 
 -- links.takeCode
 
+select "digest"
+from "sign_in_codes"
+where "digest" = $1
+limit $2;
+
 select *
 from "sign_in_codes"
 where "digest" = $1

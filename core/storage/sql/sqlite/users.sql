@@ -660,6 +660,11 @@ values (?, ?, ?, ?, ?);
 
 -- links.takeCode
 
+select `digest`
+from `sign_in_codes`
+where `digest` = ?
+limit ?;
+
 select *
 from `sign_in_codes`
 where `digest` = ?
