@@ -1,72 +1,13 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { connect, createServer, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
-import { type CutReason, connectionLimits } from '../../core/server/connections/connections.ts';
-import { type Listener, listen } from '../../core/server/connections/listener.ts';
-import { readTls } from '../../core/server/start/config.ts';
-import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import type { Listener } from '../../core/server/connections/listener.ts';
+import { hasOpenssl } from '../support/certificate.ts';
+import { client, get, open, post, statuses } from '../support/connections.ts';
 import { skip } from '../support/skip.ts';
 import { until } from '../support/until.ts';
-
-type Started = { request: IncomingMessage; response: ServerResponse };
-
-/** A listener whose requests wait until a test responds to them, and which records what happens to its connections. */
-async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
-  const started: Started[] = [];
-  const cuts: `${CutReason} ${string}`[] = [];
-  const certificate = isSecure ? selfSignedCertificate() : null;
-  const listener = await listen(
-    handler ?? ((request, response) => void started.push({ request, response })),
-    { name: 'public', host: '0.0.0.0', port: 0 },
-    {
-      tls: certificate && readTls(certificate.TLS_CERT_FILE, certificate.TLS_KEY_FILE),
-      isProxy: (address) => address === proxy,
-      onCut: (reason, address) => cuts.push(`${reason} ${address}`),
-      limits: { ...connectionLimits, ...limits },
-    },
-  );
-  return { listener, started, cuts };
-}
-
-/** What a client sends first over TLS. */
-async function clientHello(): Promise<Buffer> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const client = connectTls(port, '127.0.0.1').on('error', () => undefined);
-  const [socket]: Socket[] = await once(server, 'connection');
-  const [hello]: Buffer[] = await once(socket ?? expect.fail(), 'data');
-  client.destroy();
-  server.close();
-  return hello ?? expect.fail();
-}
-
-/** A client that reads. */
-async function client(listener: Listener, localAddress = '127.0.0.1') {
-  const { protocol, port } = new URL(listener.url);
-  const options = { host: '127.0.0.1', port: Number(port), localAddress };
-  const socket: Socket = protocol === 'https:' ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
-  const seen = { text: '', isClosed: false };
-  socket.on('data', (chunk) => {
-    seen.text += chunk.toString('latin1');
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    seen.isClosed = true;
-  });
-  await once(socket, protocol === 'https:' ? 'secureConnect' : 'connect');
-  return { socket, seen };
-}
-
-const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
-const post = (path: string, body: string, more = '') =>
-  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
-const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9));
 
 async function readBody(request: IncomingMessage): Promise<number> {
   let size = 0;
@@ -301,20 +242,6 @@ describe('a connection', () => {
     await Promise.all([once(socket, 'close'), listener.drain()]);
   });
 
-  it('finishes a long response even if its client requests a tunnel in the meantime', async () => {
-    const opened = await open();
-    ({ listener } = opened);
-    const { socket, seen } = await client(listener);
-    socket.write(`${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
-    await until(() => opened.started.length > 0);
-    Readable.from(Array.from({ length: 100 }, () => 'x'.repeat(100_000))).pipe(opened.started[0]?.response ?? expect.fail());
-    await until(() => opened.started.length === 2);
-    opened.started[1]?.response.end();
-    await until(() => seen.isClosed);
-    expect(seen.text.length > 10_000_000).to.equal(true);
-    expect(statuses(seen.text)?.length).to.equal(2);
-  });
-
   it('is cut off if a request for another protocol is waiting behind a request in progress', async () => {
     const opened = await open();
     ({ listener } = opened);
@@ -323,116 +250,5 @@ describe('a connection', () => {
     socket.write(get('/') + post('/', 'x', upgrade).repeat(1_000));
     await until(() => seen.isClosed);
     expect(opened.started).to.have.length(1);
-  });
-
-  it('waits with its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
-    const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
-    ({ listener } = opened);
-    const { port } = new URL(listener.url);
-    const firstMessage = await clientHello();
-    let answers = 0;
-    const halfOpen = Array.from({ length: 5 }, () => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(firstMessage));
-      socket.once('data', () => answers++).on('error', () => undefined);
-      return socket;
-    });
-    const other = await client(listener, '127.0.0.2');
-    const before = answers;
-    const { socket } = await client(listener);
-    socket.write(get('/'));
-    await until(() => opened.started.length === 1);
-    expect(before <= 2).to.equal(true);
-    expect(answers).to.equal(5);
-    expect(new Set(opened.cuts)).to.deep.equal(new Set(['idle 127.0.0.1']));
-    expect(other.seen.isClosed).to.equal(false);
-    for (const one of halfOpen) one.destroy();
-  });
-
-  it('is cut off if it holds the most unread bytes when too many are unread in total', async () => {
-    const opened = await open({ limits: { waiting: 200_000 } });
-    ({ listener } = opened);
-    const waits = async (bytes: number) => {
-      const { socket, seen } = await client(listener);
-      socket.write(get('/') + post('/', 'x'.repeat(bytes)));
-      return seen;
-    };
-    const small = await waits(10);
-    const large = await Promise.all([waits(60_000), waits(60_000), waits(60_000), waits(60_000)]);
-    small.text = '';
-    await until(() => opened.cuts.length > 0);
-    const last = await waits(10);
-    await until(() => opened.started.length === 6);
-    expect([small.isClosed, last.isClosed, large.some(({ isClosed }) => isClosed), new Set(opened.cuts)]).to.deep.equal([
-      ...[false, false, true],
-      new Set(['waiting 127.0.0.1']),
-    ]);
-  });
-
-  it('gets a 400 if a waiting request is followed by an invalid request', async () => {
-    const opened = await open();
-    ({ listener } = opened);
-    const { socket, seen } = await client(listener);
-    socket.write(`${get('/1') + get('/2')}nonsense\r\n\r\n`);
-    await until(() => opened.started.length === 1);
-    opened.started[0]?.response.end();
-    await until(() => seen.isClosed);
-    expect(statuses(seen.text)).to.deep.equal(['200', '400']);
-  });
-
-  describe("at its network's limit", () => {
-    it('leaves room for other networks, even if the network has many addresses', async () => {
-      const opened = await open({ limits: { ofRange: 2 } });
-      ({ listener } = opened);
-      const busy = async (address: string) => {
-        const { socket, seen } = await client(listener, address);
-        const before = opened.started.length;
-        socket.write(get('/'));
-        await until(() => seen.isClosed || opened.started.length > before);
-        return seen.isClosed ? 'refused' : 'served';
-      };
-      const seen: string[] = [];
-      for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.1.1']) seen.push(await busy(address));
-      expect(seen).to.deep.equal(['served', 'served', 'refused', 'served']);
-    });
-
-    it('replaces the oldest connection that has sent nothing or, if there is none, an idle connection', async () => {
-      const opened = await open({ limits: { ofNetwork: 3 } });
-      ({ listener } = opened);
-      const idle = await client(listener);
-      idle.socket.write(get('/'));
-      await until(() => opened.started.length === 1);
-      opened.started[0]?.response.end();
-      await until(() => idle.seen.text !== '');
-      const busy = await client(listener);
-      busy.socket.write(get('/'));
-      await until(() => opened.started.length === 2);
-      const silent = await client(listener);
-      const next = await client(listener);
-      await until(() => silent.seen.isClosed);
-      next.socket.write(get('/'));
-      await until(() => opened.started.length === 3);
-      await client(listener);
-      await until(() => idle.seen.isClosed);
-      expect(busy.seen.isClosed).to.equal(false);
-      expect(next.seen.isClosed).to.equal(false);
-      expect(opened.cuts).to.deep.equal(['idle 127.0.0.1', 'idle 127.0.0.1']);
-    });
-
-    it('is refused if all other connections are busy, unless it comes from another network or a trusted proxy', async () => {
-      const opened = await open({ limits: { ofNetwork: 1 }, proxy: '127.0.0.3' });
-      ({ listener } = opened);
-      const from = async (address: string) => {
-        const { socket, seen } = await client(listener, address);
-        const before = opened.started.length;
-        socket.write(get('/'));
-        await until(() => seen.isClosed || opened.started.length > before);
-        return seen.isClosed ? 'refused' : 'served';
-      };
-      const seen: string[] = [];
-      for (const address of ['127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3']) seen.push(await from(address));
-      expect(seen).to.deep.equal(['served', 'refused', 'served', 'served', 'served']);
-      expect(opened.cuts).to.deep.equal(['refused 127.0.0.1']);
-    });
   });
 });

@@ -20,7 +20,7 @@ export const folders: readonly Folder[] = [
   },
   { name: 'core/domain', sources: named('core/domain', '**/*'), tests: tests('domain') },
   // dialer.test.ts is omitted, because it starts a core for each test.
-  { name: 'core/dialer', sources: named('core/dialer', '*'), tests: tests('dialer', 'simulated webhook loop') },
+  { name: 'core/dialer', sources: named('core/dialer', '*'), tests: tests('dialer', 'simulated webhook loop schedule') },
   {
     name: 'core/storage',
     // The rules for calls, keys, sessions, counters, batches and errors. Omitted: rows that are read and
@@ -32,8 +32,8 @@ export const folders: readonly Folder[] = [
       ...named('core/storage', 'audit/audit-chain keys/key-use keys/revocation directory/sessions directory/throttle'),
     ],
     tests: [
-      ...tests('storage', 'errors error-text postgres-hosts chunks batch sessions audit-chain calls key-use last-used'),
-      ...tests('storage', 'dialing call-stages throttle cancelling'),
+      ...tests('storage', 'errors error-text postgres-hosts chunks batch batch-deadlines sessions audit-chain calls key-use last-used'),
+      ...tests('storage', 'dialing call-stages call-statements throttle cancelled-calls cancelling overdue-calls'),
     ],
   },
   {
@@ -45,7 +45,7 @@ export const folders: readonly Folder[] = [
     ],
     tests: tests(
       'http',
-      'guards request-id refusals key-ends on-demand refusals-in-the-log sign-in/sessions sign-in/session-origins sign-in/changing-password',
+      'guards outcome-reports error-responses request-id refusals key-ends on-demand refusals-in-the-log sign-in/sessions sign-in/session-origins sign-in/changing-password',
     ),
   },
   {

@@ -1,45 +1,17 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import pg from 'pg';
+import type pg from 'pg';
 import { type Pooler, startPgBouncer } from '../../scripts/support/pgbouncer.ts';
-import { bareEnvironment } from '../support/commands.ts';
-import { type RunningCore, startCoreHere, testSecret } from '../support/core.ts';
-import { emptyDatabase, freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
+import { startCoreHere } from '../support/core.ts';
+import { freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { connected, sessions, start, untilQuery, withKey } from '../support/postgres-cores.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, onDemand, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-
-const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));
-/** "callkey" in ASCII. */
-const migrationLock = '27975062105318777';
-
-/** Starts a core that may not get as far as listening. */
-function start(database: string) {
-  const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
-  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const lines: string[] = [];
-  for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));
-  return { child, lines, ended: once(child, 'close') };
-}
-
-async function connected(database: string): Promise<pg.Client> {
-  const client = new pg.Client(database);
-  await client.connect();
-  return client;
-}
-
-/** Waits until a query returns rows, or no longer does. */
-const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
-  until(async () => ((await client.query(sql)).rowCount ?? 0) > 0 === finds);
-
-const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
 /** Waits until commits wait for a standby, since the server's processes learn of a new setting one after another. */
 async function untilCommitsWait(observer: pg.Client, database: string): Promise<void> {
@@ -63,46 +35,11 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
   await client.end();
 }
 
-/** Everything that a test needs to place calls. */
-async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports);
-  await direct.close();
-  const cookie = await signIn(core.url, 'ada@example.com');
-  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
-}
-
 describe('a core on PostgreSQL', function () {
   // Some tests wait for the time limits themselves.
   this.timeout(40_000);
   // Some tests change the whole server or stop it.
   before(() => setUpPostgres());
-
-  describe('that is told to stop while starting', () => {
-    for (const [what, hold] of [
-      ["waits for another core's migration", `SELECT pg_advisory_xact_lock(${migrationLock})`],
-      ['migrates', 'CREATE TABLE schema_migrations (n int)'],
-    ] as const) {
-      it(`stops immediately while it ${what}, and closes its session on the server`, async () => {
-        const database = await emptyDatabase('postgres');
-        const holder = await connected(database);
-        await holder.query(`BEGIN; ${hold}`);
-        const observer = await connected(database);
-        const core = start(database);
-        const isStuck =
-          what === 'migrates'
-            ? `${sessions} AND wait_event_type = 'Lock'`
-            : `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE '%advisory%') AND pid <> pg_backend_pid() AND pid <> ${(await holder.query('SELECT pg_backend_pid() AS pid')).rows[0].pid}`;
-        await untilQuery(observer, isStuck, true);
-        core.child.kill('SIGTERM');
-        expect(await core.ended).to.deep.equal([0, null]);
-        await untilQuery(observer, sessions, false);
-        await holder.end();
-        await observer.end();
-        expect(core.lines.filter((line) => /"level":"(fatal|error)"/.test(line))).to.deep.equal([]);
-      });
-    }
-  });
 
   describe('behind PgBouncer', () => {
     let pooler: Pooler | null = null;
@@ -258,62 +195,5 @@ describe('a core on PostgreSQL', function () {
       await server.end();
       execFileSync('umount', ['-l', directory]);
     }
-  });
-
-  describe('while PostgreSQL is frozen', () => {
-    let observer: pg.Client;
-    let core: RunningCore;
-    let placing: { tenants: Tenants; key: string; cookie: string };
-    let frozen: number[] = [];
-    const thaw = () => {
-      for (const pid of frozen) process.kill(pid, 'SIGCONT');
-      frozen = [];
-    };
-
-    before(async () => {
-      const database = await freshDatabase('postgres');
-      observer = await connected(database);
-      core = await startCoreHere(database);
-      placing = await withKey(database, core);
-    });
-    after(async () => {
-      thaw();
-      await core.close();
-      await observer.end();
-    });
-
-    it('returns 503 for unsent calls and no response for sent calls, recovers, and stores each acknowledged call once', async function () {
-      // Far less than the usual limit for a statement.
-      this.timeout(11_500);
-      const { tenants, key, cookie } = placing;
-      let calls = 0;
-      const place = (count: number) =>
-        Promise.all(
-          Array.from({ length: count }, async () => {
-            const requestId = `r${calls++}`;
-            const body = { requestId, contact: { phone: somePhone() } };
-            const answered = await placeCall(core.url, tenants.campaign.id, key, body).catch(() => null);
-            return { requestId, status: answered?.status ?? null };
-          }),
-        );
-      const before = await place(50);
-      const { rows } = await observer.query(`SELECT pid FROM pg_stat_activity WHERE application_name = 'callkey'
-        UNION ALL SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`);
-      frozen = rows.map(({ pid }) => pid);
-      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
-      const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
-      const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
-      thaw();
-      const listed = await listing;
-      const after = await place(50);
-      const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
-      expect(new Set(before.map(({ status }) => status))).to.deep.equal(new Set([202]));
-      expect(during.map(({ status }) => status)).to.include(null);
-      const refused = during.filter(({ status }) => status !== null);
-      expect(refused.filter(({ requestId, status }) => status !== 503 || kept.includes(requestId))).to.deep.equal([]);
-      expect([listed.status, ready.status]).to.deep.equal([200, 503]);
-      expect(new Set(after.map(({ status }) => status))).to.deep.equal(new Set([202]));
-      expect([...before, ...after].filter(({ requestId }) => !kept.includes(requestId))).to.deep.equal([]);
-    });
   });
 });

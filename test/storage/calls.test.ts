@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { placeCall } from '../../core/domain/calls/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
 import type { CallStore } from '../../core/domain/ports/calls.ts';
@@ -9,55 +8,9 @@ import { callStore } from '../../core/storage/calls/calls.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
-import {
-  createTenants,
-  type DirectAccess,
-  databaseWithTenants,
-  openDirect,
-  somePhone,
-  type Tenants,
-  toCaller,
-} from '../support/tenants.ts';
-
-describe('requests that share a statement', () => {
-  onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    let tenants: Tenants;
-
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind), fakeClock());
-      tenants = await createTenants(direct.ports);
-    });
-    after(() => direct.close());
-
-    const toViewer = (user: User) => ({ ...user, tenancy: null });
-    const createKey = async (user: User) => {
-      const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: toViewer(user), actor: operator }, input);
-      return { id: apiKey.id, digest: toDigest(keyValue) };
-    };
-    const request = (digest: Awaited<ReturnType<typeof createKey>>['digest']) => ({
-      ...toCaller(digest),
-      campaignId: tenants.campaign.id,
-      at: direct.ports.clock.now(),
-    });
-
-    it('to cancel the same call each get the result for their own key', async () => {
-      const { account, teammate, other } = tenants.users;
-      const [placing, colleague, revoked, elsewhere] = await Promise.all([account, teammate, account, other].map(createKey));
-      if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
-      const input = { contact: { phone: somePhone() } };
-      const { contactId } = await placeCall(direct.ports, toCaller(placing.digest), tenants.campaign.id, input);
-      await revokeApiKey(direct.ports, { viewer: toViewer(account), actor: operator }, revoked.id, false);
-      const { cancel } = direct.ports.stores.calls;
-      const keys = [elsewhere, placing, revoked, colleague, elsewhere];
-      const kinds = (await Promise.all(keys.map(({ digest }) => cancel(request(digest), { contactId })))).map((answer) => answer.kind);
-      expect(kinds).to.deep.equal(['campaign-refused', 'cancelled', 'unauthorized', 'cancelled', 'campaign-refused']);
-    });
-  });
-});
+import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe('calls in the database', () => {
   onEachDatabase((kind) => {
@@ -66,8 +19,6 @@ describe('calls in the database', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let digest: Digest;
-    /** A partner user's key, with access to both of the partner's campaigns. */
-    let partnerDigest: Digest;
     let seen: unknown[];
     let calls: CallStore;
 
@@ -75,7 +26,6 @@ describe('calls in the database', () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       tenants = await createTenants(direct.ports);
       digest = await createKey(tenants.users.account);
-      partnerDigest = await createKey(tenants.users.partner);
     });
     beforeEach(async () => {
       await direct.storage.database.write('calls').delete();
@@ -230,87 +180,13 @@ describe('calls in the database', () => {
       ]);
     });
 
-    for (const by of ['requestId', 'contactId'] as const) {
-      const reference = (requestId: string) => (by === 'requestId' ? { requestId } : { contactId: `contact of ${requestId}` });
-
-      it(`are cancelled by their ${by}, and return the same again`, async () => {
-        await place('r');
-        seen = [];
-        const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: instant(now + 5) };
-        expect(await calls.cancel(request({ at: instant(now + 5) }), reference('r'))).to.deep.equal(cancelled);
-        expect(seen).to.deep.equal([
-          ['cancel', 1],
-          [digest, now + 5, 'cancelled'],
-        ]);
-        expect(await calls.cancel(request({ at: instant(now + 6) }), reference('r'))).to.deep.equal(cancelled);
-        expect(seen.slice(2)).to.deep.equal([
-          ['cancel', 1],
-          ['explain', 1],
-          [digest, now + 6],
-        ]);
-      });
-
-      it(`aren't cancelled by their ${by} if they were dialed, don't exist, or the key doesn't have access`, async () => {
-        await place('r');
-        await place('dialed');
-        await direct.storage.database.write('calls').where({ request_id: 'dialed' }).update({ state: 'dialing', handoff: 'open' });
-        const kinds = await Promise.all([
-          calls.cancel(request(), reference('dialed')),
-          calls.cancel(request(), reference('none')),
-          calls.cancel(request({ campaignId: tenants.siblingCampaign.id }), reference('r')),
-          calls.cancel(request({ by: 'no key' }), reference('r')),
-          calls.cancel(request({ campaignId: tenants.siblingCampaign.id, by: partnerDigest }), reference('r')),
-        ]);
-        expect(kinds.map((answer) => answer.kind)).to.deep.equal([
-          ...['already-dialed', 'call-not-found', 'campaign-refused', 'unauthorized', 'call-not-found'],
-        ]);
-        expect((await row('r'))?.state).to.equal('queued');
-      });
-    }
-
-    it('with the same request ID in two campaigns are cancelled together, each with its own result', async () => {
-      const campaigns = [tenants.campaign.id, tenants.siblingCampaign.id];
-      for (const campaignId of campaigns) await place('r', { contactId: `in ${campaignId}` }, { campaignId, by: partnerDigest });
-      const cancelled = await Promise.all(
-        campaigns.map((campaignId) => calls.cancel(request({ campaignId, by: partnerDigest }), { requestId: 'r' })),
-      );
-      expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
-    });
-
-    it('are accepted only with a key that is active at that time', async () => {
-      const end = '2026-11-22T23:59:59.999Z';
-      const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
-      const last = Date.parse(end);
-      const found = await Promise.all([
-        calls.findActive({ ...toCaller(ending), at: instant(last) }),
-        calls.findActive({ ...toCaller('no key'), at: instant(last) }),
-        calls.findActive({ ...toCaller(digest), at: instant(last) }),
-        calls.findActive({ ...toCaller(ending), at: instant(last + 60_000) }),
-      ]);
-      expect(found).to.deep.equal([{ expiresAt: last, limits: null }, null, { expiresAt: null, limits: null }, null]);
-      expect(seen).to.deep.equal([['look up', 4]]);
-    });
-
-    it('are accepted only with a key that has access to the campaign', async () => {
-      expect([
-        await calls.authorize(request()),
-        await calls.authorize(request({ campaignId: tenants.otherCampaign.id })),
-        await calls.authorize(request({ by: 'no key' })),
-      ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
-    });
-
     if (kind === 'postgres')
       it("are written in the same order by every process, so that two batches of the same calls can't deadlock", async () => {
         const { database } = direct.storage;
         const written = () =>
           database.query<{ request_id: string; campaign_id: string }>('SELECT request_id, campaign_id FROM calls ORDER BY ctid');
         const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
-        const asked = [
-          ['c', first, partnerDigest],
-          ['a', second, partnerDigest],
-          ['b', first, digest],
-          ['a', first, partnerDigest],
-        ] as const;
+        const asked = [['b', first, digest]] as const;
         const inOrder = [
           ['a', first],
           ['b', first],
@@ -323,31 +199,6 @@ describe('calls in the database', () => {
         await Promise.all(asked.map(([requestId, campaignId, by]) => calls.cancel(request({ campaignId, by }), { requestId })));
         expect(await written()).to.deep.equal(inOrder);
       });
-
-    it('that change between statement and look-up are retried up to five times', async () => {
-      const { database } = direct.storage;
-      let tries = 0;
-      const never =
-        <Nothing>(nothing: Nothing) =>
-        async () => {
-          tries++;
-          return nothing;
-        };
-      await place('r');
-      calls = storeOn({
-        ...database,
-        prepareChange: () => never(0),
-        prepare: (columns, sql, mode) => (sql('r').startsWith('UPDATE calls') ? never([]) : database.prepare(columns, sql, mode)),
-      });
-      for (const trying of [() => place('new'), () => calls.cancel(request(), { requestId: 'r' })]) {
-        tries = 0;
-        const problem: unknown = await trying().catch((error: unknown) => error);
-        expect(problem).to.include({
-          ...{ code: 'unavailable', retryAfter: 1, message: 'The data that this request needs is changing too fast. Try again.' },
-        });
-        expect(tries).to.equal(5);
-      }
-    });
 
     if (kind === 'sqlite') {
       it('are acknowledged only if another connection sees them, and otherwise the writer is closed', async () => {
@@ -397,40 +248,5 @@ describe('calls in the database', () => {
         expect(discarded).to.deep.equal([reason, reason]);
       });
     }
-  });
-});
-
-describe('on PostgreSQL', () => {
-  itOnPostgres('finds keys by their digests with an index in each statement, however many keys there are', async () => {
-    const { database, tenants } = await databaseWithTenants('postgres');
-    const direct = await openDirect(database, fakeClock());
-    const { account, partner, users } = tenants;
-    const of = { creator_id: users.account.id, creator_partner_id: partner.id, account_id: account.id, partner_id: partner.id };
-    const row = (n: number) => ({ ...of, id: `k${n}`, digest: toDigest(`k${n}`), name: 'x', created_at: instant(0) });
-    await direct.storage.database.write.batchInsert(
-      'api_keys',
-      Array.from({ length: 1_000 }, (_, n) => row(n)),
-    );
-    // Analyzes only the keys and not the few users, as autovacuum would.
-    await direct.storage.database.write.raw('ANALYZE api_keys');
-    const request = { ...toCaller(toDigest('k1')), campaignId: tenants.campaign.id, at: instant(0) };
-    const { calls } = direct.ports.stores;
-    await calls.findActive(request);
-    await calls.authorize(request);
-    await placeCall(direct.ports, request, tenants.campaign.id, { contact: { phone: somePhone() } });
-    await calls.cancel(request, { contactId: 'none' });
-    await calls.cancel(request, { requestId: 'none' });
-
-    // One transaction, so that everything runs on the connection that has prepared the statements.
-    const plans = await direct.storage.database.lanes.keys.write.transaction(async (trx) => {
-      await trx.raw('SET LOCAL plan_cache_mode = force_generic_plan');
-      const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%api_keys%'`);
-      const found: string[] = [];
-      for (const { name } of rows) found.push(JSON.stringify((await trx.raw(`EXPLAIN (FORMAT JSON) EXECUTE "${name}"('[]')`)).rows));
-      return found;
-    });
-    await direct.close();
-    expect(plans).to.have.length(6);
-    for (const plan of plans) expect(plan).to.match(/"Relation Name":"api_keys"[^{}]*"Index Cond":"\(digest = /);
   });
 });

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser } from '../../../core/domain/directory/users.ts';
-import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { type FakeClock, fakeClock } from '../../support/clock.ts';
 import { type CoreOptions, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { type CoreHarness, openCore } from '../../support/core-harness.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
-import { costlyPasswords } from '../../support/passwords.ts';
 import { type DirectAccess, password, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
@@ -44,7 +42,6 @@ describe('the sign-in throttle', () => {
         headers: { 'X-Forwarded-For': from },
         ...(cookie === undefined ? {} : { cookie }),
       });
-    const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
     /** Sets the counters as if this many wrong passwords had been tried, starting now. */
     const fill = async (counter: string, points: number) => {
       await tryPassword('ada@example.com', 'wrong');
@@ -241,74 +238,6 @@ describe('the sign-in throttle', () => {
         const answer = await tryPassword('both@example.com', 'wrong', { at: other });
         await other.close();
         expect(answer.status).to.equal(429);
-      });
-    });
-
-    describe('while password checks are slow', () => {
-      let busy: RunningCore;
-      before(async () => {
-        busy = await startAnother({ passwords: costlyPasswords() });
-      });
-      after(() => busy.close());
-
-      it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
-        const answers = await Promise.all(
-          Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
-        );
-        const checked = answers.filter(({ status }) => status === 401).length;
-        expect(checked).to.be.lessThan(90);
-        // The /24 has one counter for all of them.
-        expect((await counters()).length).to.equal(3 * checked + 1);
-      });
-
-      it('still counts wrong passwords if too many sign-ins are waiting for another check', async () => {
-        const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
-        for (let n = 0; n < 9; n++) await attempt();
-        const crowd = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })).concat(
-            attempt(),
-          ),
-        );
-        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
-        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
-        // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
-        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
-        expect((await attempt()).status).to.equal(429);
-      });
-    });
-
-    describe('sessions, if the clock is set back', () => {
-      it('are refused if they started in the future', async () => {
-        clock.advance({ minutes: 6 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ minutes: -6 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
-
-      it('are refused if they were last seen in the future', async () => {
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ hours: 23 });
-        expect((await session(cookie)).status).to.equal(200);
-        clock.advance({ hours: -22 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
-
-      it('stay ended when the clock has caught up', async () => {
-        clock.advance({ days: 400 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ days: -400 });
-        await sweepSessions(direct.ports);
-        clock.advance({ days: 400 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
-
-      it('continue if they were just seen and the clock changed by only a few minutes', async () => {
-        clock.advance({ minutes: 5 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ minutes: -5 });
-        expect((await session(cookie)).status).to.equal(200);
-        const [latest]: { last_seen_at: number }[] = await direct.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
-        expect(latest?.last_seen_at).to.equal(clock.now());
       });
     });
   });

@@ -1,0 +1,160 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { expect } from 'chai';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { until } from '../support/until.ts';
+
+/** A message box, in which the test chooses a button by its number. */
+type Question = { message: string; detail?: string; buttons?: string[] };
+
+async function answerQuestions({ app }: RunningConsole, button: number): Promise<() => Promise<Question[]>> {
+  await app.evaluate(({ dialog }, response) => {
+    const questions: unknown[] = [];
+    Object.assign(globalThis, { questions });
+    dialog.showMessageBox = async (...args: unknown[]) => {
+      const { message, detail, buttons } = args.at(-1) as Question;
+      questions.push({ message, detail, buttons });
+      return { response, checkboxChecked: false };
+    };
+  }, button);
+  return () => app.evaluate(() => (globalThis as unknown as { questions: Question[] }).questions);
+}
+
+const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
+
+describeDesktop('crash recovery', () => {
+  let running: RunningConsole;
+  const launch = async () => {
+    running = await launchConsole();
+    await running.page.waitForLoadState('load');
+  };
+
+  /** Records when the page has crashed and reloaded. */
+  const watchReopening = () =>
+    running.app.evaluate(({ BrowserWindow }) => {
+      Object.assign(globalThis, { isReopened: false });
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      contents?.once('render-process-gone', () => contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })));
+    });
+  /** Asks repeatedly, because Playwright never resolves an evaluation that was running when the page crashed. */
+  const reopened = () => until(() => running.app.evaluate(() => Reflect.get(globalThis, 'isReopened') === true).catch(() => false));
+  const crash = async () => {
+    await watchReopening();
+    await running.app.evaluate(({ BrowserWindow }) => {
+      setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+    });
+    await reopened();
+  };
+
+  /** Playwright no longer sees a page that has crashed. */
+  const inPage = (code: string): Promise<unknown> =>
+    running.app.evaluate(({ BrowserWindow }, script) => BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(script), code);
+
+  describe('if the app continues', () => {
+    before(launch);
+    after(() => running.close());
+
+    it('says that the page crashed, and reopens it', async () => {
+      const questions = await answerQuestions(running, 0);
+      await crash();
+      expect(await questions()).to.deep.equal([
+        { message: 'The window has stopped working.', detail: 'You’re still signed in.', buttons: ['Reopen', 'Quit'] },
+      ]);
+      expect(await inPage('callkey.getStartupState().then(({ session }) => session)')).to.equal(null);
+    });
+
+    it('asks again if the page crashes while reopening', async () => {
+      const questions = await answerQuestions(running, 0);
+      await running.app.evaluate(({ BrowserWindow }) => {
+        Object.assign(globalThis, { isReopened: false });
+        const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+        contents?.once('dom-ready', () => contents.forcefullyCrashRenderer());
+        contents?.once('render-process-gone', () =>
+          contents.once('render-process-gone', () =>
+            contents.once('did-finish-load', () => Object.assign(globalThis, { isReopened: true })),
+          ),
+        );
+        setImmediate(() => contents?.forcefullyCrashRenderer());
+      });
+      await reopened();
+      const messages = (await questions()).map(({ message }) => message);
+      expect(messages).to.deep.equal(['The window has stopped working.', 'The window has stopped working.']);
+    });
+
+    it('asks about an unresponsive page, and withdraws the question when the page responds again', async () => {
+      const wasTakenBack = await running.app.evaluate(async ({ BrowserWindow, dialog }) => {
+        const [window] = BrowserWindow.getAllWindows();
+        const takenBack = new Promise<boolean>((resolve) => {
+          dialog.showMessageBox = async (...args: unknown[]) => {
+            const { signal } = args.at(-1) as { signal: AbortSignal };
+            await new Promise((done) => signal.addEventListener('abort', done));
+            resolve(signal.aborted);
+            return { response: 1, checkboxChecked: false };
+          };
+        });
+        window?.emit('unresponsive');
+        window?.emit('responsive');
+        return takenBack;
+      });
+      expect(wasTakenBack).to.equal(true);
+      expect(await inPage('document.title')).to.equal('Callkey');
+    });
+
+    it('reopens an unresponsive page if the user chooses to', async () => {
+      await watchReopening();
+      await running.app.evaluate(({ BrowserWindow, dialog }) => {
+        const asked: string[] = [];
+        Object.assign(globalThis, { asked });
+        dialog.showMessageBox = async (...args: unknown[]) => {
+          const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
+          asked.push(message);
+          return { response: buttons.indexOf('Reopen'), checkboxChecked: false };
+        };
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.emit('unresponsive'));
+      });
+      await reopened();
+      const messages = await running.app.evaluate((): unknown => Reflect.get(globalThis, 'asked'));
+      expect(messages).to.deep.equal(['The window isn’t responding.', 'The window has stopped working.']);
+    });
+  });
+
+  const fail = () =>
+    running.app.evaluate(({ app }) => {
+      Object.assign(globalThis, { relaunches: 0 });
+      app.relaunch = () => process.stderr.write('relaunched\n');
+      setImmediate(() => {
+        throw new Error('a secret that the message quotes');
+      });
+    });
+
+  describe('if the app exits', () => {
+    beforeEach(launch);
+    afterEach(() => running.close());
+
+    it('quits after a crash if the user chooses to', async () => {
+      await answerQuestions(running, 1);
+      const child = running.app.process();
+      await running.app.evaluate(({ BrowserWindow }) => {
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
+      });
+      expect(await ended(child)).to.deep.equal([0, null]);
+    });
+
+    it('says that the main process failed, and restarts', async () => {
+      await answerQuestions(running, 0);
+      const child = running.app.process();
+      await fail();
+      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(running.output()).to.match(/^Error\n\s+at .*\n(?:.*\n)*relaunched$/m);
+      expect(running.output()).not.to.include('a secret');
+    });
+
+    it('quits after the main process failed if the user chooses to', async () => {
+      await answerQuestions(running, 1);
+      const child = running.app.process();
+      await fail();
+      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(running.output()).not.to.include('relaunched');
+    });
+  });
+});

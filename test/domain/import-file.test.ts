@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { importFileSchema } from '../../core/domain/directory/import-file.ts';
+
+const partners = [
+  { externalId: 'p1', name: 'One' },
+  { externalId: 'p2', name: 'Two' },
+];
+const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
+const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
+const ada = { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account' as const, account: 'a1' };
+const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', userType: 'partner' as const, partner: 'p1', account: 'a1' };
+const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
+
+describe('an import file', () => {
+  const isFile = (file: object) => importFileSchema.safeParse(file).success;
+
+  it('may omit any list', () => {
+    expect(importFileSchema.parse({})).to.deep.equal({ partners: [], accounts: [], campaigns: [], users: [] });
+  });
+
+  for (const [kind, thing] of [
+    ['partners', partners[0]],
+    ['accounts', accounts[0]],
+    ['campaigns', campaigns[0]],
+    ['users', ada],
+    ['users', tia],
+    ['users', stan],
+  ] as const) {
+    const { userType } = { userType: '', ...thing };
+    it(`accepts only the known fields of ${kind} ${userType}`, () => {
+      expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
+      expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
+      for (const field of Object.keys({ ...thing })) {
+        const isOptional = field === 'partner' || field === 'account' ? kind === 'users' : false;
+        expect(isFile({ [kind]: [{ ...thing, [field]: undefined }] }), `without ${field}`).to.equal(isOptional);
+        expect(isFile({ [kind]: [{ ...thing, [field]: '' }] }), `with an empty ${field}`).to.equal(false);
+      }
+    });
+  }
+
+  it("can't contain any other lists", () => {
+    expect(isFile({ keys: [] })).to.equal(false);
+  });
+
+  for (const [field, most] of [
+    ['externalId', 128],
+    ['name', 200],
+  ] as const) {
+    it(`allows at most ${most} characters in ${field}`, () => {
+      const named = (length: number) => isFile({ partners: [{ ...partners[0], [field]: 'x'.repeat(length) }] });
+      expect(named(most)).to.equal(true);
+      expect(named(most + 1)).to.equal(false);
+    });
+  }
+});

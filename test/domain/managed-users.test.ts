@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import {
+  createManagedUser,
+  deleteManagedUser,
+  listManagedUsers,
+  previewDeletion,
+  resetManagedUserPassword,
+} from '../../core/domain/directory/managed-users.ts';
+import type { Viewer } from '../../core/domain/model.ts';
+import { readProblem, viewers } from '../support/ports.ts';
+import { createUsers } from '../support/user-stores.ts';
+
+const { account, partner, tied, staff, staffInAccount } = viewers;
+const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
+
+describe('managing other users', () => {
+  const all = { search: '', cursor: null, away: false };
+  const create = (viewer: Viewer, more: object, users = createUsers()) =>
+    createManagedUser(
+      users.ports,
+      { viewer, actor: { who: viewer, address: '192.0.2.1' } },
+      { email: 'new@example.com', name: 'New', userType: 'account', ...more },
+    );
+
+  it("isn't possible for account users", async () => {
+    const refusal = "forbidden: Account users can't manage users.";
+    expect(await readProblem(listManagedUsers(createUsers().ports, account, all))).to.equal(refusal);
+    expect(await readProblem(create(account, {}))).to.equal(refusal);
+  });
+
+  it("lists the users in the viewer's scope", async () => {
+    const { ports, asked } = createUsers();
+    expect((await listManagedUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
+    expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
+  });
+
+  for (const [what, viewer, more, refusal] of [
+    ['staff by a partner user', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+    ['customers by staff without a selected tenancy', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
+    ['staff by staff in an account', staffInAccount, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+    ['users by a partner user without a partner', { ...partner, partner: null }, {}, "forbidden: You can't create users of this type."],
+    [
+      'users of another partner',
+      partner,
+      { userType: 'partner', partnerId: 'p2' },
+      "invalid at partnerId: This partner doesn't exist, or you don't have access to it.",
+    ],
+    [
+      'users of a sibling account by a limited user',
+      tied,
+      { accountId: 'a3' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    [
+      'users of another account by a limited user',
+      tied,
+      { accountId: 'a2' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    [
+      "users of another partner's account",
+      partner,
+      { accountId: 'a2' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    [
+      'users of a missing account',
+      partner,
+      { accountId: 'a9' },
+      "invalid at accountId: This account doesn't exist, or you don't have access to it.",
+    ],
+    ['account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
+    [
+      'staff with an account',
+      staff,
+      { userType: 'staff', accountId: 'a1' },
+      "invalid at accountId: A staff user can't have an account or a partner.",
+    ],
+    [
+      'staff with a partner',
+      staff,
+      { userType: 'staff', partnerId: 'p1' },
+      "invalid at partnerId: A staff user can't have an account or a partner.",
+    ],
+    [
+      'account users with a partner',
+      partner,
+      { accountId: 'a1', partnerId: 'p1' },
+      "invalid at partnerId: An account user needs an account and can't have a partner.",
+    ],
+  ] as const) {
+    it(`doesn't create ${what}`, async () => {
+      const users = createUsers();
+      expect(await readProblem(create(viewer, more, users))).to.equal(refusal);
+      expect(users.created).to.deep.equal([]);
+    });
+  }
+
+  for (const [what, viewer, more, place] of [
+    ['the service, for staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
+    ['the given account', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ["the creator's account, when given", tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+    ["the creator's account", tied, {}, { accountId: 'a1', partnerId: 'p1' }],
+    ['the account that staff have selected', staffInAccount, {}, { accountId: 'a1', partnerId: 'p1' }],
+    ["the creator's partner", partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],
+    ["the creator's partner and account", tied, { userType: 'partner' }, { accountId: 'a1', partnerId: 'p1' }],
+    ['the given partner', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
+  ] as const) {
+    it(`creates users in ${what}`, async () => {
+      const users = createUsers();
+      const { user, password } = await create(viewer, more, users);
+      expect(users.created[0]).to.include(place);
+      expect(password).to.equal(oneTimePassword);
+      expect(user).to.deep.include({
+        id: 'id1',
+        name: 'New',
+        email: 'new@example.com',
+        createdAt: users.ports.clock.now(),
+        lastSignInAt: null,
+        apiKeys: 0,
+      });
+    });
+  }
+
+  it("doesn't let users delete themselves", async () => {
+    const users = createUsers();
+    await deleteManagedUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', true);
+    expect(users.deleted).to.deep.equal([['ada', true]]);
+    const own = createUsers({ found: [partner] });
+    const refusal = "conflict: You can't delete yourself. Ask another administrator to do it.";
+    expect(
+      await readProblem(deleteManagedUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat', true)),
+    ).to.equal(refusal);
+    expect(own.deleted).to.deep.equal([]);
+  });
+
+  it("doesn't let users reset their own password", async () => {
+    const users = createUsers();
+    expect(await resetManagedUserPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada')).to.equal(
+      oneTimePassword,
+    );
+    const own = createUsers({ found: [partner] });
+    const refusal = 'conflict: To change your own password, use your current password instead.';
+    expect(
+      await readProblem(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat')),
+    ).to.equal(refusal);
+  });
+
+  it('shows the keys and calls that deleting a user affects', async () => {
+    expect(await previewDeletion(createUsers().ports, partner, 'ada', null)).to.deep.include({
+      apiKeys: { items: [], nextCursor: null },
+      sessions: 3,
+    });
+  });
+
+  it("doesn't find users outside the viewer's scope", async () => {
+    const { ports } = createUsers({ found: [] });
+    expect(await readProblem(previewDeletion(ports, partner, 'x', null))).to.equal(
+      "not-found: This user doesn't exist, or you don't have access to them.",
+    );
+  });
+});

@@ -1,0 +1,173 @@
+import { expect } from 'chai';
+import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
+import { fakeClock } from '../support/clock.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { type Answer, ask, readCode, textAt } from '../support/http.ts';
+import { createKey, type DirectAccess, placeCall, signIn, type Tenants, password as usualPassword } from '../support/tenants.ts';
+
+describe('users in the console', () => {
+  onEachDatabase((kind) => {
+    const clock = fakeClock();
+    let core: RunningCore;
+    let close: CoreHarness['close'];
+    let direct: DirectAccess;
+    let tenants: Tenants;
+
+    beforeEach(async () => {
+      clock.set('2026-11-21T09:00:00.000Z');
+      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
+    });
+    afterEach(() => close());
+
+    const as = (name: string) => signIn(core.url, `${name}@example.com`);
+    const staffIn = async (tenancy: object) => {
+      const cookie = await as('stan');
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy });
+      return cookie;
+    };
+
+    describe('users', () => {
+      const people = (cookie: string) => ask('GET', `${core.url}/console/users`, { cookie });
+      const names = async (cookie: string) => {
+        const { users } = usersSchema.strict().parse((await people(cookie)).json);
+        return users.map(({ email }) => email.replace('@example.com', '')).sort();
+      };
+      const add = (cookie: string, body: object): Promise<Answer> =>
+        ask('POST', `${core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
+
+      it("are listed within the viewer's scope", async () => {
+        expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
+        expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
+        expect(await names(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['oda']);
+        expect(await names(await staffIn({ kind: 'partner', id: tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
+        expect(await names(await as('stan'))).to.deep.equal(['stan']);
+        const refused = await people(await as('ada'));
+        expect([refused.status, readCode(refused)]).to.deep.equal([403, 'forbidden']);
+      });
+
+      const matrix: [string, object, number][] = [
+        ['pat', { userType: 'account', accountId: 'account' }, 201],
+        ['pat', { userType: 'account', accountId: 'otherAccount' }, 422],
+        ['pat', { userType: 'account' }, 422],
+        ['pat', { userType: 'partner' }, 201],
+        ['pat', { userType: 'partner', accountId: 'siblingAccount' }, 201],
+        ['pat', { userType: 'partner', partnerId: 'otherPartner' }, 422],
+        ['pat', { userType: 'staff' }, 403],
+        ['tia', { userType: 'account' }, 201],
+        ['tia', { userType: 'account', accountId: 'siblingAccount' }, 422],
+        ['tia', { userType: 'partner' }, 201],
+        ['tia', { userType: 'staff' }, 403],
+        ['stan', { userType: 'staff' }, 201],
+        ['stan', { userType: 'account', accountId: 'account' }, 403],
+        ['ada', { userType: 'account' }, 403],
+      ];
+      for (const [who, input, status] of matrix) {
+        it(`${who} ${status === 201 ? 'creates' : 'cannot create'} ${JSON.stringify(input)}`, async () => {
+          const ids = { account: tenants.account.id, siblingAccount: tenants.siblingAccount.id, otherAccount: tenants.otherAccount.id };
+          const places = new Map(Object.entries({ ...ids, otherPartner: tenants.otherPartner.id }));
+          const named = Object.fromEntries(
+            Object.entries(input).map(([field, value]) => [field, field === 'userType' ? value : places.get(value)]),
+          );
+          const answer = await add(await as(who), named);
+          expect(answer.status, answer.text).to.equal(status);
+          if (status !== 201) return;
+          const { user, password } = createdUserSchema.strict().parse(answer.json);
+          const cookie = await signIn(core.url, user.email, password ?? '');
+          expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
+          // Never above: the new partner user of a limited user is limited as well.
+          if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);
+        });
+      }
+
+      it("aren't created if the email address is taken", async () => {
+        const answer = await add(await as('tia'), { userType: 'account', email: 'ADA@example.com' });
+        expect([answer.status, readCode(answer)]).to.deep.equal([409, 'conflict']);
+      });
+
+      it('are deleted with their keys and sessions after a preview, and on request their queued calls are cancelled', async () => {
+        const ada = await as('ada');
+        const { keyValue } = await createKey(core.url, ada, 'CRM');
+        const placed = await placeCall(core.url, tenants.campaign.id, keyValue);
+        const tia = await as('tia');
+        const url = `${core.url}/console/users/${tenants.users.account.id}`;
+        const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
+        expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
+        expect([preview.sessions, preview.user.apiKeys]).to.deep.equal([1, 1]);
+        expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        const state: string[] = await direct.storage.database
+          .read('calls')
+          .where({ contact_id: textAt(placed, 'contactId') })
+          .pluck('state');
+        expect(state).to.deep.equal(['cancelled']);
+        expect((await ask('DELETE', url, { cookie: tia })).status).to.equal(404);
+      });
+
+      it("can't delete themselves, or anyone outside their scope", async () => {
+        const tia = await as('tia');
+        const remove = (user: { id: string }) => ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: tia });
+        const self = await remove(tenants.users.tied);
+        expect([self.status, readCode(self)]).to.deep.equal([409, 'conflict']);
+        for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
+          expect((await remove(user)).status).to.equal(404);
+        }
+        const ada = await as('ada');
+        expect((await ask('DELETE', `${core.url}/console/users/${tenants.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
+      });
+    });
+
+    describe("resetting someone else's password", () => {
+      const reset = (cookie: string, user: { id: string }) => ask('POST', `${core.url}/console/users/${user.id}/password`, { cookie });
+
+      it('sets a new one-time password, disables the old one and ends all sessions', async () => {
+        const ada = await as('ada');
+        const answer = await reset(await as('tia'), tenants.users.account);
+        expect(answer.status).to.equal(200);
+        const { password } = resetPasswordSchema.strict().parse(answer.json);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);
+        const oldOne = await ask('POST', `${core.url}/console/session`, { body: { email: 'ada@example.com', password: usualPassword } });
+        expect(oldOne.status).to.equal(401);
+        const session = await ask('POST', `${core.url}/console/session`, { body: { email: 'ada@example.com', password } });
+        expect(session.status).to.equal(201);
+        expect(session.json['passwordChangeDue']).to.equal(true);
+      });
+
+      it("doesn't change the user's keys", async () => {
+        const { keyValue } = await createKey(core.url, await as('ada'));
+        await reset(await as('pat'), tenants.users.account);
+        expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+      });
+
+      it('records an audit event without the password', async () => {
+        const answer = await reset(await as('tia'), tenants.users.account);
+        const events: object[] = await direct.storage.database.read('audit_events').where({ action: 'password.reset' });
+        expect(events).to.have.length(1);
+        expect(events[0]).to.include({ actor_id: tenants.users.tied.id, subject_id: tenants.users.account.id, address: '127.0.0.1' });
+        expect(JSON.stringify(events)).not.to.contain(textAt(answer, 'password'));
+      });
+
+      it("isn't possible for oneself, or for anyone outside one's scope", async () => {
+        const tia = await as('tia');
+        const own = await reset(tia, tenants.users.tied);
+        expect([own.status, readCode(own)]).to.deep.equal([409, 'conflict']);
+        for (const user of [tenants.users.partner, tenants.users.sibling, tenants.users.other, tenants.users.staff, { id: 'none' }]) {
+          const answer = await reset(tia, user);
+          expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
+        }
+        const byAccountUser = await reset(await as('ada'), tenants.users.teammate);
+        expect([byAccountUser.status, readCode(byAccountUser)]).to.deep.equal([403, 'forbidden']);
+        expect((await ask('GET', `${core.url}/console/session`, { cookie: tia })).status).to.equal(200);
+      });
+
+      it('is limited, for staff, to users of the selected tenancy, or to other staff if no tenancy is selected', async () => {
+        const inPartner = await staffIn({ kind: 'partner', id: tenants.partner.id });
+        expect((await reset(inPartner, tenants.users.partner)).status).to.equal(200);
+        expect((await reset(inPartner, tenants.users.otherPartner)).status).to.equal(404);
+        expect((await reset(await as('stan'), tenants.users.other)).status).to.equal(404);
+      });
+    });
+  });
+});

@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { Writable } from 'node:stream';
+import { expect } from 'chai';
+import Koa from 'koa';
+import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
+import type { State } from '../../core/http/middleware/context.ts';
+import { problems } from '../../core/http/middleware/problems.ts';
+import { requestId } from '../../core/http/middleware/request-id.ts';
+import { countNotServed } from '../../core/server/refusals.ts';
+import { createLog } from '../../core/server/start/log.ts';
+
+describe('an error thrown by a request', () => {
+  const log: { msg: string; level: string; err?: object; requestId?: string; route?: string }[] = [];
+  const lines = new Writable({
+    write(chunk, _encoding, done) {
+      log.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  let server: Server;
+  let thrown: unknown;
+  let notServed: ReturnType<typeof countNotServed>;
+
+  before(async () => {
+    const app = new Koa<State>().use(requestId()).use(problems({ onNotServed: (...thrown) => notServed.add(...thrown) }));
+    app.use((ctx) => {
+      ctx.state.route = '/a-route';
+      ctx.set('X-Of-Another-Answer', 'x');
+      throw thrown;
+    });
+    server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  beforeEach(() => {
+    log.length = 0;
+    notServed = countNotServed(createLog('info', lines));
+  });
+  after(() => server.close());
+
+  const throwing = async (what: unknown, id = 'r-1') => {
+    thrown = what;
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
+    const response = await fetch(url, { headers: { 'X-Request-Id': id, Connection: 'close' } });
+    const answer: unknown = await response.json();
+    return { status: response.status, headers: response.headers, answer };
+  };
+
+  it('is returned as a problem, without anything from a response in progress', async () => {
+    const { status, headers, answer } = await throwing(new Problem('too-large', 'Too much.'));
+    expect([status, answer]).to.deep.equal([
+      413,
+      { type: 'urn:callkey:problems#too-large', title: 'Request body too large', status: 413, detail: 'Too much.' },
+    ]);
+    expect(Object.fromEntries(headers)).to.include({ 'x-request-id': 'r-1', 'x-content-type-options': 'nosniff' });
+    for (const name of ['x-of-another-answer', 'retry-after', 'allow']) expect(headers.has(name), name).to.equal(false);
+    expect(log).to.deep.equal([]);
+  });
+
+  it("is logged if the core couldn't serve the request, and the response says when to retry", async () => {
+    const { status, headers } = await throwing(new Problem('unavailable', 'Down.', { retryAfter: 2 }));
+    expect([status, headers.get('retry-after')]).to.deep.equal([503, '2']);
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'warn', msg: 'request not served', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.include({ message: 'Down.' });
+  });
+
+  it("is only logged if it's a bug, and the response names the log entry", async () => {
+    const { status, answer } = await throwing(new TypeError('a secret'));
+    expect([status, answer]).to.deep.equal([
+      500,
+      {
+        ...{ type: 'urn:callkey:problems#internal', title: 'Internal error', status: 500, instance: 'r-1' },
+        detail: "Something went wrong on the server. The operator can find it in the log under this request's ID.",
+      },
+    ]);
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'error', msg: 'request failed', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.include({ message: 'a secret' });
+  });
+
+  it('closes the connection without a response if the result is unknown', async () => {
+    const failure: unknown = await throwing(new ResultUnknown(new Error('Connection terminated'))).catch((error: Error) => error.cause);
+    expect(failure).to.include({ code: 'UND_ERR_SOCKET', message: 'other side closed' });
+    expect(log).to.have.length(1);
+    expect(log[0]).to.include({ level: 'warn', msg: 'request not answered', requestId: 'r-1', route: '/a-route' });
+    expect(log[0]?.err).to.have.nested.property('cause.message', 'Connection terminated');
+  });
+
+  it('is logged once and then counted if many requests fail for the same reason', async () => {
+    const away = () => throwing(new Problem('unavailable', 'Down.', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }));
+    for (let times = 0; times < 3; times++) await away();
+    await throwing(new Problem('unavailable', 'Late.'));
+    const first = ['Down.', 'Late.'];
+    expect(log.map(({ err }) => err && 'message' in err && err.message)).to.deep.equal(first);
+    notServed.write();
+    notServed.write();
+    expect(log).to.have.length(3);
+    expect(log[2]).to.include({ msg: 'request not served: more requests', route: '/a-route', code: 'ECONNREFUSED', count: 2 });
+    await away();
+    expect(log[3]).to.include({ msg: 'request not served', requestId: 'r-1' });
+  });
+
+  for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
+    it(`has the request's ID ${id} unchanged, even if it isn't a UUID`, async () => {
+      expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
+    });
+  }
+
+  it("becomes the common 401, without an X-Request-Id, if it's an authorization error", async () => {
+    const { status, headers } = await throwing(new Problem('unauthorized', 'x'));
+    expect(status).to.equal(401);
+    expect(headers.has('x-request-id')).to.equal(false);
+    expect(log).to.deep.equal([]);
+    expect(Object.fromEntries(headers)).to.include({ 'www-authenticate': 'ApiKey realm="callkey"', 'x-content-type-options': 'nosniff' });
+  });
+});

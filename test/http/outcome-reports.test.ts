@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { sign } from '#contract/calls/signature.ts';
+import { routes } from '#contract/routes.ts';
+import { instant } from '../../core/domain/instant.ts';
+import { fakeClock } from '../support/clock.ts';
+import { startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { ask, readCode } from '../support/http.ts';
+import { signingSecret } from '../support/receiver.ts';
+import { somePhone } from '../support/tenants.ts';
+
+describe('an outcome report', () => {
+  const clock = fakeClock();
+  let harness: CoreHarness;
+  let calls = 0;
+
+  before(async () => {
+    const dialer = { DIALER: 'webhook', DIALER_URL: 'http://127.0.0.1:9/', DIALER_SECRETS: signingSecret };
+    harness = await openCore({ clock, environment: dialer });
+  });
+  after(() => harness.close());
+
+  const readState = async (contactId: string) =>
+    (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
+  /** A call that the provider has. */
+  const handedOff = async () => {
+    const contactId = `call-${++calls}`;
+    const { campaign, account } = harness.tenants;
+    await harness.direct.storage.database.write('calls').insert({
+      ...{ contact_id: contactId, request_id: contactId, campaign_id: campaign.id, account_id: account.id, api_key_id: 'key' },
+      ...{ state: 'dialing', handoff: 'taken', provider: 'webhook', phone: somePhone() },
+      ...{ placed_at: clock.now(), due_at: instant(clock.now() + 60_000) },
+    });
+    return contactId;
+  };
+  const report = (raw: string, { of = harness.core, signed = raw, headers = {} } = {}) =>
+    ask('POST', of.url + routes.reportOutcome.path, {
+      raw,
+      headers: { ...sign('any', signed, signingSecret, Math.floor(clock.now() / 1_000)), ...headers },
+    });
+  const formatOutcome = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
+
+  it("is accepted if it's signed, and the response contains only its ID", async () => {
+    const contactId = await handedOff();
+    const answer = await report(formatOutcome(contactId), { headers: { 'X-Request-Id': 'r-1' } });
+    expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);
+    expect(await readState(contactId)).to.equal('busy');
+  });
+
+  it("gets the common 401 unless it's signed and complete", async () => {
+    const contactId = await handedOff();
+    const raw = formatOutcome(contactId);
+    const { text } = await ask('GET', `${harness.core.url}/nowhere`);
+    for (const refused of [
+      await report(raw, { signed: `${raw} ` }),
+      await report(raw, { headers: { 'webhook-signature': '' } }),
+      await report(raw.padEnd(65_537)),
+    ])
+      expect([refused.status, refused.text]).to.deep.equal([401, text]);
+    expect(await readState(contactId)).to.equal('dialing');
+  });
+
+  it('gets a 404 for an unknown hand-off, so that the provider stops repeating it', async () => {
+    const answer = await report(formatOutcome('none'));
+    expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
+  });
+
+  it("gets a response that says what is wrong, but only if it's signed", async () => {
+    const answer = await report('{"handoffId":"x","state":"ringing"}');
+    expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+    expect(answer.json['detail']).to.match(/^Invalid body at state: /);
+    expect((await report('{')).status).to.equal(400);
+  });
+
+  it("is refused by a core whose provider doesn't report outcomes", async () => {
+    const contactId = await handedOff();
+    const off = await startCoreHere(harness.database, { clock });
+    const answer = await report(formatOutcome(contactId), { of: off });
+    await off.close();
+    expect([answer.status, await readState(contactId)]).to.deep.equal([401, 'dialing']);
+  });
+});

@@ -1,0 +1,295 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { activityFacetsSchema } from '#contract/console/activity.ts';
+import { apiKeysSchema } from '#contract/console/api-keys.ts';
+import { callsSchema } from '#contract/console/calls.ts';
+import { namedSchema } from '#contract/console/common.ts';
+import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
+import { toDigest } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { importAll } from '../../core/domain/directory/import.ts';
+import { importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
+import type { RunningCore } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask, textAt } from '../support/http.ts';
+import { emails, everyone, type Place, places, reaches, sees } from '../support/tenancy-rules.ts';
+import { createKey, type DirectAccess, password, placeCall, signIn, signInFirst, type Tenants } from '../support/tenants.ts';
+
+describe('the rules for who can see, revoke and use what', () => {
+  onEachDatabase((kind) => {
+    let core: RunningCore;
+    let close: CoreHarness['close'];
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    const cookies = new Map<string, string>();
+    const keys = new Map<string, { id: string; keyValue: string }>();
+    const calls = new Map<Place, string>();
+
+    before(async () => {
+      ({ core, direct, tenants, close } = await openCore({ kind }));
+      for (const who of [...everyone, 'staff'] as const) {
+        const cookie = await signIn(core.url, `${emails[who]}@example.com`);
+        cookies.set(who, cookie);
+        const tenancy = {
+          'staff in account': { kind: 'account', id: tenants.account.id },
+          'staff in partner': { kind: 'partner', id: tenants.partner.id },
+        };
+        if (who === 'staff in account' || who === 'staff in partner') {
+          await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy[who] });
+        }
+      }
+      for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
+      for (const place of places) {
+        const who = everyone.find((each) => reaches[each].includes(place)) ?? '';
+        calls.set(place, textAt(await placeCall(core.url, tenants[place].id, getKey(who).keyValue), 'contactId'));
+      }
+    });
+    after(() => close());
+
+    const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
+    const getKey = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
+
+    for (const viewer of [...everyone, 'staff'] as const) {
+      it(`${viewer} manages exactly the partners, accounts and campaigns in their scope`, async () => {
+        const isStaff = viewer.startsWith('staff');
+        const owned = { partner: 'partner', otherPartner: 'otherPartner' }[String(viewer)];
+        const askStatus = async (method: string, path: string, body?: object) =>
+          (await ask(method, `${core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
+
+        const names = new Map<string, string[]>();
+        for (const list of ['partners', 'accounts', 'campaigns'] as const) {
+          const { status, json } = await ask('GET', `${core.url}/console/directory/${list}`, as(viewer));
+          names.set(
+            list,
+            status === 200
+              ? z
+                  .array(namedSchema)
+                  .parse(json[list])
+                  .map(({ id }) => id)
+              : [String(status)],
+          );
+        }
+        const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = tenants;
+        const toIds = (...things: { id: string }[]) => things.map(({ id }) => id);
+        const expected = {
+          staff: [
+            toIds(partner, otherPartner),
+            toIds(account, siblingAccount, otherAccount),
+            toIds(campaign, siblingCampaign, otherCampaign),
+          ],
+          partner: [['403'], toIds(account, siblingAccount), toIds(campaign, siblingCampaign)],
+          otherPartner: [['403'], toIds(otherAccount), toIds(otherCampaign)],
+          none: [['403'], ['403'], ['403']],
+        }[isStaff ? 'staff' : (owned ?? 'none')];
+        expect([...names.values()]).to.deep.equal(expected);
+
+        const refused = isStaff || owned ? 422 : 403;
+        for (const [own, ofPartner, ofAccount, ofCampaign] of [
+          ['partner', partner, account, campaign],
+          ['otherPartner', otherPartner, otherAccount, otherCampaign],
+        ] as const) {
+          const mayChange = isStaff || owned === own;
+          const counted = async (path: string) => (await ask('GET', `${core.url}/console/directory/${path}`, as(viewer))).text;
+          const filtered = `${await counted(`accounts?partner=${ofPartner.id}`)} ${await counted(`campaigns?account=${ofAccount.id}`)}`;
+          expect([filtered.includes(ofAccount.id), filtered.includes(ofCampaign.id)]).to.deep.equal([mayChange, mayChange]);
+          const missing = owned ? 404 : 403;
+          expect([
+            await askStatus('PATCH', `partners/${ofPartner.id}`, { name: ofPartner.name }),
+            await askStatus('PATCH', `accounts/${ofAccount.id}`, { name: ofAccount.name }),
+            await askStatus('PATCH', `campaigns/${ofCampaign.id}`, { name: ofCampaign.name }),
+          ]).to.deep.equal([isStaff ? 200 : 403, mayChange ? 200 : missing, mayChange ? 200 : missing]);
+          if (!mayChange) {
+            expect([
+              await askStatus('POST', 'accounts', { name: 'Theirs', partnerId: ofPartner.id }),
+              await askStatus('POST', 'campaigns', { name: 'Theirs', accountId: ofAccount.id }),
+            ]).to.deep.equal([refused, refused]);
+          }
+        }
+        if (!isStaff) expect(await askStatus('POST', 'partners', { name: 'Theirs' })).to.equal(403);
+      });
+    }
+
+    describe('a staff request that names its tenancy', () => {
+      const toTenancy = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
+        `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${tenants[place].id}`;
+      const inTenancy = (who: string, tenancy: string | string[]) => ({ ...as(who), headers: { [tenancyHeader]: tenancy } });
+      const namesIn = async (who: string, tenancy: string) => {
+        const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(who, tenancy));
+        return apiKeysSchema
+          .parse(answer.json)
+          .apiKeys.map(({ name }) => name)
+          .sort();
+      };
+
+      // The same session every time, with an account, a partner or nothing selected.
+      for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
+        it(`applies only to that tenancy, whatever the session of ${session} has selected`, async () => {
+          expect(await namesIn(session, toTenancy('account'))).to.deep.equal([...sees['staff in account']].sort());
+          expect(await namesIn(session, toTenancy('partner'))).to.deep.equal([...sees['staff in partner']].sort());
+          expect(await namesIn(session, toTenancy('otherAccount'))).to.deep.equal(['other']);
+          const { json } = await ask('GET', `${core.url}/console/session`, inTenancy(session, toTenancy('otherPartner')));
+          expect(sessionSchema.parse(json).tenancy?.name).to.equal(tenants.otherPartner.name);
+          const calls = `${core.url}/console/campaigns/${tenants.otherCampaign.id}/calls`;
+          expect((await ask('GET', calls, inTenancy(session, toTenancy('otherAccount')))).status).to.equal(200);
+          expect((await ask('GET', calls, inTenancy(session, toTenancy('account')))).status).to.equal(404);
+          // The other tests of this file also export, and a user can export only ten times per minute.
+          await direct.ports.throttle.reset(`export:${tenants.users.staff.id}`);
+          for (const [tenancy, place] of [
+            ['otherAccount', 'otherCampaign'],
+            ['account', 'campaign'],
+          ] as const) {
+            const all = await ask('GET', `${core.url}/console/calls`, inTenancy(session, toTenancy(tenancy)));
+            const campaignIds = callsSchema.parse(all.json).calls.map(({ campaign }) => campaign?.id);
+            expect([...new Set(campaignIds)]).to.deep.equal([tenants[place].id]);
+            const { text } = await ask('GET', `${core.url}/console/calls.csv`, inTenancy(session, toTenancy(tenancy)));
+            expect([text.includes('"Inspections"'), text.includes('"Appointment reminders"')]).to.deep.equal([
+              tenancy === 'otherAccount',
+              tenancy === 'account',
+            ]);
+            const facets = await ask('GET', `${core.url}/console/activity/facets`, inTenancy(session, toTenancy(tenancy)));
+            const names = activityFacetsSchema.parse(facets.json).actors.map(({ name }) => name);
+            expect([names.includes('Oda Other'), names.includes('Ada Account')]).to.deep.equal([
+              tenancy === 'otherAccount',
+              tenancy === 'account',
+            ]);
+          }
+        });
+
+        it(`creates and revokes keys only there, whatever the session of ${session} has selected`, async () => {
+          const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
+          const created = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, toTenancy('otherAccount')), body });
+          expect(await namesIn('staff', toTenancy('otherAccount'))).to.include('theirs');
+          expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(created, 'keyValue'))).status).to.equal(202);
+          expect((await placeCall(core.url, tenants.campaign.id, textAt(created, 'keyValue'))).status).to.equal(403);
+          const url = `${core.url}/console/api-keys/${textAt(created, 'apiKey', 'id')}`;
+          expect((await ask('DELETE', url, inTenancy(session, toTenancy('partner')))).status).to.equal(404);
+          expect((await ask('DELETE', url, inTenancy(session, toTenancy('otherPartner')))).status).to.equal(204);
+        });
+      }
+
+      it("leaves the session's selection unchanged", async () => {
+        const { json } = await ask('GET', `${core.url}/console/session`, as('staff in account'));
+        expect(sessionSchema.parse(json).tenancy?.id).to.equal(tenants.account.id);
+      });
+
+      for (const viewer of everyone.filter((who) => !who.startsWith('staff'))) {
+        it(`is refused for ${viewer}, even for their own tenancy`, async () => {
+          const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, toTenancy('account')));
+          expect(textAt(answer, 'type')).to.match(/#forbidden$/);
+        });
+      }
+
+      it('gets a 404 for a missing tenancy, and a 400 for a malformed tenancy', async () => {
+        const statuses: number[] = [];
+        const { id } = tenants.account;
+        for (const tenancy of [
+          'account/none',
+          `partner/${id}`,
+          '',
+          id,
+          `staff/${id}`,
+          'account/',
+          `account/${id}/`,
+          [`account/${id}`, `account/${id}`],
+        ])
+          statuses.push((await ask('GET', `${core.url}/console/api-keys`, inTenancy('staff', tenancy))).status);
+        expect(statuses).to.deep.equal([404, 404, 400, 400, 400, 400, 400, 400]);
+      });
+
+      it('is refused from another site before the tenancy is looked up', async () => {
+        const headers = { [tenancyHeader]: 'account/none', 'Sec-Fetch-Site': 'cross-site' };
+        const answer = await ask('GET', `${core.url}/console/api-keys`, { ...as('staff'), headers });
+        expect(textAt(answer, 'type')).to.match(/#cross-site$/);
+      });
+    });
+
+    describe('a key follows a creator', () => {
+      const file = (user: object) =>
+        importFileSchema.parse({
+          partners: [
+            { externalId: 'p1', name: 'First' },
+            { externalId: 'p2', name: 'Second' },
+          ],
+          accounts: [
+            { externalId: 'a1', name: 'First account', partner: 'p1' },
+            { externalId: 'a2', name: 'Second account', partner: 'p2' },
+            { externalId: 'a3', name: 'Third account', partner: 'p1' },
+          ],
+          campaigns: [
+            { externalId: 'c1', name: 'First campaign', account: 'a1' },
+            { externalId: 'c2', name: 'Second campaign', account: 'a2' },
+          ],
+          users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
+        });
+      const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
+
+      it('who is limited to another account, and who can still see, find and revoke the keys from the previous account', async () => {
+        const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
+        const { passwords } = await bring({ ...tied, account: 'a1' });
+        cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
+        const { id, keyValue } = await createKey(core.url, cookies.get('tied again') ?? '');
+        await bring({ ...tied, account: 'a3' });
+        const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
+        expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
+        const sha256 = toDigest(keyValue);
+        const identified = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
+        expect(textAt(identified, 'apiKey', 'id')).to.equal(id);
+        expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
+      });
+
+      it('who is moved, promoted or demoted, from the next request on', async () => {
+        const { passwords } = await bring({ userType: 'account', account: 'a1' });
+        const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
+        const { keyValue } = await createKey(core.url, cookie);
+        const campaigns: { id: string; external_id: string }[] = await direct.storage.database
+          .read('campaigns')
+          .select<{ id: string; external_id: string }[]>('id', 'external_id')
+          .whereIn('external_id', ['c1', 'c2']);
+        const statuses = async () => {
+          const byCampaign: Record<string, number> = {};
+          for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(core.url, id, keyValue)).status;
+          return byCampaign;
+        };
+        // Only an administrator of the partner whose campaigns it has access to can see it.
+        const partners: { id: string; external_id: string }[] = await direct.storage.database
+          .read('partners')
+          .select<{ id: string; external_id: string }[]>('id', 'external_id')
+          .whereIn('external_id', ['p1', 'p2']);
+        for (const { id, external_id } of partners) {
+          const email = `of-${external_id}@example.com`;
+          await createUser(
+            direct.ports,
+            operator,
+            { email, name: external_id, userType: 'partner', accountId: null, partnerId: id },
+            password,
+          );
+          cookies.set(external_id, await signIn(core.url, email));
+        }
+        const totals = async () => {
+          const counts: Record<string, number> = {};
+          for (const partner of ['p1', 'p2']) {
+            const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(partner))).json);
+            expect(apiKeys).to.have.length(total);
+            counts[partner] = total;
+          }
+          return counts;
+        };
+        const first = { reached: { c1: 202, c2: 403 }, seen: { p1: 1, p2: 0 } };
+        const second = { reached: { c1: 403, c2: 202 }, seen: { p1: 0, p2: 1 } };
+        const now = async () => ({ reached: await statuses(), seen: await totals() });
+        expect(await now()).to.deep.equal(first);
+        await bring({ userType: 'account', account: 'a2' });
+        expect(await now()).to.deep.equal(second);
+        await bring({ userType: 'partner', partner: 'p1' });
+        expect(await now()).to.deep.equal(first);
+        await bring({ userType: 'partner', partner: 'p2', account: 'a2' });
+        expect(await now()).to.deep.equal(second);
+        // A staff member's key has access to the tenancy where it was created.
+        await bring({ userType: 'staff' });
+        expect(await now()).to.deep.equal(first);
+      });
+    });
+  });
+});

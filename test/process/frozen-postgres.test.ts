@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import type pg from 'pg';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { emptyDatabase, freshDatabase, setUpPostgres } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { connected, sessions, start, untilQuery, withKey } from '../support/postgres-cores.ts';
+import { placeCall, somePhone, type Tenants } from '../support/tenants.ts';
+
+/** "callkey" in ASCII. */
+const migrationLock = '27975062105318777';
+
+describe('a core on PostgreSQL', function () {
+  // Some tests wait for the time limits themselves.
+  this.timeout(40_000);
+  // Some tests change the whole server or stop it.
+  before(() => setUpPostgres());
+
+  describe('that is told to stop while starting', () => {
+    for (const [what, hold] of [
+      ["waits for another core's migration", `SELECT pg_advisory_xact_lock(${migrationLock})`],
+      ['migrates', 'CREATE TABLE schema_migrations (n int)'],
+    ] as const) {
+      it(`stops immediately while it ${what}, and closes its session on the server`, async () => {
+        const database = await emptyDatabase('postgres');
+        const holder = await connected(database);
+        await holder.query(`BEGIN; ${hold}`);
+        const observer = await connected(database);
+        const core = start(database);
+        const isStuck =
+          what === 'migrates'
+            ? `${sessions} AND wait_event_type = 'Lock'`
+            : `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND (query LIKE '%advisory%') AND pid <> pg_backend_pid() AND pid <> ${(await holder.query('SELECT pg_backend_pid() AS pid')).rows[0].pid}`;
+        await untilQuery(observer, isStuck, true);
+        core.child.kill('SIGTERM');
+        expect(await core.ended).to.deep.equal([0, null]);
+        await untilQuery(observer, sessions, false);
+        await holder.end();
+        await observer.end();
+        expect(core.lines.filter((line) => /"level":"(fatal|error)"/.test(line))).to.deep.equal([]);
+      });
+    }
+  });
+
+  describe('while PostgreSQL is frozen', () => {
+    let observer: pg.Client;
+    let core: RunningCore;
+    let placing: { tenants: Tenants; key: string; cookie: string };
+    let frozen: number[] = [];
+    const thaw = () => {
+      for (const pid of frozen) process.kill(pid, 'SIGCONT');
+      frozen = [];
+    };
+
+    before(async () => {
+      const database = await freshDatabase('postgres');
+      observer = await connected(database);
+      core = await startCoreHere(database);
+      placing = await withKey(database, core);
+    });
+    after(async () => {
+      thaw();
+      await core.close();
+      await observer.end();
+    });
+
+    it('returns 503 for unsent calls and no response for sent calls, recovers, and stores each acknowledged call once', async function () {
+      // Far less than the usual limit for a statement.
+      this.timeout(11_500);
+      const { tenants, key, cookie } = placing;
+      let calls = 0;
+      const place = (count: number) =>
+        Promise.all(
+          Array.from({ length: count }, async () => {
+            const requestId = `r${calls++}`;
+            const body = { requestId, contact: { phone: somePhone() } };
+            const answered = await placeCall(core.url, tenants.campaign.id, key, body).catch(() => null);
+            return { requestId, status: answered?.status ?? null };
+          }),
+        );
+      const before = await place(50);
+      const { rows } = await observer.query(`SELECT pid FROM pg_stat_activity WHERE application_name = 'callkey'
+        UNION ALL SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`);
+      frozen = rows.map(({ pid }) => pid);
+      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+      const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
+      const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
+      thaw();
+      const listed = await listing;
+      const after = await place(50);
+      const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
+      expect(new Set(before.map(({ status }) => status))).to.deep.equal(new Set([202]));
+      expect(during.map(({ status }) => status)).to.include(null);
+      const refused = during.filter(({ status }) => status !== null);
+      expect(refused.filter(({ requestId, status }) => status !== 503 || kept.includes(requestId))).to.deep.equal([]);
+      expect([listed.status, ready.status]).to.deep.equal([200, 503]);
+      expect(new Set(after.map(({ status }) => status))).to.deep.equal(new Set([202]));
+      expect([...before, ...after].filter(({ requestId }) => !kept.includes(requestId))).to.deep.equal([]);
+    });
+  });
+});
