@@ -19,6 +19,8 @@ describe('calls in the database', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let digest: Digest;
+    /** A partner user's key, with access to both of the partner's campaigns. */
+    let partnerDigest: Digest;
     let seen: unknown[];
     let calls: CallStore;
 
@@ -26,6 +28,7 @@ describe('calls in the database', () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       tenants = await createTenants(direct.ports);
       digest = await createKey(tenants.users.account);
+      partnerDigest = await createKey(tenants.users.partner);
     });
     beforeEach(async () => {
       await direct.storage.database.write('calls').delete();
@@ -186,7 +189,12 @@ describe('calls in the database', () => {
         const written = () =>
           database.query<{ request_id: string; campaign_id: string }>('SELECT request_id, campaign_id FROM calls ORDER BY ctid');
         const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
-        const asked = [['b', first, digest]] as const;
+        const asked = [
+          ['c', first, partnerDigest],
+          ['a', second, partnerDigest],
+          ['b', first, digest],
+          ['a', first, partnerDigest],
+        ] as const;
         const inOrder = [
           ['a', first],
           ['b', first],
