@@ -156,8 +156,11 @@ export async function readStoredKey(
 export function refuseOtherServer(settings: Settings, profile: Profile): void {
   const server = requireServer(settings);
   if (profile.server !== null && new URL(profile.server).origin === new URL(server).origin) return;
-  const advice = `Store a key for that server with ${shellCommand({ profile: 'NAME', server }, 'key', 'set')}, or set CALLKEY_API_KEY.`;
-  const origin = profile.server === null ? 'without a server' : `for ${profile.server}`;
+  const [origin, setKey] =
+    profile.server === null
+      ? ['without a server', keySetCommand(settings.profileName, server)]
+      : [`for ${profile.server}`, keySetCommand('NAME', server)];
+  const advice = `Store a key for that server with ${setKey}, or set CALLKEY_API_KEY.`;
   throw new CallkeyError(
     'usage',
     `The key for the profile ${settings.profileName} was stored ${origin}, so it isn't sent to ${server}. ${advice}`,
@@ -168,8 +171,8 @@ export function refuseOtherServer(settings: Settings, profile: Profile): void {
 }
 
 /** Returns the command that stores a key for a profile. */
-export function keySetCommand(profileName: string): string {
-  return shellCommand({ profile: profileName === 'default' ? undefined : profileName }, 'key', 'set');
+export function keySetCommand(profileName: string, server?: string): string {
+  return shellCommand({ profile: profileName === 'default' ? undefined : profileName, server }, 'key', 'set');
 }
 
 /** Detects a mistyped key by its checksum, without asking a core. @throws CallkeyError without repeating the text */
