@@ -132,6 +132,7 @@ function addPrinters(program: Command, runAction: RunAction): void {
   // Completion scripts run it. The other words are the command line so far, whose --profile and --state count.
   program
     .command('complete', { hidden: true })
+    .helpOption(false)
     .argument('<kind>')
     .argument('[words...]')
     .allowUnknownOption()

@@ -113,6 +113,10 @@ describe('callkey completion', () => {
     );
   });
 
+  it('prints nothing but values for the scripts, even after --help', async () => {
+    expect(await new CliHome().run(['complete', 'campaigns', 'call', 'place', '--help'])).to.include({ code: 0, stdout: '', stderr: '' });
+  });
+
   it('supports --json', async () => {
     const { stdout } = await new CliHome().run(['completion', 'bash', '--json']);
     expect(JSON.parse(stdout)).to.include({ shell: 'bash' });
