@@ -5,7 +5,7 @@ import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } fro
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
-import { type Attempt, type CodeAttempt, checkPassword, countCode } from './throttle.ts';
+import { type Attempt, type CodeAttempt, checkPassword, countCode, forgetWrongCodes } from './throttle.ts';
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;
@@ -50,6 +50,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
     const recoveryDigests = recoveryDigestsOf(secret, codes);
     return stores.secondFactors.confirm(user.id, { secret: waiting.secret, step, recoveryDigests, at: event.at }, event);
   });
+  await forgetWrongCodes(ports, user.id);
   return codes;
 }
 

@@ -112,6 +112,11 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   if (followsPassword) await clearCounters(ports, usual);
 }
 
+/** Forgets wrong codes of six digits for a second factor that the user no longer has. */
+export async function forgetWrongCodes({ throttle }: Ports, userId: string): Promise<void> {
+  await throttle.reset(createCounter('code', userId).key);
+}
+
 /** Counts before the check, to include parallel guesses. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
   if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);

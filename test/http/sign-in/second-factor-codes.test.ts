@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, readCookies, textAt } from '../../support/http.ts';
-import { authenticator } from '../../support/second-factor.ts';
+import { authenticator, enroll } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/second-factor-suite.ts';
 import { password } from '../../support/tenants.ts';
 
@@ -167,6 +167,14 @@ describe('a second factor', () => {
           'from a known browser',
         ).to.equal(201);
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
+      });
+
+      it('starts from zero with a new second factor', async () => {
+        const { email, cookie, recoveryCodes } = await newUser();
+        for (let n = 0; n < 20; n++) await signInWith(email, '000000');
+        await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[0] });
+        const { app } = await enroll(at.core.url, cookie, at.clock);
+        expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
       it('can be right again after a day', async () => {

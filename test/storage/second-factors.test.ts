@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import type { CheckedCode } from '../../core/domain/model.ts';
+import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { createTenants, openDirect } from '../support/tenants.ts';
+
+describe('recovery codes in the database', () => {
+  onEachDatabase((kind) => {
+    it('are those of one renewal after two at the same moment, with a code of each kind', async () => {
+      const { ports, storage, close } = await openDirect(await freshDatabase(kind));
+      try {
+        const { users } = await createTenants(ports);
+        const { id } = users.account;
+        const { secondFactors } = ports.stores;
+        const event = () => auditEvent(ports, operator, 'recovery-codes.renewed', userSubject(users.account), null);
+        await secondFactors.enroll(id, 'sealed');
+        const first = ['a', 'b', 'c', 'd'];
+        await secondFactors.confirm(id, { secret: 'sealed', step: 0, recoveryDigests: first, at: ports.clock.now() }, event());
+        const codes = () => storage.database.read('recovery_codes').where({ user_id: id }).orderBy('digest').pluck('digest');
+        for (let round = 1; round <= 20; round++) {
+          const [usable = ''] = await codes();
+          const renew = (code: CheckedCode, name: string) =>
+            secondFactors.renew(
+              id,
+              code,
+              first.map((each) => `${name} ${round} ${each}`),
+              event(),
+            );
+          await Promise.all([renew({ kind: 'step', step: round }, 'app'), renew({ kind: 'recovery', digest: usable }, 'recovery')]);
+          const renewals = new Set((await codes()).map((each: string) => each.slice(0, -2)));
+          expect([...renewals], `round ${round}`).to.have.length(1);
+        }
+      } finally {
+        await close();
+      }
+    });
+  });
+});
