@@ -114,12 +114,8 @@ export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
 
 /** The main process of a server on these files, unless another process has its number by now, and all the others. */
 export function listProcesses(main: number, data: string): number[] {
-  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
-  const all = lines.map((line) => ({
-    line,
-    pid: Number.parseInt(line, 10),
-    parent: Number.parseInt(line.trim().split(/\s+/)[1] ?? '', 10),
-  }));
+  const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).matchAll(/^ *(\d+) +(\d+) (.*)$/gm);
+  const all = [...lines].map(([, pid, parent, line = '']) => ({ pid: Number(pid), parent: Number(parent), line }));
   if (!all.some(({ pid, line }) => pid === main && line.includes(data))) return [];
   return [main, ...all.filter(({ parent }) => parent === main).map(({ pid }) => pid)];
 }

@@ -20,5 +20,5 @@ const unreached = await unreachedBy(async () => {
   }
 });
 await cleanUp();
-for (const code of unreached) process.stderr.write(`test/sql/statements.ts doesn't run ${code}\n`);
+for (const code of unreached) process.stderr.write(`test/sql/runs doesn't run ${code}\n`);
 process.exitCode = unreached.length > 0 ? 1 : 0;

@@ -3,8 +3,9 @@ import pg from 'pg';
 import sqlite3 from 'sqlite3';
 import { type DatabaseKind, freshDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
+import { type Runs, setUpOnce } from './fixtures.ts';
 import { formatSql } from './format.ts';
-import { createRuns, type Runs, setUpOnce } from './statements.ts';
+import { createRuns } from './statements.ts';
 
 /** The content of each file. */
 const files = {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { pipeline } from 'node:stream';
 
 /** An address that's known before the core that it leads to has started. */
 export type Front = { url: string; leadTo(coreUrl: string): void; close(): Promise<void> };
@@ -12,9 +13,13 @@ export async function startFront(): Promise<Front> {
     const outgoing = connect(Number(port), hostname);
     for (const socket of [incoming, outgoing]) {
       open.add(socket);
-      socket.on('close', () => open.delete(socket)).on('error', () => socket.destroy());
+      socket.on('close', () => open.delete(socket));
     }
-    incoming.pipe(outgoing).pipe(incoming);
+    // If one side ends or fails, so does the other.
+    pipeline(incoming, outgoing, incoming, () => {
+      incoming.destroy();
+      outgoing.destroy();
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
-import { pipeline } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { startFront } from '../../support/front.ts';
 import { addStandby, type Cluster, startCluster } from '../cluster.ts';
 import { eventually, expectPlacing, openScene, stopAndCompare, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
@@ -54,30 +52,9 @@ async function bothHosts(_: Trial, primary: Cluster, standby: Cluster) {
 
 /** One address in front of both servers, like a service address. */
 async function oneAddress(trial: Trial, primary: Cluster, standby: Cluster) {
-  const sockets = new Set<Socket>();
-  let target = primary.port;
-  const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
-    sockets.add(near).add(far);
-    pipeline(near, far, near, () => {
-      near.destroy();
-      far.destroy();
-    });
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const hangUp = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  trial.cleanup.defer(() => {
-    server.close();
-    hangUp();
-  });
-  const address = server.address();
-  return {
-    database: Object.assign(new URL(primary.url), { port: String(typeof address === 'object' ? address?.port : '') }).href,
-    switchOver() {
-      target = standby.port;
-      hangUp();
-    },
-  };
+  const front = await startFront();
+  trial.cleanup.defer(() => front.close());
+  front.leadTo(primary.url);
+  const { port } = new URL(front.url);
+  return { database: Object.assign(new URL(primary.url), { port }).href, switchOver: () => front.leadTo(standby.url) };
 }

@@ -1,0 +1,129 @@
+import { testRandomness } from '../../support/clock.ts';
+import { somePhone } from '../../support/tenants.ts';
+import { digest, each, type Fixtures, now, type Runs } from '../fixtures.ts';
+
+export function createKeysRuns({
+  stores,
+  partner,
+  account,
+  campaign,
+  user,
+  event,
+  keyScopes,
+  own,
+  key,
+  createKey,
+  placed,
+  createdUser,
+  inAccount,
+  toNumbers,
+  importedEntry,
+  begunImport,
+  revokeOptions,
+  storage,
+}: Fixtures): Pick<Runs, 'apiKeys' | 'numberImports' | 'protection'> {
+  return {
+    apiKeys: {
+      create: (create) => create(createKey(user), digest(), 1_000, event()),
+      async limit(limit) {
+        const limits = { version: testRandomness.id(), addresses: ['10.0.0.0/8'], callsPerDay: 10, timeZone: 'UTC' };
+        await limit((await key()).key.id, null, limits, { day: '2026-11-21', from: now }, event());
+      },
+      addresses: (addresses) => addresses(testRandomness.id(), now, 20),
+      placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),
+      countActive: (countActive) => countActive(user.id, now),
+      async list(list) {
+        const older = await key();
+        await each(keyScopes, (visibility) => list(visibility, 100, null));
+        await list(own, 100, older.key);
+        const deleting = await createdUser();
+        await key(deleting);
+        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: now });
+        await list(own, 100, null);
+        await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: null });
+      },
+      find: (find) => each(keyScopes, (scope) => find(scope, testRandomness.id())),
+      async page(page) {
+        await page(own, null, 100);
+        await page(own, testRandomness.id(), 100);
+      },
+      findAll: (findAll) => findAll(own, [testRandomness.id()]),
+      findByDigest: (findByDigest) => findByDigest(own, digest()),
+      details: (details) => details(own, testRandomness.id()),
+      usage: (usage) => usage(testRandomness.id(), now),
+      countQueuedCalls: (countQueuedCalls) => countQueuedCalls(testRandomness.id()),
+      revoke: async (revoke) => revoke([(await placed()).key.id], revokeOptions, []),
+      async finishCancelling(finishCancelling) {
+        const { key } = await placed();
+        await stores.apiKeys.revoke([key.id], { ...revokeOptions, cancelQueuedCalls: false }, []);
+        await storage.database.write('retired_api_keys').where({ id: key.id }).update({ cancelling_since: now });
+        await finishCancelling(now, AbortSignal.timeout(60_000));
+      },
+      compactCounts: (compactCounts) => compactCounts(),
+      countByDaysLeft: (countByDaysLeft) => countByDaysLeft(now),
+    },
+    numberImports: {
+      begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
+      addPart: (addPart) => addPart(testRandomness.id(), 0, [somePhone()]),
+      async commit(commit) {
+        const id = await begunImport();
+        await commit(id, now, event());
+      },
+      async moveSome(moveSome) {
+        const id = await begunImport();
+        await stores.numberImports.addPart(id, 0, Array.from({ length: 1_001 }, somePhone));
+        for (let step = 0; step < 3; step++) await moveSome(id, () => testRandomness.id(), now);
+      },
+      finish: (finish) => finish(testRandomness.id()),
+      discard: (discard) => discard(testRandomness.id()),
+      listStartedBefore: (listStartedBefore) => listStartedBefore(now),
+    },
+    protection: {
+      async addNumbers(addNumbers) {
+        await addNumbers(toNumbers(somePhone(), account.id), now, event());
+        await addNumbers(toNumbers(somePhone(), null), now, null);
+      },
+      async lift(lift) {
+        await lift(testRandomness.id(), event());
+        const added = toNumbers(somePhone(), account.id);
+        await stores.protection.addNumbers(added, now, event());
+        await each(added.numbers, ({ id }) => lift(id, event()));
+      },
+      entriesFor: (entriesFor) => entriesFor(somePhone()),
+      forget: (forget) => forget(somePhone()),
+      optOutScope: (optOutScope) => optOutScope(account.id),
+      async setOptOutScope(setOptOutScope) {
+        await setOptOutScope(account.id, 'partner', event());
+        await setOptOutScope(account.id, 'account', event());
+      },
+      findEntry: (findEntry) => findEntry(inAccount, testRandomness.id()),
+      async listNumbers(listNumbers) {
+        await stores.protection.addNumbers(toNumbers(somePhone(), account.id), now, event());
+        await listNumbers(inAccount, null, 50);
+        await listNumbers({ kind: 'partner', partnerId: partner.id }, testRandomness.id(), 50);
+      },
+      async searchNumbers(searchNumbers) {
+        await searchNumbers(inAccount, '+49', null, 50);
+        await searchNumbers({ kind: 'partner', partnerId: partner.id }, '+49', { phone: '+491', id: '1' }, 50);
+      },
+      findBlocking: (findBlocking) => findBlocking({ accountId: account.id, partnerId: partner.id }, somePhone(), now),
+      async findScope(findScope) {
+        await each(['partner', 'account', 'campaign'] as const, (kind) => findScope({ kind: 'all' }, kind, testRandomness.id()));
+      },
+      rulesOf: (rulesOf) => rulesOf(account.id),
+      campaignRules: (campaignRules) => campaignRules(campaign.id),
+      async setRules(setRules) {
+        const owner = { accountId: account.id, partnerId: partner.id };
+        await setRules({ kind: 'account', id: account.id, name: account.name, owner }, { countries: null }, event());
+      },
+      async blockListed(blockListed) {
+        await stores.protection.addNumbers(toNumbers((await placed()).call.phone, account.id), now, event());
+        await blockListed(now);
+        await stores.protection.addNumbers(toNumbers((await placed()).call.phone, null), now, event());
+        await blockListed(now);
+      },
+      deleteEnded: (deleteEnded) => deleteEnded(now),
+      countHeld: (countHeld) => countHeld(now),
+    },
+  };
+}
