@@ -234,10 +234,13 @@ describe('the configuration of a provider', () => {
       (tenant) =>
         [{ ...provider, OIDC_ISSUER: `${microsoft}/${tenant}/v2.0` }, 'OIDC_ISSUER: must contain the ID of your own tenant'] as const,
     ),
-    [
-      { ...provider, OIDC_ISSUER: 'https://accounts.google.com', OIDC_EMAIL: 'trusted' },
-      'OIDC_EMAIL: must be verified with this issuer, because anyone can get an account there',
-    ],
+    ...['https://accounts.google.com', 'https://gitlab.com', 'https://login.salesforce.com', 'https://SLACK.com/'].map(
+      (issuer) =>
+        [
+          { ...provider, OIDC_ISSUER: issuer, OIDC_EMAIL: 'trusted' },
+          'OIDC_EMAIL: must be verified with this issuer, because anyone can get an account there',
+        ] as const,
+    ),
   ] as const) {
     it(`stops the start with: ${message}`, () => expect(readError(environment)).to.equal(message));
   }

@@ -25,6 +25,8 @@ describe('signing in with the provider', () => {
       at.harness.provider.person = { ...ada, email: 'stan@example.com', isVerified: true };
       expect(await signInWithProvider(at.harness, again)).to.equal('done');
       expect(await emailIn(again)).to.equal('ada@example.com');
+      const linked = await at.harness.direct.storage.database.read('audit_events').where({ action: 'user.linked' });
+      expect(linked.map(({ subject_name, address }) => [subject_name, address])).to.deep.equal([['Ada Account', '127.0.0.1']]);
       const [link] = await links().list();
       expect(link).to.deep.include({ email: 'ada@example.com', issuer: at.harness.provider.issuer, subject: ada.subject });
     });
