@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
+import { createProgram } from '../../cli/program.ts';
 import { ask } from '../support/http.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { singleCalls } from '../support/single-calls.ts';
@@ -110,6 +111,17 @@ describe('callkey as a command-line program', () => {
       expect(stdout).to.match(/Usage: callkey/);
       if (command.length !== 1) expect(stdout).to.match(/Examples:\n {2}\$ callkey/);
     }
+  });
+
+  it('has help that fits into 80 columns', () => {
+    const lines: string[] = [];
+    const collect = (command: ReturnType<typeof createProgram>) => {
+      command.configureOutput({ writeOut: (text) => lines.push(...text.split('\n')), getOutHelpWidth: () => 80 }).outputHelp();
+      for (const sub of command.commands) collect(sub);
+    };
+    collect(createProgram('0.1.0', () => Promise.resolve()));
+    expect(lines.length).to.be.above(300);
+    expect(lines.filter(({ length }) => length > 80)).to.deep.equal([]);
   });
 
   it('prints its version', async () => {
