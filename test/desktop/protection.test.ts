@@ -43,6 +43,22 @@ describeDesktop('the console, for protection', () => {
     await page.getByText('She asked for a call.').waitFor();
   });
 
+  it('lists people who opt out in calls of an account for the whole partner', async () => {
+    await openAs('partner');
+    await button('Opt-outs…').click();
+    await button('Account Blue Clinic').click();
+    await harness.page.getByRole('option', { name: /Green Clinic/ }).click();
+    await harness.page.getByLabel('All accounts of the partner stop calling them').check();
+    await button('Save').click();
+    await harness.page.getByText('Opt-outs in calls of Green Clinic were changed.').first().waitFor();
+    const { protection } = harness.direct.ports.stores;
+    const { account, siblingAccount } = harness.tenants;
+    expect([await protection.optOutScope(siblingAccount.id), await protection.optOutScope(account.id)]).to.deep.equal([
+      'partner',
+      'account',
+    ]);
+  });
+
   it('names invalid numbers, and adds none', async () => {
     await openAs('partner');
     await add('+49 30 12345678\n12');
@@ -80,6 +96,9 @@ describeDesktop('the console, for protection', () => {
     await row('Monday').getByText('09:00–20:00').waitFor();
     await button('Partner Northwind Voice').click();
     await page.getByRole('option', { name: /Blue Clinic Account/ }).click();
+    await page.getByText('Inherited from the partner Northwind Voice.').waitFor();
+    await page.reload();
+    await button('Account Blue Clinic').waitFor();
     await page.getByText('Inherited from the partner Northwind Voice.').waitFor();
     await button('Check a number…').click();
     await page.getByLabel('Phone number').fill('+1 800 555 1234');

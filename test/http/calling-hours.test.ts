@@ -91,7 +91,9 @@ describe('calling hours', () => {
       const answer = await place({ notAfter: '2026-11-22T07:59:00Z' });
       expect([answer.status, readCode(answer)]).to.deep.equal([422, 'outside-calling-hours']);
       expect(answer.text).to.contain('2026-11-22T08:00:00.000Z');
-      expect((await place({ notAfter: '2026-11-22T08:00:00Z' })).status).to.equal(202);
+      // They open at that moment, so nothing is left of them.
+      expect((await place({ notAfter: '2026-11-22T08:00:00Z' })).status).to.equal(422);
+      expect((await place({ notAfter: '2026-11-22T08:00:00.001Z' })).status).to.equal(202);
     });
 
     it("refuse a call if its number doesn't tell the time zone, unless the request does", async () => {
@@ -229,7 +231,7 @@ describe('calling hours', () => {
         const answer = await place({}, '+12125550142');
         expect(answer.text).to.contain("Numbers in US can't be called from this account.");
         const shown = numbersSchema.parse((await ask('GET', formatUrl('numbers', 'account'), { cookie })).json);
-        expect(shown).to.deep.equal({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
+        expect(shown).to.deep.include({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
         const unknown = await setNumbers({ countries: ['GB', 'UK'], kinds: null });
         expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
       });

@@ -10,7 +10,9 @@ import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
+import { apiKeyStore } from '../../core/storage/keys/api-keys.ts';
 import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
+import { protectionStore } from '../../core/storage/protection/protection.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 
@@ -140,6 +142,43 @@ describe('a database from an earlier release', () => {
       expect(await sessions.find('session')).to.deep.include({ halfOpenUntil: null, hasSecondFactor: true });
       for (const table of ['sessions', 'users'] as const) await write(table).delete();
       for (const table of ['second_factors', 'recovery_codes'] as const) expect(await read(table), table).to.deep.equal([]);
+    });
+
+    const event = (action: 'api-key.limited' | 'do-not-call.added') => ({
+      ...{ id: action, at: instant(1), actor: null, action, owningScope: null, address: 'local' },
+      subject: { kind: 'api-key' as const, id: 'key-1', name: 'A key' },
+    });
+
+    it('has keys without limits and addresses, which can be limited', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
+      await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
+      await write('api_keys').insert({ ...key, id: 'key-1', digest: 'digest-1' });
+      await migrate(database);
+      const store = apiKeyStore(database);
+      expect(await store.find({ kind: 'all' }, 'key-1')).to.deep.include({ limits: null, timeZone: 'UTC' });
+      expect(await store.addresses('key-1', instant(0), 5)).to.deep.equal([]);
+      const limits = { version: 'one', addresses: ['10.0.0.0/8'], callsPerDay: 2, timeZone: 'UTC' };
+      const today = { day: '2026-11-21', from: instant(0) };
+      expect(await store.limit('key-1', null, limits, today, { ...event('api-key.limited'), detail: 'at most 2 calls a day' })).to.equal(
+        true,
+      );
+      expect(await store.find({ kind: 'all' }, 'key-1')).to.deep.include({ limits });
+      expect(await read('api_key_days').select('day', 'placed')).to.deep.equal([{ day: '2026-11-21', placed: 0 }]);
+    });
+
+    it('has queued calls that a do-not-call list blocks', async () => {
+      const { write, read } = database;
+      await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
+      await write('accounts').insert({ id: 'account', partner_id: 'partner', name: 'Blue Clinic', created_at: instant(1) });
+      await migrate(database);
+      const store = protectionStore(database);
+      const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+      const owner = { accountId: 'account', partnerId: 'partner' };
+      const added = { ...entry, owner, createdAt: instant(1), numbers: [{ id: 'entry', phone: '+4930555001' }] };
+      expect(await store.addNumbers(added, instant(1), event('do-not-call.added'))).to.include({ added: 1, beingDialed: 1 });
+      expect(await store.blockListed(instant(2))).to.equal(100);
+      expect(await read('calls').where({ state: 'queued' })).to.deep.equal([]);
     });
 
     it('chains its existing audit events in order', async () => {

@@ -323,6 +323,10 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Add').click();
     await page.getByRole('grid').waitFor();
     yield stop('do-not-call');
+    await button('Opt-outs…').click();
+    await page.getByText('If someone opts out').waitFor();
+    yield stop('opt-outs');
+    await button('Cancel').click();
     await button('Lift +493012345678').click();
     await page.getByRole('alertdialog').waitFor();
     yield stop('lift-number');

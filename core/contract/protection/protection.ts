@@ -66,6 +66,7 @@ const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
 export const callingHoursSchema = z.object({
+  scope: ruledSchema,
   rules: z.array(hoursRuleSchema),
   /** The rules that count if this scope has none: those of the campaign's account, or else of its partner. */
   inherited: z.object({ from: ruledSchema, rules: z.array(hoursRuleSchema) }).nullable(),
@@ -81,6 +82,7 @@ export const numbersQuerySchema = z.strictObject({
 });
 
 export const numbersSchema = z.object({
+  scope: ruledSchema,
   countries: numberRulesSchema.shape.countries,
   kinds: numberRulesSchema.shape.kinds,
   /** The settings in effect for this scope's calls. */

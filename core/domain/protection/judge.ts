@@ -41,7 +41,7 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   if (opening === 'open') return open;
   if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
   const latest = notAfter ?? plus(instant(Math.max(placedAt, notBefore ?? 0)), dialingLimits.life.toMillis());
-  return opening === null || opening > latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
+  return opening === null || opening >= latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
 }
 
 /** Returns the contact's zone, or else every zone that the number may be in. */

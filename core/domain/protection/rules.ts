@@ -13,7 +13,7 @@ import { isCountry, notACountry } from './numbers.ts';
 
 type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
-export type ScopeHours = { rules: readonly HoursRule[]; inherited: Inherited | null };
+export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inherited: Inherited | null };
 
 /** Finds a scope that the viewer sees. Someone who sees only one account doesn't see the rules of the whole partner by its ID. */
 export async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
@@ -47,7 +47,7 @@ export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rul
 /** Returns a scope's own rules, and those that count without them. */
 export async function readHours(ports: Ports, scope: RuleScope): Promise<ScopeHours> {
   const { hours } = await ports.stores.protection.rulesOf(scope.id);
-  return { rules: hours ?? [], inherited: await findInherited(ports, scope) };
+  return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
 }
 
 async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
@@ -74,8 +74,9 @@ async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<Ru
 
 export type ScopeNumbers = NumberRules & { effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> } };
 
-export async function showNumberRules(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeNumbers> {
-  return readNumberRules(ports, await findVisible(ports, viewer, reference));
+export async function showNumberRules(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeNumbers & { scope: RuleScope }> {
+  const scope = await findVisible(ports, viewer, reference);
+  return { ...(await readNumberRules(ports, scope)), scope };
 }
 
 export async function setNumberRulesInScope(
@@ -83,11 +84,11 @@ export async function setNumberRulesInScope(
   { viewer, actor }: SignedInCaller,
   reference: Reference,
   rules: NumberRules,
-): Promise<ScopeNumbers> {
+): Promise<ScopeNumbers & { scope: RuleScope }> {
   requireAdministrator(viewer, 'change which numbers may be called');
   const scope = await findVisible(ports, viewer, reference);
   await setNumberRules(ports, actor, scope, rules);
-  return readNumberRules(ports, scope);
+  return { ...(await readNumberRules(ports, scope)), scope };
 }
 
 /**

@@ -59,11 +59,11 @@ export async function setCallingHours({ ports, caller, query, body }: Request<'s
 }
 
 export async function showNumbers({ ports, viewer, query }: Request<'showNumbers'>): Promise<NumbersView> {
-  return rules.showNumberRules(ports, viewer, query);
+  return numbersView(await rules.showNumberRules(ports, viewer, query));
 }
 
 export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
-  return rules.setNumberRulesInScope(ports, caller, query, body);
+  return numbersView(await rules.setNumberRulesInScope(ports, caller, query, body));
 }
 
 export async function showOptOuts({ ports, viewer, params }: Request<'showOptOuts'>): Promise<OptOutsView> {
@@ -88,8 +88,16 @@ export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'
   };
 }
 
-function hoursView({ rules: own, inherited }: rules.ScopeHours): CallingHoursView {
-  return { rules: [...own], inherited: inherited && { from: scopeView(inherited.from), rules: [...inherited.rules] } };
+function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingHoursView {
+  return {
+    scope: scopeView(scope),
+    rules: [...own],
+    inherited: inherited && { from: scopeView(inherited.from), rules: [...inherited.rules] },
+  };
+}
+
+function numbersView({ scope, ...numbers }: rules.ScopeNumbers & { scope: RuleScope }): NumbersView {
+  return { ...numbers, scope: scopeView(scope) };
 }
 
 function scopeView({ kind, id, name }: RuleScope) {

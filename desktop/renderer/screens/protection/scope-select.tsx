@@ -20,7 +20,8 @@ export function homeScope({ viewer: { account, partner }, tenancy }: SessionView
 }
 
 type ScopeSelectProps = {
-  home: NamedScope;
+  /** The viewer's partner or account if it can be chosen, too. */
+  home: NamedScope | null;
   kinds: readonly ProtectionScope[];
   chosen: NamedScope;
   onChoose: (scope: NamedScope) => void;
@@ -85,15 +86,15 @@ function ScopeDialog({ home, kinds, onChoose, onClose }: ScopeDialogProps) {
 
 type ListedScope = NamedScope & { parent: string };
 
-function useScopes(home: NamedScope, kinds: readonly ProtectionScope[], search: string): ListedScope[] | null {
+function useScopes(home: NamedScope | null, kinds: readonly ProtectionScope[], search: string): ListedScope[] | null {
   const page = { search, cursor: null };
-  const hasAccounts = home.kind === 'partner' && kinds.includes('account');
+  const hasAccounts = home?.kind !== 'account' && kinds.includes('account');
   const hasCampaigns = kinds.includes('campaign');
   const accounts = useResource(() => window.callkey.request('listAccounts', page), `accounts ${hasAccounts} ${search}`).state.value;
   const campaigns = useResource(() => window.callkey.request('listCampaigns', page), `campaigns ${hasCampaigns} ${search}`).state.value;
   return useMemo(() => {
     if (accounts.isLoading || campaigns.isLoading) return null;
-    const isMatch = folded(home.name).includes(folded(search));
+    const isMatch = home && folded(home.name).includes(folded(search));
     return [
       ...(isMatch ? [{ ...home, parent: '' }] : []),
       ...(hasAccounts ? (accounts.value?.accounts ?? []).map(({ id, name }) => ({ kind: 'account' as const, id, name, parent: '' })) : []),

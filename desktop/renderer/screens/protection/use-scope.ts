@@ -1,11 +1,16 @@
 import { type ProtectionView, readScope } from './protection-view.ts';
 import type { NamedScope } from './scope-select.tsx';
 
-/** Returns the scope in the address, or the viewer's own. After a reload, its ID stands for its name. */
+/** Returns the scope in the address, or the viewer's own. After a reload, its name is empty: see {@link withName}. */
 export function useScope(home: NamedScope, view: ProtectionView, onView: (changes: Partial<ProtectionView>) => void) {
   const written = readScope(view.scope);
   return {
-    scope: written ? { ...written, name: view.scopeName || written.id } : home,
+    scope: written ? { ...written, name: view.scopeName } : home,
     choose: ({ kind, id, name }: NamedScope) => onView({ scope: id === home.id ? '' : `${kind}/${id}`, scopeName: name }),
   };
+}
+
+/** Returns the scope with its name from the rules that were loaded for it. */
+export function withName(scope: NamedScope, loaded: { scope: NamedScope } | null): NamedScope {
+  return loaded?.scope.id === scope.id ? loaded.scope : scope;
 }

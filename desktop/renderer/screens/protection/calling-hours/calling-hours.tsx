@@ -6,18 +6,19 @@ import { Page } from '../../../components/page.tsx';
 import { announce } from '../../../state/announcement.ts';
 import { ScopeSelect } from '../scope-select.tsx';
 import type { TabProps } from '../tab-props.ts';
-import { useScope } from '../use-scope.ts';
+import { useScope, withName } from '../use-scope.ts';
 import { EditHours } from './edit-hours.tsx';
 import { dayLabels, describeDates, describePrefixes, formatWindows, leavesNumbersOpen, toWeeks, type Week, type Window } from './week.ts';
 
 /** Shows when people may be called, as a week, with what a scope inherits. */
 export function CallingHours({ title, home, canChange, view, onView, tabs, check }: TabProps) {
-  const { scope, choose } = useScope(home, view, onView);
-  const resource = useFreshResource<CallingHoursView>(`hours/${scope.kind}/${scope.id}`, () =>
-    window.callkey.request('showCallingHours', { scope: scope.kind, id: scope.id }),
+  const { scope: chosen, choose } = useScope(home, view, onView);
+  const resource = useFreshResource<CallingHoursView>(`hours/${chosen.kind}/${chosen.id}`, () =>
+    window.callkey.request('showCallingHours', { scope: chosen.kind, id: chosen.id }),
   );
   const [isEditing, setEditing] = useState(false);
   const hours = resource.state.value.value;
+  const scope = withName(chosen, hours);
   return (
     <>
       <Page

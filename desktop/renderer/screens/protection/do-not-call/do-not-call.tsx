@@ -18,11 +18,13 @@ import type { TabProps } from '../tab-props.ts';
 import { AddNumbers } from './add-numbers.tsx';
 import { describeScope, describeSource } from './entries.ts';
 import { LiftNumber } from './lift-number.tsx';
+import { OptOuts } from './opt-outs.tsx';
 
 /** Shows the numbers that must not be called, to find, add, lift and export them. */
 export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
   const { resource, pages, isWhole } = usePages('do-not-call', entryPages, toPrefix(search));
   const [isAdding, setAdding] = useState(false);
+  const [isSettingOptOuts, setSettingOptOuts] = useState(false);
   const [lifting, setLifting] = useState<DoNotCallEntryView | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
   const matches = isWhole ? entries.filter(({ phone }) => phone.startsWith(toPrefix(search))) : entries;
@@ -39,6 +41,11 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
         actions={
           <>
             {check}
+            {canChange && home.kind === 'partner' && (
+              <button type="button" onClick={() => setSettingOptOuts(true)}>
+                Opt-outs…
+              </button>
+            )}
             <button type="button" class="primary" onClick={() => setAdding(true)}>
               <Icon name="plus" /> Add numbers
             </button>
@@ -86,6 +93,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
         </Loadable>
       </Page>
       {isAdding && <AddNumbers home={home} onAdded={changed} onClose={() => setAdding(false)} />}
+      {isSettingOptOuts && <OptOuts onClose={() => setSettingOptOuts(false)} />}
       {lifting && (
         <LiftNumber entry={lifting} onLifted={() => changed(`${lifting.phone} may be called again.`)} onClose={() => setLifting(null)} />
       )}

@@ -10,15 +10,16 @@ import { announce } from '../../../state/announcement.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 import type { TabProps } from '../tab-props.ts';
-import { useScope } from '../use-scope.ts';
+import { useScope, withName } from '../use-scope.ts';
 import { describeCountries, readCountries } from './countries.ts';
 
 /** Shows which countries and kinds of numbers may be called, and changes them. */
 export function AllowedNumbers({ title, home, canChange, view, onView, tabs, check }: TabProps) {
-  const { scope, choose } = useScope(home, view.scope.startsWith('campaign/') ? { ...view, scope: '' } : view, onView);
-  const resource = useFreshResource<NumbersView>(`numbers/${scope.kind}/${scope.id}`, () =>
-    window.callkey.request('showNumbers', { scope: scope.kind === 'partner' ? 'partner' : 'account', id: scope.id }),
+  const { scope: chosen, choose } = useScope(home, view.scope.startsWith('campaign/') ? { ...view, scope: '' } : view, onView);
+  const resource = useFreshResource<NumbersView>(`numbers/${chosen.kind}/${chosen.id}`, () =>
+    window.callkey.request('showNumbers', { scope: chosen.kind === 'partner' ? 'partner' : 'account', id: chosen.id }),
   );
+  const scope = withName(chosen, resource.state.value.value);
   return (
     <Page
       title={title}
