@@ -10,7 +10,7 @@ import {
   toWeeks,
 } from '../../../desktop/renderer/screens/protection/calling-hours/week.ts';
 import { addAll, describeAdded, readNumbers } from '../../../desktop/renderer/screens/protection/do-not-call/pasted-numbers.ts';
-import { describeHours, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
+import { describeHours, describeOpening, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
 
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
 const rule = (prefix: string, from: string, to: string): HoursRule => ({ prefix, days: [...workdays], from, to });
@@ -103,6 +103,12 @@ describe('a checked number', () => {
     expect(describeHours(checked)).to.equal('between 09:00 and 20:00 in each of 2 possible zones');
     expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
     expect(describeHours({ ...checked, rules: [] })).to.equal(null);
+  });
+
+  it('says when hours open in the zone of the person if it is known', () => {
+    const opensAt = '2026-11-28T09:00:00.000Z';
+    expect(describeOpening(opensAt, ['Europe/Berlin'], 'Asia/Tokyo')).to.equal('28 Nov 2026, 10:00 Europe/Berlin');
+    expect(describeOpening(opensAt, checked.zoneNames, 'Asia/Tokyo')).to.equal('28 Nov 2026, 18:00 Asia/Tokyo');
   });
 
   it('says each reason in a sentence', () => {

@@ -6,11 +6,11 @@ import { FormError } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useResource } from '../../../components/loadable.tsx';
-import { Moment } from '../../../components/time.tsx';
+import { ownZone } from '../../../state/clock.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
 import { FormActions } from '../../directory/directory-dialogs.tsx';
-import { describeHours, describeReasons } from './check-text.ts';
+import { describeHours, describeOpening, describeReasons } from './check-text.ts';
 import { nameCountry } from './countries.ts';
 
 /** Says what would happen if a number were called now, and why. Calls no one. */
@@ -74,7 +74,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
 }
 
 function Verdict({ checked }: { checked: CheckedNumberView }) {
-  const { phone, allowed, country, opensAt } = checked;
+  const { phone, allowed, country, opensAt, zoneNames } = checked;
   const hours = describeHours(checked);
   return (
     <div class="verdict">
@@ -88,7 +88,7 @@ function Verdict({ checked }: { checked: CheckedNumberView }) {
         facts={[
           ...(country === null ? [] : [['Country', nameCountry(country)] as const]),
           ...(hours === null ? [] : [['Hours', hours] as const]),
-          ...(opensAt === undefined ? [] : [['Next open', <Moment key="opens" at={opensAt} />] as const]),
+          ...(opensAt === undefined ? [] : [['Next open', describeOpening(opensAt, zoneNames, ownZone.value)] as const]),
         ]}
       />
     </div>

@@ -1,8 +1,9 @@
+import { DateTime } from 'luxon';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
 import { pluralize } from '../../../state/format/format.ts';
-import { formatIsoDay } from '../../../state/format/format-time.ts';
+import { formatIsoDay, formatMinute } from '../../../state/format/format-time.ts';
 import { describePrefixes, formatWindows, toWeeks } from '../calling-hours/week.ts';
 import { nameCountry } from './countries.ts';
 
@@ -58,6 +59,13 @@ export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): s
 
 function describeOpen(windows: string): string {
   return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
+}
+
+/** Says when calling hours next open, in the person's zone if it's known. @param ownZone is shown if there are several */
+export function describeOpening(opensAt: string, zoneNames: readonly string[], ownZone: string): string {
+  const [zone, ...others] = zoneNames;
+  const opening = DateTime.fromISO(opensAt, { zone: zone === undefined || others.length > 0 ? ownZone : zone });
+  return `${formatMinute(opening)} ${opening.zoneName}`;
 }
 
 /** A guessed zone must not look like a fact. */
