@@ -98,7 +98,8 @@ async function scan(page: Page): Promise<string> {
     return { width, height, pixels: [...(drawing?.getImageData(0, 0, width, height).data ?? [])] };
   }, picture);
   await reader.close();
-  return decodeQr({ ...size, data: Uint8Array.from(pixels) });
+  // Its usual limit is one frame of a camera, which is too short on a busy machine.
+  return decodeQr({ ...size, data: Uint8Array.from(pixels) }, { timeLimit: 10_000 });
 }
 
 describeBrowser('a second factor in a browser', () => {
