@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Clock, Passwords } from '../../core/domain/ports/environment.ts';
+import type { Clock, Passwords, Randomness } from '../../core/domain/ports/environment.ts';
 import { type Core, startCore } from '../../core/server/core.ts';
 import { readConfig } from '../../core/server/start/config.ts';
 import { createLog } from '../../core/server/start/log.ts';
@@ -26,12 +26,23 @@ const toEnvironment = (databaseUrl: string) => ({
 export type LogLine = Readonly<Record<string, unknown>>;
 export type RunningCore = Core & { log: LogLine[] };
 
-export type CoreOptions = { clock?: Clock | undefined; environment?: Record<string, string>; passwords?: Passwords };
+export type CoreOptions = {
+  clock?: Clock | undefined;
+  environment?: Record<string, string>;
+  passwords?: Passwords;
+  randomness?: Randomness;
+};
 
 /** A whole core within the test's process, with a clock that the test can move. */
 export async function startCoreHere(
   databaseUrl: string,
-  { clock = systemClock, environment = {}, passwords = cheapPasswords() }: CoreOptions = {},
+  {
+    clock = systemClock,
+    environment = {},
+    passwords = cheapPasswords(),
+    // A test's own clock doesn't match the times in identifiers.
+    randomness = clock === systemClock ? systemRandomness : testRandomness,
+  }: CoreOptions = {},
 ): Promise<RunningCore> {
   const config = readConfig({ ...toEnvironment(databaseUrl), ...environment });
   const log: LogLine[] = [];
@@ -44,8 +55,7 @@ export async function startCoreHere(
   const core = await startCore(config, config.sessionSecrets ?? [], {
     log: createLog(config.logLevel, lines),
     clock,
-    // A test's own clock doesn't match the times in identifiers.
-    randomness: clock === systemClock ? systemRandomness : testRandomness,
+    randomness,
     passwords,
   });
   return { ...core, log };

@@ -1,0 +1,502 @@
+import fc from 'fast-check';
+import { outcomeStates } from '#contract/calls/dialer.ts';
+import { doNotCallSchema } from '#contract/protection/protection.ts';
+import { type Answer, codeOf } from '../support/http.ts';
+import { compareLists } from './lists.ts';
+import { type Body, type Call, day, type Expected, type Key, type Model, type User, type Viewer, type Zone } from './model.ts';
+import { settle } from './settle.ts';
+import type { World } from './world.ts';
+
+/** The model changes as a whole when several requests may have happened in any order. */
+export type Walk = { model: Model; steps: number; signal: AbortSignal | undefined };
+
+/** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
+type Request = {
+  text: string;
+  send(world: World): Promise<Answer>;
+  expect(model: Model, answer: Answer): Expected;
+};
+
+/** Chooses what to do from random numbers and the model. Null if there's nothing to do it with. */
+type Plan<Choice> = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
+
+class Step implements fc.AsyncCommand<Walk, World> {
+  readonly #name: string;
+  readonly #run: (walk: Walk, world: World) => Promise<string>;
+  #what = '';
+
+  constructor(name: string, run: (walk: Walk, world: World) => Promise<string>) {
+    this.#name = name;
+    this.#run = run;
+  }
+
+  check(): boolean {
+    return true;
+  }
+
+  async run(walk: Walk, world: World): Promise<void> {
+    walk.signal?.throwIfAborted();
+    if (world.isPatienceOver) {
+      world.answerSilent(true);
+      walk.model.respond(true);
+      await settle(world, [walk.model]);
+    }
+    walk.steps++;
+    this.#what = ' …';
+    this.#what = await this.#run(walk, world);
+  }
+
+  /** One line of a report. */
+  toString(): string {
+    return `\n  ${this.#name}${this.#what}`;
+  }
+}
+
+function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
+  const all = [...items];
+  return all[n % all.length];
+}
+
+/** Sends requests at the same time. The responses must be those that some order of the requests gives. */
+async function perform(walk: Walk, world: World, requests: readonly Request[], isLocked = false): Promise<string> {
+  const send = () => Promise.all(requests.map((request) => request.send(world)));
+  const answers = await (isLocked ? world.whileLocked(send) : send());
+  const pairs = requests.map((request, n) => ({ request, answer: answers[n] ?? { status: 0, headers: {}, text: '', json: {} } }));
+  const text = ` ${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
+  const wrong: string[] = [];
+  const models: Model[] = [];
+  for (const { order, dialsAfter } of requests.length === 1 ? [{ order: pairs, dialsAfter: [true] }] : ordersOf(pairs)) {
+    const model = requests.length === 1 ? walk.model : walk.model.clone();
+    const mismatch = order
+      .map(({ request, answer }, n) => {
+        const found = findMismatch(request.expect(model, answer), answer);
+        if (dialsAfter[n]) model.dial();
+        return found && `${request.text}: ${found}`;
+      })
+      .find((found) => found !== null);
+    model.dial();
+    if (mismatch) wrong.push(mismatch);
+    else models.push(model);
+  }
+  if (models.length === 0) throw new Error(`${text}\n${[...new Set(wrong)].join('\nor ')}`);
+  walk.model = await settle(world, models);
+  return text;
+}
+
+/** All orders of the requests, with the dialers at work after any of them. */
+function* ordersOf<Item>(items: readonly Item[]): Generator<{ order: Item[]; dialsAfter: boolean[] }> {
+  for (const order of permutations(items))
+    for (let bits = 0; bits < 2 ** (items.length - 1); bits++) yield { order, dialsAfter: order.map((_, n) => ((bits >> n) & 1) === 1) };
+}
+
+function permutations<Item>(items: readonly Item[]): Item[][] {
+  if (items.length < 2) return [[...items]];
+  return items.flatMap((first, n) => permutations(items.toSpliced(n, 1)).map((rest) => [first, ...rest]));
+}
+
+function findMismatch(expected: Expected, answer: Answer): string | null {
+  const { status, code, text, replayed, json } = expected;
+  const got = `${answer.status} ${answer.text.trim()}`;
+  if (answer.status !== status) return `expected ${status} ${code ?? ''}, got ${got}`;
+  if (code !== undefined && codeOf(answer) !== code) return `expected ${code}, got ${got}`;
+  if (text !== undefined && answer.text !== text) return `expected ${text.trim()}, got ${got}`;
+  if (replayed !== undefined && (answer.headers['idempotent-replayed'] === 'true') !== replayed)
+    return `replayed isn't ${replayed}: ${got}`;
+  if (json !== undefined && !includes(answer.json, json)) return `expected ${JSON.stringify(json)}, got ${got}`;
+  return null;
+}
+
+function includes(whole: unknown, part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return whole === part;
+  return Object.entries(part).every(
+    ([name, value]) => typeof whole === 'object' && whole !== null && includes(Reflect.get(whole, name), value),
+  );
+}
+
+// Who acts, and with what
+
+/** Staff act for each account and partner in turn, or for none. */
+export function viewerOf(model: Model, n: number): Viewer {
+  const user = pick(model.users.values(), n);
+  if (!user) throw new Error('The model has no users.');
+  const scopes = [...model.accounts].flatMap(([account, { partner }]) => [
+    { account, partner },
+    { account: null, partner },
+  ]);
+  return { user: user.id, tenancy: user.type === 'staff' ? (pick([...scopes, null], n >> 4) ?? null) : null };
+}
+
+/** Signs the viewer in if their session has ended, which their next request must show. @returns false for a disabled user */
+export async function enter(model: Model, world: World, viewer: Viewer, core: number): Promise<boolean> {
+  const user = model.users.get(viewer.user);
+  if (!user) return false;
+  if (!model.isSignedIn(viewer)) {
+    const stale = await world.as(viewer, core, 'GET', '/console/session');
+    if (stale.status !== 401) throw new Error(`The session of ${user.email} should have ended, but got ${stale.status}.`);
+    if (user.isDisabled) return false;
+    const status = await world.signIn(core, user);
+    if (status !== 201) throw new Error(`${user.email} should be able to sign in, but got ${status}.`);
+    model.signIn(viewer);
+  }
+  model.use(viewer);
+  return true;
+}
+
+/** One of the newest keys; usually one that works. */
+const newestKeys = 8;
+function keyOf(model: Model, n: number): Key | undefined {
+  const active = n % 6 === 0 ? [] : [...model.keys.values()].filter((key) => model.isActive(key));
+  return pick((active.length > 0 ? active : [...model.keys.values()]).slice(-newestKeys), n);
+}
+
+/** A campaign; usually one that the key has access to. */
+function campaignOf(model: Model, key: Key | undefined, n: number): string | undefined {
+  const all = [...model.campaigns.keys()];
+  const reached = n % 6 === 0 || !key || !model.isActive(key) ? [] : all.filter((id) => model.hasAccess(key, id));
+  return pick(reached.length > 0 ? reached : all, n);
+}
+
+const newestCalls = 40;
+function callOf(model: Model, n: number): Call | undefined {
+  return pick([...model.calls.values()].slice(-newestCalls), n);
+}
+
+const phoneOf = (n: number) => `+4930${20_000_000 + (n % 50)}`;
+
+/** @param spelling 1 writes the same body in another way */
+function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: string, spelling = 0): object {
+  const instant = (at: number) => (spelling === 1 ? new Date(at).toISOString().replace('Z', '+00:00') : new Date(at).toISOString());
+  return {
+    requestId,
+    contact: { phone, timeZone: zone },
+    ...(note === '' ? (spelling === 1 ? { variables: {} } : {}) : { variables: { note } }),
+    ...(notBefore === null ? {} : { notBefore: instant(notBefore) }),
+    ...(notAfter === null ? {} : { notAfter: instant(notAfter) }),
+  };
+}
+
+function placeRequest(key: Key, campaign: string, requestId: string, body: Body, { core = 0, spelling = 0 }): Request {
+  const { id, value } = key;
+  return {
+    text: `place ${requestId} to ${body.phone}${body.notBefore || body.notAfter ? ' in a window' : ''}`,
+    send: (world) =>
+      world.request(core, 'POST', `/api/v1/campaigns/${campaign}/contacts/on-demand`, {
+        key: value,
+        body: toJson(body, requestId, spelling),
+      }),
+    expect: (model, answer) => model.place(model.keys.get(id) ?? key, campaign, requestId, body, answer),
+  };
+}
+
+/** A request of a signed-in user. If it runs at the same time as one that ends the session, it may be refused. */
+async function consoleRequest(
+  [model, world, viewer, core]: readonly [Model, World, Viewer, number],
+  [method, path, body]: readonly [string, string, object?],
+  expect: (model: Model, answer: Answer) => Expected,
+): Promise<Request | null> {
+  if (!(await enter(model, world, viewer, core))) return null;
+  const who = model.users.get(viewer.user)?.email.split('@')[0];
+  return {
+    text: `${who}: ${method} ${path}`,
+    send: () => world.as(viewer, core, method, path, body),
+    expect: (copy, answer) => (copy.isSignedIn(viewer) ? expect(copy, answer) : { status: 401, code: 'unauthorized' }),
+  };
+}
+
+// What they do
+
+const n = fc.nat(999);
+const core = fc.nat(1);
+/** From and until when a call may be dialed, in seconds from now. The empty one is the most frequent. */
+const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.split(' ').map((window) => {
+  const [notBefore = null, notAfter = null] = window.split('/').map((seconds) => (seconds === '' ? null : Number(seconds)));
+  return { notBefore, notAfter };
+});
+const zoneNames: readonly Zone[] = ['UTC', 'UTC', 'Asia/Kolkata', 'Asia/Tokyo', 'America/Phoenix'];
+
+const plans = {
+  place: plan(
+    { key: n, campaign: n, request: fc.nat(400), phone: n, window: n, zone: n, core, note: fc.nat(3) },
+    ({ key, campaign, request, phone, window, zone, core, note }, model) => {
+      const found = keyOf(model, key);
+      const target = campaignOf(model, found, campaign);
+      if (!found || target === undefined) return null;
+      const { notBefore, notAfter } = pick(windows, window) ?? { notBefore: null, notAfter: null };
+      const at = (seconds: number | null) => (seconds === null ? null : model.now + seconds * 1_000);
+      const inWindow = { notBefore: at(notBefore), notAfter: at(notAfter) };
+      const body = { phone: phoneOf(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: note ? '' : 'x' };
+      return placeRequest(found, target, `r${request}`, body, { core });
+    },
+  ),
+  repeat: plan({ key: n, call: n, core, change: fc.nat(5), spelling: fc.nat(1) }, ({ key, call, core, change, spelling }, model) => {
+    const [found, again] = [keyOf(model, key), callOf(model, call)];
+    if (!found || !again) return null;
+    const body = change === 0 ? { ...again.body, note: 'other' } : again.body;
+    return placeRequest(found, again.campaign, again.requestId, body, { core, spelling });
+  }),
+  cancel: plan({ key: n, call: n, campaign: fc.nat(20), core, by: fc.nat(2) }, ({ key, call, campaign, core, by }, model) => {
+    const [found, target] = [keyOf(model, key), callOf(model, call)];
+    if (!found) return null;
+    // Sometimes in a campaign that doesn't have it.
+    const where = campaign === 0 || !target ? (pick(model.campaigns.keys(), call) ?? '') : target.campaign;
+    const path = by === 0 ? `by-request-id/${target?.requestId ?? 'none'}` : (target?.id ?? 'none');
+    return {
+      text: `cancel ${target?.requestId} by ${by === 0 ? 'request' : 'contact'}`,
+      send: (world) => world.request(core, 'DELETE', `/api/v1/campaigns/${where}/contacts/on-demand/${path}`, { key: found.value }),
+      expect(copy) {
+        const named = by === 0 ? copy.findCall(where, target?.requestId ?? 'none') : copy.calls.get(target?.id ?? '');
+        return copy.cancel(copy.keys.get(found.id) ?? found, where, named);
+      },
+    };
+  }),
+  createKey: plan({ viewer: n, days: fc.option(fc.integer({ min: 1, max: 60 })), core }, ({ viewer, days, core }, model, world) => {
+    const by = viewerOf(model, viewer);
+    const date = new Date(model.now + (days ?? 0) * day).toISOString().slice(0, 10);
+    const expiration = days === null ? { kind: 'none' } : { kind: 'custom', date };
+    const name = `Key ${model.keys.size}`;
+    const route = ['POST', '/console/api-keys', { name, expiration, timeZone: 'UTC' }] as const;
+    return consoleRequest([model, world, by, core], route, (copy, answer) => copy.createKey(by, days, answer));
+  }),
+  limitKey: plan({ viewer: n, key: n, calls: fc.integer({ min: 1, max: 4 }), core }, ({ viewer, key, calls, core }, model, world) => {
+    // While a key has no limit, its calls are counted with a delay.
+    const fresh = [...model.keys.values()].filter(({ placed, callsPerDay }) => callsPerDay !== null || placed.size === 0);
+    const found = pick(fresh.slice(-newestKeys), key);
+    if (!found) return null;
+    const by = viewerOf(model, viewer);
+    const route = ['PATCH', `/console/api-keys/${found.id}`, { callsPerDay: calls }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.limitKey(by, copy.keys.get(found.id) ?? found, calls));
+  }),
+  revoke: plan({ viewer: n, key: n, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
+    const found = keyOf(model, key);
+    if (!found) return null;
+    const by = viewerOf(model, viewer);
+    const route = ['DELETE', `/console/api-keys/${found.id}?cancelQueuedCalls=${cancels}`] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.revokeKey(by, copy.keys.get(found.id) ?? found, cancels));
+  }),
+  outcome: plan({ call: n, state: n, optsOut: fc.nat(9), signed: fc.nat(15), core }, ({ call, state, optsOut, signed, core }, model) => {
+    const id = callOf(model, call)?.id ?? 'none';
+    const outcome = { handoffId: id, state: pick(outcomeStates, state) ?? 'busy', ...(optsOut === 0 ? { optOut: true } : {}) };
+    return {
+      text: `outcome of ${model.calls.get(id)?.requestId}: ${outcome.state}${optsOut === 0 ? ' with an opt-out' : ''}`,
+      send: (world) => (signed === 0 ? world.report(core, outcome, `whsec_${'else'.repeat(10)}`) : world.report(core, outcome)),
+      expect: (copy) => copy.reportOutcome(id, outcome.state, optsOut === 0, signed !== 0),
+    };
+  }),
+  listNumber: plan({ viewer: n, phone: n, core }, ({ viewer, phone, core }, model, world) => {
+    const [by, number] = [viewerOf(model, viewer), phoneOf(phone)];
+    const route = ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.listNumber(by, number));
+  }),
+  lift: plan({ viewer: n, phone: n, core }, ({ viewer, phone, core }, model, world) => {
+    const [by, number] = [viewerOf(model, viewer), phoneOf(phone)];
+    const scope = model.scopeOf(by);
+    if (!scope || scope.account !== null) return null;
+    let lifted: string | null = null;
+    const path = `/console/do-not-call?search=${encodeURIComponent(number)}`;
+    return consoleRequest([model, world, by, core], ['GET', path], (copy) => copy.lift(by, number, lifted)).then(
+      (search): Request | null =>
+        search && {
+          ...search,
+          async send(world) {
+            const found = await search.send(world);
+            const [entry] = found.status === 200 ? doNotCallSchema.parse(found.json).entries : [];
+            if (!entry) return found;
+            lifted = entry.scope.id;
+            return world.as(by, core, 'DELETE', `/console/do-not-call/${entry.id}`, { reason: 'asked again' });
+          },
+        },
+    );
+  }),
+  hangUp: plan({ key: n, campaign: n, request: n, phone: n, turns: fc.nat(30), core }, (chosen, model) => {
+    const found = keyOf(model, chosen.key);
+    const campaign = campaignOf(model, found, chosen.campaign);
+    if (!found || campaign === undefined) return null;
+    const [requestId, body] = [
+      `h${chosen.request}`,
+      { phone: phoneOf(chosen.phone), zone: 'UTC' as const, notBefore: null, notAfter: null, note: '' },
+    ];
+    const again = placeRequest(found, campaign, requestId, body, { core: chosen.core });
+    return {
+      text: `hang up, then ${again.text}`,
+      async send(world) {
+        await world.hangUp(
+          chosen.core,
+          `/api/v1/campaigns/${campaign}/contacts/on-demand`,
+          found.value,
+          toJson(body, requestId),
+          chosen.turns,
+        );
+        return again.send(world);
+      },
+      // The first request may have placed the call.
+      expect(copy, answer) {
+        const { replayed: _, ...expected } = again.expect(copy, answer);
+        return expected;
+      },
+    };
+  }),
+  setHours: plan({ viewer: n, target: n, hours: fc.nat(5), core }, ({ viewer, target, hours, core }, model, world) => {
+    const by = viewerOf(model, viewer);
+    const partners = new Set([...model.accounts.values()].map(({ partner }) => partner));
+    const targets = [
+      ...[...model.campaigns.keys()].map((id) => ['campaign', id] as const),
+      ...[...model.accounts.keys()].map((id) => ['account', id] as const),
+      ...[...partners].map((id) => ['partner', id] as const),
+    ];
+    const [scope, id] = pick(targets, target) ?? ['campaign', ''];
+    const chosen = hours < 3 ? null : { from: hours * 120, to: 1_020 };
+    const time = (at: number) => `${String(Math.floor(at / 60)).padStart(2, '0')}:${String(at % 60).padStart(2, '0')}`;
+    const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+    const rules = chosen ? [{ prefix: '', days, from: time(chosen.from), to: time(chosen.to) }] : [];
+    const route = ['PUT', `/console/calling-hours?scope=${scope}&id=${id}`, { rules }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.setHours(by, id, chosen));
+  }),
+  changeUser: plan({ viewer: n, user: n, change: fc.nat(3), account: n, core }, ({ viewer, user, change, account, core }, model, world) => {
+    const [by, found] = [viewerOf(model, viewer), pick(model.users.values(), user)];
+    if (!found || found.type === 'staff') return null;
+    const to = pick([...model.accounts.keys(), null], account) ?? null;
+    const body = change === 0 ? { disabled: true } : change === 3 ? { accountId: to } : { disabled: false };
+    const userIn = (copy: Model): User => copy.users.get(found.id) ?? found;
+    return consoleRequest([model, world, by, core], ['PATCH', `/console/users/${found.id}`, body], (copy) => {
+      if (!copy.users.has(found.id)) return { status: by.user === found.id ? 401 : 404 };
+      return change === 3 ? copy.moveUser(by, userIn(copy), to) : copy.disableUser(by, userIn(copy), change === 0);
+    });
+  }),
+  deleteUser: plan({ viewer: n, user: n, cancels: fc.boolean(), core }, ({ viewer, user, cancels, core }, model, world) => {
+    const [by, found] = [viewerOf(model, viewer), pick(model.users.values(), user)];
+    if (!found || found.type === 'staff') return null;
+    const route = ['DELETE', `/console/users/${found.id}?cancelQueuedCalls=${cancels}`] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => {
+      const there = copy.users.get(found.id);
+      return there ? copy.deleteUser(by, there, cancels) : { status: 404 };
+    });
+  }),
+};
+
+type Planned = { name: string; prepare(model: Model, world: World): Promise<Request | null> };
+
+function plan<Choice extends object>(choice: { [Name in keyof Choice]: fc.Arbitrary<Choice[Name]> }, run: Plan<Choice>) {
+  return fc.record(choice).map((chosen) => ({ prepare: async (model: Model, world: World) => run(chosen, model, world) }));
+}
+
+/** How often each is chosen, compared with the others. */
+const weights: Readonly<Record<string, number>> = { place: 16, repeat: 5, cancel: 7, outcome: 10, createKey: 5, revoke: 2, limitKey: 2 };
+const anyRequest = fc.oneof(
+  ...Object.entries(plans).map(([name, planned]) => ({
+    weight: weights[name] ?? 1,
+    arbitrary: planned.map((one): Planned => ({ name, ...one })),
+  })),
+);
+
+const one = anyRequest.map(
+  ({ name, prepare }) =>
+    new Step(name, async (walk, world) => {
+      const request = await prepare(walk.model, world);
+      return request ? perform(walk, world, [request]) : ' (nothing to do it with)';
+    }),
+);
+
+const race = fc.record({ planned: fc.array(anyRequest, { minLength: 2, maxLength: 3 }), locked: fc.nat(9) }).map(
+  ({ planned, locked }) =>
+    new Step(locked === 0 ? 'at once, while the database is locked:' : 'at once:', async (walk, world) => {
+      const requests: Request[] = [];
+      for (const { prepare } of planned) {
+        const request = await prepare(walk.model, world);
+        if (request) requests.push(request);
+      }
+      return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked === 0);
+    }),
+);
+
+/** Time passes, or the surroundings change. */
+function event<Choice>(name: string, arbitrary: fc.Arbitrary<Choice>, run: (choice: Choice, walk: Walk, world: World) => Promise<string>) {
+  return arbitrary.map((choice) => new Step(name, (walk, world) => run(choice, walk, world)));
+}
+
+async function pass(ms: number, walk: Walk, world: World): Promise<void> {
+  walk.model.now += ms;
+  world.clock.advance(ms);
+  if (ms >= day) await world.acceptClock();
+  walk.model.dial();
+  walk.model = await settle(world, [walk.model]);
+}
+
+const events = [
+  event('time passes:', fc.constantFrom(1, 1, 5, 40, 40, 120, 4_000, 15_000), async (seconds, walk, world) => {
+    await pass(seconds * 1_000, walk, world);
+    return ` ${seconds} s`;
+  }),
+  event('nights pass:', fc.constantFrom(1, 1, 1, 2, 12, 31), async (days, walk, world) => {
+    await pass(days * day, walk, world);
+    await world.sweep();
+    walk.model.keepHouse();
+    walk.model = await settle(world, [walk.model], true);
+    return ` ${days}`;
+  }),
+  event('the provider is', fc.boolean(), async (isUp, walk, world) => {
+    world.isProviderUp = isUp;
+    walk.model.isProviderUp = isUp;
+    return isUp ? ' up' : ' down';
+  }),
+  event('the provider answers what it has,', fc.boolean(), async (takes, walk, world) => {
+    world.answerSilent(takes);
+    walk.model.respond(takes);
+    walk.model = await settle(world, [walk.model]);
+    return takes ? ' and takes it' : ' and takes nothing';
+  }),
+  event('a look at the lists of', n, async (viewer, walk, world) => {
+    const by = viewerOf(walk.model, viewer);
+    if (!(await enter(walk.model, world, by, 0))) return ' nobody';
+    await compareLists(walk.model, world, by);
+    return ` ${walk.model.users.get(by.user)?.email}`;
+  }),
+];
+const rare = [
+  event(
+    'the clock jumps:',
+    fc.record({ days: fc.integer({ min: 8, max: 20 }), planned: fc.array(anyRequest, { maxLength: 3 }) }),
+    async ({ days, planned }, walk, world) => {
+      walk.model.now += days * day;
+      walk.model.isClockTrusted = false;
+      world.clock.advance(days * day);
+      let text = ` ${days} days`;
+      for (const { prepare } of planned) {
+        const request = await prepare(walk.model, world);
+        if (request) text += `, ${await perform(walk, world, [request])}`;
+      }
+      await world.acceptClock();
+      walk.model.isClockTrusted = true;
+      walk.model.dial();
+      walk.model = await settle(world, [walk.model]);
+      return text;
+    },
+  ),
+  event('a core restarts', core, async (which, walk, world) => {
+    world.answerSilent(false);
+    walk.model.respond(false);
+    walk.model = await settle(world, [walk.model]);
+    // A core that starts does what it does every hour, too.
+    await world.restart(which);
+    walk.model.dial();
+    walk.model.keepHouse();
+    walk.model = await settle(world, [walk.model], true);
+    return '';
+  }),
+  event('a new user', n, async (type, walk, world) => {
+    const [account, { partner } = { partner: '' }] = pick(walk.model.accounts, type >> 2) ?? [''];
+    const isPartner = type % 2 === 0;
+    const ofUser = { account: isPartner && type % 4 === 0 ? null : account, partner: isPartner ? partner : null };
+    const userType = isPartner ? 'partner' : 'account';
+    const { id, email } = await world.addUser(userType, ofUser.account, ofUser.partner);
+    walk.model.users.set(id, { id, email, type: userType, ...ofUser, isDisabled: false, session: null });
+    return ` ${email}`;
+  }),
+];
+
+const eventually = fc.oneof({ weight: 6, arbitrary: fc.oneof(...events) }, { weight: 1, arbitrary: fc.oneof(...rare) });
+const anyStep = fc.oneof({ weight: 14, arbitrary: one }, { weight: 2, arbitrary: race }, { weight: 3, arbitrary: eventually });
+
+/** Any commands, at most this many. */
+export function anyCommands(max: number, replayPath?: string) {
+  return fc.commands([anyStep], { maxCommands: max, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) });
+}

@@ -1,0 +1,81 @@
+import { apiKeysSchema } from '#contract/console/api-keys.ts';
+import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
+import { usersSchema } from '#contract/console/users.ts';
+import { type Call, day, type Model, stateOf, type Viewer } from './model.ts';
+import type { World } from './world.ts';
+
+function expectSame(what: string, actual: unknown, expected: unknown): void {
+  const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (got !== wanted) throw new Error(`${what}:\n  should be ${wanted}\n  but is    ${got}`);
+}
+
+const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
+
+/** Compares everything that a viewer sees. The viewer must be signed in. */
+export async function compareLists(model: Model, world: World, viewer: Viewer): Promise<void> {
+  const who = model.users.get(viewer.user)?.email;
+  const get = (path: string) => world.as(viewer, 0, 'GET', path);
+
+  const { apiKeys, total } = apiKeysSchema.parse((await get('/console/api-keys')).json);
+  const seen = [...model.keys.values()].filter((key) => !key.revoked && model.seesKey(viewer, key));
+  const newestFirst = seen.sort((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1));
+  expectSame(
+    `the keys of ${who}`,
+    apiKeys.map(({ id, expired, ownerDisabled = false, owner }) => [id, expired, ownerDisabled, owner?.isYou]),
+    newestFirst.map(({ id, expiresAt, creator }) => [
+      id,
+      expiresAt !== null && model.now > expiresAt,
+      model.users.get(creator)?.isDisabled,
+      model.users.get(viewer.user)?.type === 'account' ? undefined : creator === viewer.user,
+    ]),
+  );
+  expectSame(`the number of keys of ${who}`, total, seen.length);
+
+  for (const campaign of model.campaigns.keys()) {
+    const path = `/console/campaigns/${campaign}/calls`;
+    if (!model.seesCampaign(viewer, campaign)) {
+      expectSame(`${path} of ${who}`, (await get(path)).status, 404);
+      continue;
+    }
+    const calls = [...model.calls.values()].filter((call) => call.campaign === campaign);
+    expectSame(
+      `the calls that ${who} sees`,
+      await allCalls(path, get),
+      calls.sort(byId).map((call) => [call.id, stateOf(call), call.isErased]),
+    );
+    const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
+    for (const { day: date, states } of days) expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date)));
+  }
+
+  const users = await get('/console/users');
+  if (model.users.get(viewer.user)?.type === 'account') return expectSame(`the users of ${who}`, users.status, 403);
+  const ids = usersSchema
+    .parse(users.json)
+    .users.map(({ id, disabledAt, account }) => ({ id, isDisabled: disabledAt !== null, account: account?.id ?? null }));
+  const expected = [...model.users.values()].filter((user) => model.seesUser(viewer, user));
+  expectSame(
+    `the users of ${who}`,
+    ids.sort(byId),
+    expected.sort(byId).map(({ id, isDisabled, account }) => ({ id, isDisabled, account })),
+  );
+}
+
+async function allCalls(path: string, get: (path: string) => ReturnType<World['as']>): Promise<unknown[]> {
+  const found: { id: string; state: string; isErased: boolean }[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = callsSchema.parse((await get(`${path}${cursor === '' ? '' : `?cursor=${cursor}`}`)).json);
+    found.push(...page.calls.map(({ contactId: id, state, contact }) => ({ id, state, isErased: contact.phone === null })));
+    cursor = page.nextCursor;
+  }
+  return found.sort(byId).map(({ id, state, isErased }) => [id, state, isErased]);
+}
+
+function countStates(calls: readonly Call[], date: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const from = Date.parse(date);
+  for (const call of calls)
+    if (call.placedAt >= from && call.placedAt < from + day) counts[stateOf(call)] = (counts[stateOf(call)] ?? 0) + 1;
+  return counts;
+}
+
+const sorted = (counts: object) => Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1));

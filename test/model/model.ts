@@ -1,0 +1,524 @@
+/**
+ * What Callkey promises, as a program without a database, a network or a dialer. The walk (walk.ts) sends the same random commands to this
+ * model and to real cores, and compares. It imports nothing of the core but the contract, so that it can't repeat the core's mistakes.
+ *
+ * All times are in milliseconds. The days of all keys are those of UTC.
+ */
+import type { CallState } from '#contract/calls/calls.ts';
+import type { OutcomeState } from '#contract/calls/dialer.ts';
+import type { UserType } from '#contract/console/common.ts';
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+export const day = 24 * hour;
+
+/** How long a dialer may take for a hand-off before another one takes over. */
+const lease = 30 * second;
+/** How long a call that the provider doesn't take is tried, unless it has a `notAfter`. */
+const tries = hour;
+/** How long an outcome may take. */
+const wait = 4 * hour;
+/** How long after its time a call without `notAfter` may be dialed. */
+const life = 30 * day;
+export const retentionDays = 10;
+const session = { idle: day, absolute: 7 * day, touch: minute, ahead: 5 * minute };
+
+type Id = string;
+export type User = {
+  id: Id;
+  email: string;
+  type: UserType;
+  account: Id | null;
+  partner: Id | null;
+  isDisabled: boolean;
+  session: { startedAt: number; seenAt: number } | null;
+};
+/** A signed-in user. Staff act for an account or a partner. */
+export type Viewer = { user: Id; tenancy: Scope | null };
+/** An account with its partner, or a whole partner. */
+export type Scope = { account: Id | null; partner: Id };
+
+export type Key = {
+  id: Id;
+  value: string;
+  creator: Id;
+  scope: Scope;
+  createdAt: number;
+  expiresAt: number | null;
+  callsPerDay: number | null;
+  /** How many calls it has placed on a day, by the number of the day. */
+  placed: Map<number, number>;
+  /** Set once it's revoked. `cancels` says whether its calls are cancelled as well. */
+  revoked: { at: number; cancels: boolean } | null;
+};
+
+/**
+ * A call that's being dialed is with the dialer (`open`), will be tried again (`retry`: the provider certainly hasn't taken it), or is with
+ * the provider (`taken`). Otherwise, its stage is its state.
+ */
+export type Stage = Exclude<CallState, 'dialing'> | 'open' | 'retry' | 'taken';
+export type Call = {
+  id: Id;
+  requestId: string;
+  campaign: Id;
+  key: Id;
+  body: Body;
+  /** The response to the first request. Repeats get it again. */
+  response: string;
+  stage: Stage;
+  placedAt: number;
+  dueAt: number;
+  triedAt: number | null;
+  cancelledAt: number;
+  endedAt: number | null;
+  isErased: boolean;
+  /** How often the provider has been asked. */
+  handoffs: number;
+};
+export type Body = { phone: string; zone: Zone; notBefore: number | null; notAfter: number | null; note: string };
+
+/** Zones without daylight saving time, and their offsets. */
+export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;
+export type Zone = keyof typeof zones;
+/** Calling hours, the same every day, in minutes of the person's day. */
+export type Hours = { from: number; to: number };
+
+/** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
+export type Manner = 'takes' | 'refuses' | 'not-now' | 'loses' | 'is silent' | 'tells at once';
+const manners: readonly Manner[] = [
+  ...(['takes', 'takes', 'takes', 'refuses', 'not-now'] as const),
+  ...(['loses', 'is silent', 'tells at once', 'takes', 'takes'] as const),
+];
+export function mannerOf(phone: string): Manner {
+  return manners[Number(phone.at(-1))] ?? 'takes';
+}
+
+/** What the model expects of a response. Everything that's omitted may be anything. */
+export type Expected = { status: number; code?: string; text?: string; replayed?: boolean; json?: Readonly<Record<string, unknown>> };
+/** A response, from which the model learns the identifiers and key values that the core chose. */
+export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
+
+const unauthorized: Expected = { status: 401, code: 'unauthorized' };
+const notFound: Expected = { status: 404, code: 'not-found' };
+const forbidden: Expected = { status: 403, code: 'forbidden' };
+
+export class Model {
+  now: number;
+  accounts = new Map<Id, { partner: Id }>();
+  campaigns = new Map<Id, { account: Id }>();
+  users = new Map<Id, User>();
+  keys = new Map<Id, Key>();
+  calls = new Map<Id, Call>();
+  /** Numbers that must not be called, by account or partner. */
+  listed = new Map<Id, Set<string>>();
+  /** Calling hours of partners, accounts and campaigns. */
+  hours = new Map<Id, Hours>();
+  isProviderUp = true;
+  /** Nothing is dialed, ended or erased while the clock is so far ahead that an administrator has to confirm it. */
+  isClockTrusted = true;
+  /** How many outcomes were recorded. */
+  outcomes = 0;
+
+  constructor(now: number) {
+    this.now = now;
+  }
+
+  clone(): Model {
+    return Object.assign(new Model(this.now), structuredClone({ ...this }));
+  }
+
+  // Who
+
+  /** A session ends after a day without requests, after a week, when its user is disabled or deleted, or if it's from the future. */
+  isSignedIn({ user }: Viewer): boolean {
+    const found = this.users.get(user)?.session;
+    if (!found) return false;
+    const { startedAt, seenAt } = found;
+    const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + session.ahead;
+    return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
+  }
+
+  signIn({ user }: Viewer): void {
+    const found = this.users.get(user);
+    if (found) found.session = { startedAt: this.now, seenAt: this.now };
+  }
+
+  /** Every request of a session counts as use. */
+  use({ user }: Viewer): void {
+    const found = this.users.get(user)?.session;
+    if (found && Math.abs(this.now - found.seenAt) > session.touch) found.seenAt = this.now;
+  }
+
+  /** The scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
+  scopeOf({ user, tenancy }: Viewer): Scope | null {
+    const { type, account, partner } = this.#user(user);
+    if (type === 'staff') return tenancy;
+    return { account, partner: partner ?? this.#partnerOf(account) };
+  }
+
+  /** Account users see their own keys. Others see those of their scope, and tied partner users their own as well. */
+  seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
+    const { type, id } = this.#user(viewer.user);
+    const own = this.scopeOf(viewer);
+    if (!own) return false;
+    if (type === 'account') return creator === id;
+    if (type === 'staff') return own.account === null ? scope.partner === own.partner : scope.account === own.account;
+    if (own.account !== null) return scope.account === own.account || creator === id;
+    const by = this.users.get(creator);
+    return (by?.type === 'staff' ? scope.partner : by && this.#partnerOfUser(by)) === own.partner;
+  }
+
+  seesCampaign(viewer: Viewer, campaign: Id): boolean {
+    const scope = this.scopeOf(viewer);
+    return scope !== null && this.#isWithin(this.#scopeOfCampaign(campaign), scope);
+  }
+
+  seesUser(viewer: Viewer, { type, account, partner }: User): boolean {
+    if (this.#user(viewer.user).type === 'account') return false;
+    const scope = this.scopeOf(viewer);
+    if (!scope) return type === 'staff';
+    if (type === 'staff') return false;
+    return scope.account === null ? (partner ?? this.#partnerOf(account)) === scope.partner : account === scope.account;
+  }
+
+  /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
+  isActive({ creator, expiresAt, revoked }: Key): boolean {
+    const user = this.users.get(creator);
+    return user !== undefined && !user.isDisabled && revoked === null && (expiresAt === null || this.now <= expiresAt);
+  }
+
+  /** A partner user's key has access to all of the partner's campaigns, even if the user is tied to an account. */
+  hasAccess({ creator, scope }: Key, campaign: Id): boolean {
+    const { type, account, partner } = this.#user(creator);
+    const target = this.#scopeOfCampaign(campaign);
+    if (!target.partner) return false;
+    if (type === 'account') return target.account === account;
+    return type === 'partner' ? target.partner === partner : this.#isWithin(target, scope);
+  }
+
+  // Keys
+
+  createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
+    const scope = this.scopeOf(viewer);
+    if (!scope) return forbidden;
+    const apiKey = record(answer.json['apiKey']);
+    const id = String(apiKey['id']);
+    // The end of the day.
+    const expiresAt = days === null ? null : (Math.floor(this.now / day) + days + 1) * day - 1;
+    const value = String(answer.json['keyValue']);
+    const key = { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, callsPerDay: null, revoked: null };
+    this.keys.set(id, { ...key, placed: new Map() });
+    return { status: 201, json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
+  }
+
+  limitKey(viewer: Viewer, key: Key, callsPerDay: number): Expected {
+    if (key.revoked || !this.seesKey(viewer, key)) return notFound;
+    key.callsPerDay = callsPerDay;
+    return { status: 200, json: { apiKey: { callsPerDay } } };
+  }
+
+  revokeKey(viewer: Viewer, key: Key, cancels: boolean): Expected {
+    if (key.revoked || !this.seesKey(viewer, key)) return notFound;
+    this.#revoke(key, cancels);
+    return { status: 204 };
+  }
+
+  #revoke(key: Key, cancels: boolean): void {
+    key.revoked = { at: this.now, cancels };
+    if (cancels) for (const call of this.calls.values()) if (call.key === key.id && isWaiting(call)) this.#cancel(call, this.now);
+  }
+
+  // Users
+
+  /** Partner users and staff disable, move and delete the users of their scope, but not themselves. */
+  #denies(viewer: Viewer, user: User): Expected | null {
+    if (this.#user(viewer.user).type === 'account') return forbidden;
+    if (!this.seesUser(viewer, user)) return notFound;
+    return viewer.user === user.id ? { status: 409, code: 'conflict' } : null;
+  }
+
+  disableUser(viewer: Viewer, user: User, isDisabled: boolean): Expected {
+    const denied = this.#denies(viewer, user);
+    if (denied) return denied;
+    if (isDisabled && !user.isDisabled) user.session = null;
+    user.isDisabled = isDisabled;
+    return { status: 200 };
+  }
+
+  /** Only those who see a whole partner can move its users. @param account null for all accounts */
+  moveUser(viewer: Viewer, user: User, account: Id | null): Expected {
+    const denied = this.#denies(viewer, user);
+    if (denied) return denied;
+    if (account === user.account) return { status: 200 };
+    const scope = this.scopeOf(viewer);
+    const isInScope = scope?.account === null && (account === null || this.#partnerOf(account) === scope.partner);
+    if (!isInScope || (account === null && user.type === 'account')) return { status: 422, code: 'invalid' };
+    user.account = account;
+    return { status: 200 };
+  }
+
+  deleteUser(viewer: Viewer, user: User, cancels: boolean): Expected {
+    const denied = this.#denies(viewer, user);
+    if (denied) return denied;
+    this.users.delete(user.id);
+    for (const key of this.keys.values()) if (key.creator === user.id && !key.revoked) this.#revoke(key, cancels);
+    return { status: 204 };
+  }
+
+  // Calls
+
+  place(key: Key, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
+    const refused = this.#refuses(key, campaign);
+    if (refused) return refused;
+    const earlier = this.findCall(campaign, requestId);
+    if (earlier) {
+      const isSame = JSON.stringify(earlier.body) === JSON.stringify(body) && !earlier.isErased;
+      return isSame ? { status: 202, text: earlier.response, replayed: true } : { status: 409, code: 'request-id-conflict' };
+    }
+    if (body.notAfter !== null && body.notAfter < this.now) return { status: 422, code: 'invalid' };
+    if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
+    const from = Math.max(this.now, body.notBefore ?? 0);
+    const dueAt = this.#opens(campaign, body.zone, from);
+    if (dueAt > (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
+    const today = Math.floor(this.now / day);
+    const placed = key.placed.get(today) ?? 0;
+    if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
+    key.placed.set(today, placed + 1);
+    const id = String(answer.json['contactId']);
+    const none = { triedAt: null, cancelledAt: 0, endedAt: null, isErased: false, handoffs: 0 };
+    const call = { id, requestId, campaign, key: key.id, body, response: answer.text, placedAt: this.now, dueAt, ...none };
+    this.calls.set(id, { ...call, stage: 'queued' });
+    const held = dueAt > from ? { heldUntil: new Date(dueAt).toISOString() } : {};
+    const json = { requestId, contactId: id, campaignId: campaign, state: 'queued', placedAt: new Date(this.now).toISOString(), ...held };
+    return { status: 202, replayed: false, json };
+  }
+
+  /** A call can be cancelled until the provider may have it. Cancelling it again gets the same response. */
+  cancel(key: Key, campaign: Id, call: Call | undefined): Expected {
+    const refused = this.#refuses(key, campaign);
+    if (refused) return refused;
+    if (call?.campaign !== campaign) return { status: 404, code: 'call-not-found' };
+    if (isWaiting(call)) this.#cancel(call, this.now);
+    if (call.stage !== 'cancelled') return { status: 409, code: 'already-dialed' };
+    const { id: contactId, requestId, cancelledAt } = call;
+    const json = { requestId, contactId, campaignId: campaign, state: 'cancelled', cancelledAt: new Date(cancelledAt).toISOString() };
+    return { status: 200, json };
+  }
+
+  #cancel(call: Call, at: number): void {
+    this.#end(call, 'cancelled', at);
+    call.cancelledAt = at;
+  }
+
+  #refuses(key: Key, campaign: Id): Expected | null {
+    if (!this.isActive(key)) return unauthorized;
+    return this.hasAccess(key, campaign) ? null : { status: 403, code: 'campaign-refused' };
+  }
+
+  findCall(campaign: Id, requestId: string): Call | undefined {
+    for (const call of this.calls.values()) if (call.campaign === campaign && call.requestId === requestId) return call;
+    return undefined;
+  }
+
+  /** The first outcome counts, for a call that's being dialed or unknown, until its data is erased. */
+  reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
+    if (!isSigned) return unauthorized;
+    const call = this.calls.get(id);
+    if (!call || call.handoffs === 0 || (optsOut && call.isErased)) return notFound;
+    if ((isDialing(call) || call.stage === 'unknown') && !call.isErased) {
+      this.#end(call, state, this.now);
+      this.outcomes++;
+    }
+    if (optsOut) this.#list(this.#scopeOfCampaign(call.campaign).account ?? '', call.body.phone);
+    return { status: 204 };
+  }
+
+  // Protection
+
+  isListed(campaign: Id, phone: string): boolean {
+    const { account, partner } = this.#scopeOfCampaign(campaign);
+    return [account, partner].some((scope) => this.listed.get(scope ?? '')?.has(phone));
+  }
+
+  listNumber(viewer: Viewer, phone: string): Expected {
+    const scope = this.scopeOf(viewer);
+    if (!scope) return forbidden;
+    const isNew = this.#list(scope.account ?? scope.partner, phone);
+    return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
+  }
+
+  /** Blocks the calls that wait, as well. */
+  #list(scope: Id, phone: string): boolean {
+    const numbers = this.listed.get(scope) ?? new Set();
+    this.listed.set(scope, numbers);
+    const isNew = !numbers.has(phone);
+    numbers.add(phone);
+    for (const call of this.calls.values())
+      if (isWaiting(call) && this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
+    return isNew;
+  }
+
+  /** Those who see a whole partner lift its entries and those of its accounts. @param scope whose entry it was; null if they found none */
+  lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
+    const own = this.scopeOf(viewer)?.partner ?? '';
+    const found = [own, ...this.accounts.keys()].filter(
+      (id) => this.listed.get(id)?.has(phone) && (this.accounts.get(id)?.partner ?? id) === own,
+    );
+    if (found.length === 0) return { status: 200 };
+    this.listed.get(found.find((id) => id === scope) ?? '')?.delete(phone);
+    return { status: 204 };
+  }
+
+  /** Only partner users and staff set hours, and only within their scope. Null removes them. */
+  setHours(viewer: Viewer, target: Id, hours: Hours | null): Expected {
+    if (this.#user(viewer.user).type === 'account') return forbidden;
+    const scope = this.scopeOf(viewer);
+    if (!scope) return forbidden;
+    const account = this.campaigns.get(target)?.account ?? (this.accounts.has(target) ? target : null);
+    const isWithin = this.#isWithin({ account, partner: account === null ? target : this.#partnerOf(account) }, scope);
+    if (!isWithin) return notFound;
+    if (hours) this.hours.set(target, hours);
+    else this.hours.delete(target);
+    return { status: 200 };
+  }
+
+  /** When the campaign may call someone, at the earliest. A window's last minute counts as closed. */
+  #opens(campaign: Id, zone: Zone, from: number): number {
+    const { account, partner } = this.#scopeOfCampaign(campaign);
+    const hours = [campaign, account ?? '', partner].map((scope) => this.hours.get(scope)).find((found) => found !== undefined);
+    if (!hours) return from;
+    const local = from + zones[zone];
+    const midnight = Math.floor(local / day) * day;
+    const opensAt = midnight + hours.from * minute;
+    const isOpen = local >= opensAt && local < midnight + (hours.to - 1) * minute;
+    if (isOpen) return from;
+    return (local < opensAt ? opensAt : opensAt + day) - zones[zone];
+  }
+
+  // Dialing
+
+  /** Does what the dialers and the provider do until nothing more is due. */
+  dial(): void {
+    if (!this.isClockTrusted) return;
+    for (const call of this.calls.values()) {
+      if (isWaiting(call)) this.#dialOne(call);
+      // The provider's response or the outcome is overdue. The provider may have the call, and no one is called twice.
+      else if (isDialing(call) && call.dueAt <= this.now) this.#end(call, 'unknown', this.now);
+    }
+  }
+
+  #dialOne(call: Call): void {
+    const { campaign, body, placedAt } = call;
+    const opensAt = this.#opens(campaign, body.zone, this.now);
+    if (body.notAfter !== null && body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
+    else if (call.dueAt > this.now || this.#isForgotten(call)) return;
+    else if (opensAt > (body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life)) this.#end(call, 'lapsed', this.now);
+    else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, triedAt: null });
+    else if (body.notAfter === null && call.triedAt !== null && this.now > call.triedAt + tries) this.#end(call, 'failed', this.now);
+    else this.#handOff(call);
+  }
+
+  #handOff(call: Call): void {
+    call.handoffs++;
+    call.triedAt ??= this.now;
+    const manner = this.isProviderUp ? mannerOf(call.body.phone) : 'not-now';
+    if (manner === 'takes') this.#take(call);
+    else if (manner === 'not-now') this.#retry(call);
+    else if (manner === 'refuses') this.#end(call, 'failed', this.now);
+    else if (manner === 'loses') this.#end(call, 'unknown', this.now);
+    else {
+      call.stage = 'open';
+      call.dueAt = this.now + lease;
+      if (manner === 'tells at once') this.reportOutcome(call.id, 'completed', false, true);
+    }
+  }
+
+  #take(call: Call): void {
+    call.stage = 'taken';
+    call.dueAt = this.now + wait;
+  }
+
+  /** The walk's dice always choose the shortest delay. */
+  #retry(call: Call): void {
+    const { at, cancels } = this.keys.get(call.key)?.revoked ?? { at: 0, cancels: false };
+    call.stage = 'retry';
+    call.dueAt = this.now + second / 10;
+    if (cancels) this.#cancel(call, at);
+  }
+
+  /** The silent provider responds to everything it has. If a dialer has given up, that changes nothing. */
+  respond(takes: boolean): void {
+    for (const call of this.calls.values()) {
+      if (call.stage !== 'open') continue;
+      if (takes) this.#take(call);
+      else this.#retry(call);
+    }
+  }
+
+  #end(call: Call, stage: Stage, at: number): void {
+    call.stage = stage;
+    call.endedAt = at;
+  }
+
+  /** A call without `notAfter` isn't dialed more than a month late. */
+  #isForgotten({ body, dueAt }: Call): boolean {
+    return body.notAfter === null && dueAt + life < this.now;
+  }
+
+  /** What the cores do every hour: end what was forgotten, and erase the contact data of calls that ended long ago. */
+  keepHouse(): void {
+    if (!this.isClockTrusted) return;
+    for (const call of this.calls.values()) {
+      if (isWaiting(call) && this.#isForgotten(call)) this.#end(call, 'lapsed', call.dueAt + life);
+      if (call.endedAt !== null && call.endedAt < this.now - retentionDays * day) call.isErased = true;
+    }
+  }
+
+  // Everything else is derived from users, accounts and campaigns.
+
+  #user(id: Id): User {
+    const user = this.users.get(id);
+    if (!user) throw new Error(`The model has no user ${id}.`);
+    return user;
+  }
+
+  #partnerOf(account: Id | null): Id {
+    return this.accounts.get(account ?? '')?.partner ?? '';
+  }
+
+  #partnerOfUser({ account, partner }: User): Id {
+    return partner ?? this.#partnerOf(account);
+  }
+
+  #scopeOfCampaign(campaign: Id): Scope {
+    const account = this.campaigns.get(campaign)?.account ?? null;
+    return { account, partner: this.#partnerOf(account) };
+  }
+
+  #isWithin(inner: Scope, outer: Scope): boolean {
+    return outer.account === null ? inner.partner === outer.partner : inner.account === outer.account;
+  }
+}
+
+/** Whether a call waits for a dialer, and can be cancelled, lapse or be blocked. */
+export function isWaiting({ stage }: Call): boolean {
+  return stage === 'queued' || stage === 'retry';
+}
+
+/** Whether a call is being dialed: by the dialer, between two tries, or by the provider. */
+function isDialing({ stage }: Call): boolean {
+  return stage === 'open' || stage === 'retry' || stage === 'taken';
+}
+
+export function isOpen(call: Call): boolean {
+  return call.stage === 'queued' || isDialing(call);
+}
+
+export function stateOf(call: Call): CallState {
+  return call.stage === 'open' || call.stage === 'retry' || call.stage === 'taken' ? 'dialing' : call.stage;
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

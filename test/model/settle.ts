@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { isOpen, type Model } from './model.ts';
+import type { World } from './world.ts';
+
+/** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
+const patience = 20_000;
+
+/**
+ * Waits until the cores have done what one of the models says.
+ *
+ * @param models after any order of what happened at the same time
+ * @returns the model that the cores agree with
+ */
+export async function settle(world: World, models: readonly Model[], withErased = false): Promise<Model> {
+  const deadline = performance.now() + patience;
+  for (let round = 0; ; round++) {
+    const { open, erased } = await world.look(withErased);
+    const found = models.find((model) => findDifference(model, world, open, erased) === null);
+    if (found) return found;
+    if (performance.now() > deadline)
+      throw new Error([...new Set(models.map((model) => findDifference(model, world, open, erased)))].join('\nor '));
+    world.wake();
+    if (round > 2) await pause(round > 50 ? 20 : 1);
+  }
+}
+
+function findDifference(model: Model, world: World, open: ReadonlyMap<string, string>, erased: number | null): string | null {
+  let waiting = 0;
+  let erasedCalls = 0;
+  for (const call of model.calls.values()) {
+    const { id, requestId, stage, handoffs, isErased } = call;
+    const found = open.get(id);
+    if (isOpen(call)) waiting++;
+    if (isErased) erasedCalls++;
+    if (found !== (isOpen(call) ? stage : undefined)) return `${requestId} (${id}) should be ${stage}, but is ${found ?? 'over'}`;
+    const asked = world.handoffs.get(id) ?? 0;
+    if (asked !== handoffs) return `${requestId} (${id}) should have been handed off ${handoffs} times, but was ${asked} times`;
+  }
+  if (waiting !== open.size) return `${open.size} calls should be ${waiting}`;
+  if (erased !== null && erased !== erasedCalls) return `the data of ${erasedCalls} calls should have been erased, but it was of ${erased}`;
+  return null;
+}

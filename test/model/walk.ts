@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import type { DatabaseKind } from '../support/databases.ts';
+import { anyCommands, enter, viewerOf, type Walk } from './commands.ts';
+import { compareLists } from './lists.ts';
+import { day, Model } from './model.ts';
+import { World } from './world.ts';
+
+export type WalkOptions = {
+  kind: DatabaseKind;
+  seed: number;
+  /** At least this many in all. */
+  commands: number;
+  /** At most this many in one walk, which begins with a new database. */
+  longest?: number;
+  /** In ms; walks until then, even if there were enough commands. */
+  until?: number;
+  path?: string;
+  /** Stops the walk. */
+  signal?: AbortSignal;
+  onRun?: (seed: number, steps: number) => void;
+};
+
+/** In ms: how long it looks for fewer commands that fail as well. */
+const shrinksFor = 60_000;
+
+/** Walks until there were enough commands. @throws Error with the shrunk commands, and what repeats them */
+export async function walk({
+  kind,
+  seed,
+  commands,
+  longest = 1_000,
+  until = 0,
+  path,
+  signal,
+  onRun = () => undefined,
+}: WalkOptions): Promise<number> {
+  let steps = 0;
+  for (let run = 0; run === 0 || (path === undefined && (steps < commands || performance.now() < until)); run++) {
+    const before = steps;
+    let shrinkUntil = Number.POSITIVE_INFINITY;
+    const property = fc.asyncProperty(fc.noBias(anyCommands(longest)), async (chosen) => {
+      if (performance.now() > shrinkUntil || signal?.aborted) return;
+      const state: Walk = { model: new Model(startOfTime()), steps: 0, signal };
+      try {
+        await walkOnce(kind, chosen, state);
+      } catch (error) {
+        shrinkUntil = Math.min(shrinkUntil, performance.now() + shrinksFor);
+        throw error;
+      } finally {
+        if (steps === before) steps += state.steps;
+      }
+    });
+    const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(path === undefined ? {} : { path }) });
+    if (signal?.aborted) return steps;
+    if (result.failed) throw new Error(`${describe(kind, result)}\nIt was found after ${steps} commands.`);
+    onRun(seed + run, steps - before);
+  }
+  return steps;
+}
+
+/** Long ago, so that a year can pass: PostgreSQL's own clock must not be behind. */
+const startOfTime = () => Math.floor((Date.now() - 5 * 365 * day) / day) * day + day / 2;
+
+async function walkOnce(kind: DatabaseKind, commands: Iterable<fc.AsyncCommand<Walk, World>>, state: Walk): Promise<void> {
+  const world = await World.open(kind, state.model);
+  try {
+    await fc.asyncModelRun(() => ({ model: state, real: world }), commands);
+    await compareEverything(state, world);
+  } finally {
+    await world.close();
+  }
+}
+
+async function compareEverything(state: Walk, world: World): Promise<void> {
+  const { model } = state;
+  for (let n = 0; n < model.users.size; n++) {
+    const viewer = viewerOf(model, n);
+    if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer);
+  }
+  const outcomes = await world.outcomes();
+  if (outcomes !== model.outcomes) throw new Error(`The metrics should count ${model.outcomes} outcomes, but count ${outcomes}.`);
+  const faults = await world.auditFaults();
+  if (faults.length > 0) throw new Error(`The audit chain is broken: ${faults.join(' ')}`);
+}
+
+type Failure = {
+  seed: number;
+  counterexample: readonly unknown[] | null;
+  counterexamplePath: string | null;
+  errorInstance: unknown;
+  numShrinks: number;
+};
+
+function describe(kind: DatabaseKind, { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure): string {
+  const reason = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
+  const repeat = `npm run walk -- --database ${kind} --seed ${seed} --commands 1 --path ${counterexamplePath}`;
+  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):${String(counterexample?.[0])}\n\nRepeat it: ${repeat}`;
+}
