@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
-import { type Answer, codeOf } from '../support/http.ts';
+import { type Answer, readCode } from '../support/http.ts';
 import { compareLists } from './lists.ts';
 import { type Body, type Call, day, type Expected, type Key, type Model, type User, type Viewer, type Zone } from './model.ts';
 import { settle } from './settle.ts';
@@ -98,7 +98,7 @@ function findMismatch(expected: Expected, answer: Answer): string | null {
   const { status, code, text, replayed, json } = expected;
   const got = `${answer.status} ${answer.text.trim()}`;
   if (answer.status !== status) return `expected ${status} ${code ?? ''}, got ${got}`;
-  if (code !== undefined && codeOf(answer) !== code) return `expected ${code}, got ${got}`;
+  if (code !== undefined && readCode(answer) !== code) return `expected ${code}, got ${got}`;
   if (text !== undefined && answer.text !== text) return `expected ${text.trim()}, got ${got}`;
   if (replayed !== undefined && (answer.headers['idempotent-replayed'] === 'true') !== replayed)
     return `replayed isn't ${replayed}: ${got}`;

@@ -11,7 +11,7 @@ import type { Randomness } from '../../core/domain/ports/environment.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import type { DatabaseKind } from '../support/databases.ts';
-import { type Answer, type Ask, ask, cookiesOf } from '../support/http.ts';
+import { type Answer, type Ask, ask, readCookies } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -143,7 +143,7 @@ export class World {
 
   async signIn(core: number, { id, email }: { id: string; email: string }): Promise<number> {
     const answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
-    if (answer.status === 201) this.#cookies.set(id, cookiesOf(answer));
+    if (answer.status === 201) this.#cookies.set(id, readCookies(answer));
     return answer.status;
   }
 
