@@ -181,15 +181,16 @@ describe('calls and activity in the console', () => {
       it('shows in pages who did what, when and from where', async () => {
         const cookie = await as('ada');
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
-        const first = await activity(cookie);
+        // Another process's test may sign in here, as Ada, when it asks a core that has stopped and whose port this one has now.
+        const first = await activity(cookie, '?action=api-key.created');
         expect(first.events[0]).to.deep.include({
           actor: { id: tenants.users.account.id, name: 'Ada Account', email: 'ada@example.com' },
           action: 'api-key.created',
           address: '127.0.0.1',
         });
-        const second = await activity(cookie, `?cursor=${first.nextCursor}`);
-        expect([first.events.length, second.events.length, second.nextCursor]).to.deep.equal([50, 11, null]);
-        expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).to.equal(61);
+        const second = await activity(cookie, `?action=api-key.created&cursor=${first.nextCursor}`);
+        expect([first.events.length, second.events.length, second.nextCursor]).to.deep.equal([50, 10, null]);
+        expect(new Set([...first.events, ...second.events].map(({ id }) => id)).size).to.equal(60);
       });
     });
   });
