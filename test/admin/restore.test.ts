@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { ownFunctions, ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
 import { type PostgresServer, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
-import { spawnCore, startCoreHere } from '../support/core.ts';
-import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { startCoreHere } from '../support/core.ts';
+import { databaseKinds, emptyDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
@@ -278,65 +278,4 @@ describe('admin restore', () => {
       }
     });
   }
-
-  describe('restoring a SQLite file', function () {
-    this.timeout(120_000);
-    let url: string;
-    let filename: string;
-    let file: string;
-    beforeEach(async () => {
-      url = await freshDatabase('sqlite');
-      filename = url.slice('sqlite:'.length);
-      file = join(freshDirectory(), 'backup');
-      await adminOn(url).json('partner', 'add', 'One');
-      await adminOn(url).json('backup', file);
-    });
-
-    it('keeps the previous database with its WAL, and leaves no WAL next to the new database', async () => {
-      const core = await spawnCore(url);
-      await adminOn(url).json('partner', 'add', 'Two');
-      await core.stop('SIGKILL');
-      expect(statSync(`${filename}-wal`).size).to.be.greaterThan(0);
-      const { restored } = await adminOn(url).json('restore', file);
-      expect(readdirSync(dirname(filename)).filter((name) => /-(wal|shm|journal)$|restoring/.test(name))).to.deep.equal([]);
-      expect(statSync(filename).mode & 0o777).to.equal(0o600);
-      expect((await adminOn(`sqlite:${restored.before}`).json('check')).ok).to.equal(true);
-      const direct = await openDirect(`sqlite:${restored.before}`);
-      const partners = await direct.storage.database.read('partners').orderBy('name').pluck('name');
-      await direct.close();
-      expect(partners).to.deep.equal(['One', 'Two']);
-    });
-
-    it("replaces a damaged database, and says that it can't list which keys and users are active again", async () => {
-      writeFileSync(filename, 'no database at all '.repeat(1000));
-      const answer = await adminOn(url).json('restore', file);
-      expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
-      expect(readFileSync(answer.restored.before, 'utf8')).to.contain('no database at all');
-      expect((await adminOn(url).json('check')).ok).to.equal(true);
-    });
-
-    it('moves aside the WAL of a missing database', async () => {
-      const core = await spawnCore(url);
-      await adminOn(url).json('partner', 'add', 'Two');
-      await core.stop('SIGKILL');
-      const moved = join(freshDirectory(), 'callkey.db');
-      copyFileSync(`${filename}-wal`, `${moved}-wal`);
-      await adminOn(`sqlite:${moved}`).json('restore', file);
-      expect(existsSync(`${moved}-wal`)).to.equal(false);
-      expect((await adminOn(`sqlite:${moved}`).json('check')).ok).to.equal(true);
-    });
-
-    it('refuses a backup that is a database in use, since its WAL may contain more, or that is the target itself', async () => {
-      const other = await freshDatabase('sqlite');
-      const core = await startCoreHere(other);
-      await adminOn(other).json('partner', 'add', 'Elsewhere');
-      const live = await adminOn(url).admin(['restore', other.slice('sqlite:'.length)]);
-      await core.close();
-      const itself = await adminOn(url).admin(['restore', filename]);
-      expect(live.code).to.equal(2);
-      expect(live.stderr).to.include('in use');
-      expect(itself.code).to.equal(2);
-      expect(itself.stderr).to.include('itself');
-    });
-  });
 });

@@ -1,12 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
 import { expect } from 'chai';
-import { Webhook } from 'standardwebhooks';
-import { sign } from '#contract/calls/signature.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { testRandomness } from '../support/clock.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
@@ -27,7 +22,6 @@ import { until } from '../support/until.ts';
 const secret = signingSecret;
 const olderSecret = `whsec_${'old1'.repeat(10)}`;
 type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-type Signed = { with?: string; at?: number; [header: `webhook-${string}`]: string };
 
 describe('the dialer', () => {
   onEachDatabase((kind) => {
@@ -66,53 +60,8 @@ describe('the dialer', () => {
       await until(async () => states.includes(String((await call(contactId))['state'])));
       return call(contactId);
     };
-    const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {}) => {
-      const raw = JSON.stringify(body);
-      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
-    };
 
     describe('with a webhook', () => {
-      it('hands off a placed call immediately with everything that was sent, signed with the newest secret', async () => {
-        await start({});
-        const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
-        const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });
-        await receiver.until(1);
-        const [one] = receiver.received;
-        expect(one?.handoff).to.deep.equal({
-          handoffId: one?.handoff.handoffId,
-          requestId: 'order-1',
-          contactId: textAt(placed, 'contactId'),
-          campaignId: tenants.campaign.id,
-          contact,
-          variables: { a: '1', b: '2' },
-          placedAt: textAt(placed, 'placedAt'),
-        });
-        expect(one?.headers).to.include({ 'content-type': 'application/json', 'webhook-id': one?.handoff.handoffId });
-        const headers = Object.fromEntries(Object.entries(one?.headers ?? {}).map(([name, value]) => [name, String(value)]));
-        const payload = one?.body.toString() ?? '';
-        expect(new Webhook(secret).verify(payload, headers)).to.deep.equal(one?.handoff);
-        expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
-      });
-
-      it('stores the first outcome of a call for good, and shows it only in the console', async () => {
-        await start({});
-        const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
-        await receiver.until(1);
-        const handoffId = receiver.received[0]?.handoff.handoffId;
-        const first = { handoffId, state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', durationSeconds: 42 };
-        expect((await outcome(first)).status).to.equal(204);
-        expect((await outcome(first)).status).to.equal(204);
-        expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
-        expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42 });
-        const { calls } = callsSchema.parse(
-          (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
-        );
-        expect(calls[0]).to.include({ state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', simulated: false });
-        const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
-        expect(cancel.status).to.equal(409);
-        expect(cancel.text).not.to.include('completed');
-      });
-
       it('fails a call that the provider rejects, and keeps the reason', async () => {
         await start({}, (_, response) => void response.writeHead(422).end('no such line\n'));
         const ended = await untilState(textAt(await place(), 'contactId'), 'failed');
@@ -168,120 +117,6 @@ describe('the dialer', () => {
         core = await startCoreHere(database, { environment: webhook() });
         await receiver.until(2);
         await untilState(contactId, 'dialing');
-      });
-
-      it("doesn't make up an outcome for a call at another provider", async () => {
-        await start({});
-        const contactId = textAt(await place(), 'contactId');
-        await until(async () => (await call(contactId))['handoff'] === 'taken');
-        await core.close();
-        await direct.storage.database
-          .write('calls')
-          .where({ contact_id: contactId })
-          .update({ due_at: instant(1) });
-        core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
-        expect(await untilState(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
-          state: 'unknown',
-          provider: 'webhook',
-        });
-      });
-
-      describe('that reports an opt-out', () => {
-        const entries = (phone: string) => direct.storage.database.read('do_not_call').where({ phone });
-        const optOut = (handoffId: string | undefined, more: object = {}) =>
-          outcome({ handoffId, state: 'completed', optOut: true, ...more });
-        /** Places a call, and waits until the provider has it. */
-        const dialed = async (phone: string) => {
-          const contactId = textAt(await place({ contact: { phone } }), 'contactId');
-          await until(async () => (await call(contactId))['handoff'] === 'taken');
-          return contactId;
-        };
-
-        it("puts the number on the account's list with the outcome, and stops the other calls queued for it", async () => {
-          await start({});
-          const phone = somePhone();
-          const first = await dialed(phone);
-          const later = { contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' };
-          const queued = [await place(later), await place(later), await place(later)].map((placed) => textAt(placed, 'contactId'));
-          const other = textAt(await place({ ...later, contact: { phone: somePhone() } }), 'contactId');
-          expect((await optOut(first, { detail: 'Never again.' })).status).to.equal(204);
-          for (const contactId of queued) await untilState(contactId, 'blocked');
-          expect([(await call(first))['state'], (await call(other))['state']]).to.deep.equal(['completed', 'queued']);
-          expect((await place({ contact: { phone } })).status).to.equal(403);
-          const [entry] = await entries(phone);
-          expect(entry).to.include({
-            account_id: tenants.account.id,
-            contact_id: first,
-            source: 'outcome',
-            reason: 'asked',
-            ends_at: null,
-          });
-          const events = await direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
-          expect(events.map(({ actor_name, account_id }) => [actor_name, account_id])).to.deep.equal([
-            ['The provider', tenants.account.id],
-          ]);
-        });
-
-        it("puts the number on the partner's list if the account is set so, and stops calls of its other accounts", async () => {
-          await start({});
-          await direct.ports.stores.protection.setOptOutScope(tenants.account.id, 'partner', {
-            ...{ id: testRandomness.id(), at: direct.ports.clock.now(), actor: null, action: 'account.changed', address: 'local' },
-            ...{ subject: { kind: 'account', id: tenants.account.id, name: 'Blue Clinic' }, owningScope: null },
-          });
-          const phone = somePhone();
-          const first = await dialed(phone);
-          const elsewhere = { account_id: tenants.siblingAccount.id, campaign_id: tenants.siblingCampaign.id };
-          const queued = textAt(await place({ contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
-          await direct.storage.database.write('calls').where({ contact_id: queued }).update(elsewhere);
-          expect((await optOut(first)).status).to.equal(204);
-          await untilState(queued, 'blocked');
-          const [entry] = await entries(phone);
-          expect(entry).to.include({ scope_id: tenants.partner.id, account_id: null, contact_id: first });
-        });
-
-        it('keeps one entry if it is reported twice, or only after the outcome', async () => {
-          await start({});
-          const phone = somePhone();
-          const handoffId = await dialed(phone);
-          expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
-          expect((await optOut(handoffId)).status).to.equal(204);
-          expect((await optOut(handoffId)).status).to.equal(204);
-          expect(await entries(phone)).to.have.length(1);
-          expect((await call(handoffId))['state']).to.equal('busy');
-        });
-
-        it('lists nothing for an unknown hand-off, a wrong signature, or a number that was erased', async () => {
-          await start({});
-          const handoffId = await dialed(somePhone());
-          expect((await optOut('unknown')).status).to.equal(404);
-          const forged = await outcome({ handoffId, state: 'completed', optOut: true }, { with: `whsec_${'else'.repeat(10)}` });
-          expect(forged.status).to.equal(401);
-          expect((await call(handoffId))['state']).to.equal('dialing');
-          await direct.storage.database.write('calls').where({ contact_id: handoffId }).update({ phone: null });
-          const erased = await optOut(handoffId);
-          expect([erased.status, erased.text]).to.deep.include(404);
-          expect(await direct.storage.database.read('do_not_call')).to.deep.equal([]);
-        });
-
-        it('stores both or neither if the core fails between the outcome and the entry', async () => {
-          await start({});
-          const handoffId = await dialed(somePhone());
-          await direct.storage.database.write.schema.renameTable('do_not_call', 'do_not_call_away');
-          expect((await optOut(handoffId)).status).to.equal(500);
-          expect((await call(handoffId))['state']).to.equal('dialing');
-          await direct.storage.database.write.schema.renameTable('do_not_call_away', 'do_not_call');
-          expect((await optOut(handoffId)).status).to.equal(204);
-          expect((await call(handoffId))['state']).to.equal('completed');
-          expect(await direct.storage.database.read('do_not_call')).to.have.length(1);
-        });
-      });
-
-      it("doesn't let a provider decide when contact data is erased", async () => {
-        await start({});
-        const contactId = textAt(await place(), 'contactId');
-        await receiver.until(1);
-        await outcome({ handoffId: contactId, state: 'completed', endedAt: '9999-12-31T00:00:00.000Z' });
-        expect(Number((await call(contactId))['ended_at'])).to.be.at.most(Date.now());
       });
 
       it('waits for notBefore', async () => {
@@ -360,89 +195,6 @@ describe('the dialer', () => {
         const turn = receiver.received.findIndex(({ handoff }) => handoff.contactId === single);
         expect(turn).to.be.within(0, 8);
       });
-
-      // The requests don't depend on the database.
-      if (kind === 'sqlite') {
-        it('refuses unsigned, stale, incorrectly signed and altered outcomes with the same response', async () => {
-          await start({});
-          const { text: reference } = await ask('GET', `${core.url}/nowhere`);
-          const contactId = textAt(await place({ notBefore: '2099-01-01T00:00:00Z' }), 'contactId');
-          const now = Math.floor(Date.now() / 1_000);
-          const body = { handoffId: contactId, state: 'completed' };
-          const raw = JSON.stringify(body);
-          const refused = [
-            await ask('POST', `${core.url}/dialer/outcomes`, { body }),
-            await outcome(body, { with: `whsec_${'else'.repeat(10)}` }),
-            await outcome(body, { 'webhook-id': 'another' }),
-            await outcome(body, { 'webhook-id': '' }),
-            await outcome(body, { 'webhook-timestamp': String(now + 60) }),
-            await outcome(body, { 'webhook-signature': 'v1,' }),
-            await outcome(body, { 'webhook-signature': sign('any', raw, secret, now)['webhook-signature'].replace('v1,', 'v2,') }),
-            await outcome(body, { at: now - 301 }),
-            await outcome(body, { at: now + 400 }),
-            await ask('POST', `${core.url}/dialer/outcomes`, { raw: `${raw} `, headers: sign('any', raw, secret, now) }),
-            await ask('POST', `${core.url}/dialer/outcomes`, {
-              raw: 'x'.repeat(70_000),
-              headers: sign('any', raw, secret, now),
-            }),
-          ];
-          for (const answer of refused) expect([answer.status, answer.text]).to.deep.equal([401, reference]);
-          // This outcome is for a call that was never handed off.
-          expect((await outcome({ ...body, endedAt: '2026-11-21T10:00:00+00:00' })).status).to.equal(404);
-          expect(await call(contactId)).to.include({ state: 'queued' });
-        });
-
-        it('accepts outcomes signed by the reference library, among other signatures', async () => {
-          await start({});
-          await place();
-          await receiver.until(1);
-          const raw = JSON.stringify({ handoffId: receiver.received[0]?.handoff.handoffId, state: 'busy' });
-          const time = new Date();
-          const signature = `v1a,of-another-kind v1,${'A'.repeat(43)}= ${new Webhook(secret).sign('msg_1', time, raw)}`;
-          const headers = {
-            'webhook-id': 'msg_1',
-            'webhook-timestamp': String(Math.floor(time.getTime() / 1_000)),
-            'webhook-signature': signature,
-          };
-          expect((await ask('POST', `${core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
-        });
-
-        it('accepts outcomes signed with an older secret, and explains what is wrong with an invalid signed outcome', async () => {
-          await start({});
-          await place();
-          await receiver.until(1);
-          const handoffId = receiver.received[0]?.handoff.handoffId;
-          expect((await outcome({ handoffId, state: 'ringing' })).status).to.equal(422);
-          expect((await outcome({ handoffId, state: 'no_answer' }, { with: olderSecret })).status).to.equal(204);
-        });
-
-        it("doesn't follow a redirect", async () => {
-          await start({}, (_, response) => void response.writeHead(307, { Location: '/elsewhere' }).end());
-          await untilState(textAt(await place(), 'contactId'), 'failed');
-          expect(receiver.received).to.have.length(1);
-        });
-
-        for (const status of [500, 503, 429]) {
-          it(`retries after ${status} with the same hand-off ID`, async () => {
-            let tries = 0;
-            await start({}, (_, response) => void response.writeHead(++tries < 3 ? status : 200).end());
-            await place();
-            await receiver.until(3);
-            expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
-          });
-        }
-
-        it('retries if the connection fails before anything is sent, including during the TLS handshake', async () => {
-          const hanging: Server = createServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
-          await once(hanging, 'listening');
-          const address = hanging.address();
-          await start({ DIALER_URL: `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/` });
-          const contactId = textAt(await place(), 'contactId');
-          await until(async () => (await call(contactId))['handoff'] === 'retry');
-          hanging.close();
-          expect(await call(contactId)).to.include({ state: 'dialing' });
-        });
-      }
     });
 
     it('simulates the same outcome for the same number, and marks it as simulated', async () => {

@@ -33,7 +33,7 @@ export const folders: readonly Folder[] = [
     ],
     tests: [
       ...tests('storage', 'errors error-text postgres-hosts chunks batch batch-deadlines sessions audit-chain calls key-use last-used'),
-      ...tests('storage', 'dialing call-stages call-statements throttle cancelled-calls cancelling overdue-calls'),
+      ...tests('storage', 'dialing outcomes call-stages call-statements throttle cancelled-calls cancelling overdue-calls'),
     ],
   },
   {
@@ -45,7 +45,7 @@ export const folders: readonly Folder[] = [
     ],
     tests: tests(
       'http',
-      'guards outcome-reports error-responses request-id refusals key-ends on-demand refusals-in-the-log sign-in/sessions sign-in/session-origins sign-in/changing-password',
+      'guards outcome-reports error-responses request-id refusals key-ends on-demand invalid-calls refusals-in-the-log sign-in/sessions sign-in/session-origins sign-in/changing-password',
     ),
   },
   {

@@ -6,7 +6,6 @@ import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts'
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
-import { until } from '../support/until.ts';
 
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
@@ -221,74 +220,6 @@ describe('claiming and settling calls', () => {
       const end = { detail: 'Busy.', endedAt: instant(now + 4), durationSeconds: 5 };
       await store.settle(await claimOne({ at: instant(now + 3) }), { event: 'outcome', to: 'busy', ...end });
       expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: instant(now + 4), duration_seconds: 5 });
-    });
-
-    it('accepts one outcome of a call that was handed off, and sets its dialing time to the first attempt', async () => {
-      const outcome = { state: 'completed', detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 } as const;
-      await addCall('c');
-      const report = (contactId: string) => store.reportOutcome(contactId, outcome, instant(now + 10));
-      expect([await report('c'), await report('none')]).to.deep.equal([null, null]);
-      await claimOne();
-      await addCall('other');
-      await claimOne();
-      const other = await call('other');
-      expect([await report('c'), await report('none')]).to.deep.equal(['recorded', null]);
-      const ended = await call('c');
-      expect(await call('other')).to.deep.equal(other);
-      expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
-      expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, told_late_at: null });
-      expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
-      expect(await call('c')).to.deep.equal(ended);
-    });
-
-    const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };
-
-    it('lets the first outcome replace unknown, however late, and only one of two concurrent outcomes', async () => {
-      await addCall('c');
-      const fenced = await claimOne();
-      const claimed = await claimOne({ at: instant(now + lease) });
-      const unknown = { detail: 'The answer was lost.', endedAt: instant(now + lease), durationSeconds: null };
-      await store.settle(claimed, { event: 'must-not-repeat', to: 'unknown', ...unknown });
-      const states = ['completed', 'busy'] as const;
-      const results = await Promise.all(states.map((state) => store.reportOutcome('c', { state, ...late }, instant(now + lease + 5))));
-      expect(results.toSorted()).to.deep.equal(['not-needed', 'recorded']);
-      const ended = await call('c');
-      expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
-      expect(ended).to.include({ ended_at: instant(now + 9), dialed_at: now, told_late_at: instant(now + lease + 5) });
-      for (const dialer of [fenced, claimed]) {
-        expect(await store.settle(dialer, taken)).to.equal(false);
-        expect(await store.settle(dialer, { event: 'must-not-repeat', to: 'unknown', ...unknown })).to.equal(false);
-      }
-      expect(await call('c')).to.deep.equal(ended);
-    });
-
-    it('ignores an outcome for a call that was erased or has ended in another state', async () => {
-      const rows: Partial<CallRow>[] = [
-        { state: 'unknown', handoff: 'doubt', phone: null },
-        { state: 'cancelled', handoff: 'retry' },
-        { state: 'failed', handoff: 'open' },
-      ];
-      for (const [n, row] of rows.entries()) await addCall(`c${n}`, { ...row, due_at: null, ended_at: now });
-      const all = () => direct.storage.database.read('calls').orderBy('contact_id');
-      const before = await all();
-      for (const n of rows.keys()) expect(await store.reportOutcome(`c${n}`, { state: 'busy', ...late }, now)).to.equal('not-needed');
-      expect(await all()).to.deep.equal(before);
-    });
-
-    it("keeps a call's data if an outcome comes while old calls are erased", async () => {
-      await addCall('c', { state: 'unknown', handoff: 'taken', due_at: null, ended_at: instant(1) });
-      const { write, read } = direct.storage.database;
-      // The erasure has to wait for the outcome: on PostgreSQL for the row, and on SQLite for the file.
-      const erasing = await write.transaction(async (trx) => {
-        await trx('calls').where({ contact_id: 'c' }).update({ state: 'busy', ended_at: now });
-        const erased = direct.ports.stores.retention.erase(now);
-        const isWaiting = async () =>
-          (await read('pg_stat_activity').whereRaw(`datname = current_database() AND wait_event = 'transactionid'`)).length > 0;
-        if (kind === 'postgres') await until(isWaiting);
-        return { erased };
-      });
-      expect(await erasing.erased).to.equal(0);
-      expect(await call('c')).to.include({ state: 'busy', phone: '+493012345678' });
     });
 
     it('reports how many calls are waiting for a dialer, and since when', async () => {
