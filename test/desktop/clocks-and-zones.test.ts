@@ -48,9 +48,12 @@ for (const [where, describeHome, openHome] of homes) {
 
     before(async () => {
       harness = await openCore();
-      const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Of Auckland');
-      const end = { expires_at: at('2031-01-31T10:59:59.999Z'), expiry_time_zone: 'Pacific/Auckland' };
-      await harness.direct.storage.database.write('api_keys').where({ id }).update(end);
+      const inTwentyDays = new Date(Date.now() + 20 * 86_400_000).toISOString();
+      for (const [name, end] of [['Of Auckland', '2031-01-31T10:59:59.999Z'] as const, ['Soon over', inTwentyDays] as const]) {
+        const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
+        const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
+        await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
+      }
       home = await openHome(harness.core.url);
       home.page.setDefaultTimeout(15_000);
       await signInAs({ ...harness, page: home.page }, 'account');
@@ -76,6 +79,14 @@ for (const [where, describeHome, openHome] of homes) {
 
     it('names the time zone of an expiration that was chosen elsewhere', async () => {
       await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
+    });
+
+    it('keeps the badge of a key that expires soon clear of its button', async () => {
+      await home.page.setViewportSize({ width: 1280, height: 800 });
+      const row = home.page.getByRole('row', { name: 'Soon over' });
+      const badge = await row.getByText('in 16 days').boundingBox();
+      const button = await row.getByRole('button').boundingBox();
+      expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
     });
   });
 }

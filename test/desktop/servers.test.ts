@@ -108,4 +108,13 @@ describeDesktop('several servers', () => {
     await eventually(async () => expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com'));
     await later.close();
   });
+
+  it('copies the address of what the screen shows, which a colleague can open in a browser', async () => {
+    const { page, app } = desktop;
+    await signInAs({ ...first, page }, 'account');
+    await page.getByLabel('Search by name').fill('Another');
+    await button('Copy link to this view').click();
+    const copied = `${first.core.url}/#/api-keys?search=Another`;
+    await eventually(async () => expect(await app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(copied));
+  });
 });

@@ -181,6 +181,20 @@ for (const [where, describeHome, openHome] of homes) {
       expect(await name.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
     });
 
+    it('count only the calls in the chart that the list shows', async () => {
+      await goTo('Calls');
+      await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
+      const chart = (calls: string) => page().getByRole('img', { name: `${calls} placed in the last 30 days, by day and outcome` });
+      await chart('1 call').waitFor();
+      await page().getByLabel('State').selectOption('Failed');
+      await chart('0 calls').waitFor();
+      await page().getByLabel('State').selectOption('Any outcome');
+      await page().getByLabel('From day').fill('2026-01-01');
+      await page().getByLabel('To day').fill('2026-01-31');
+      await page().getByRole('img', { name: '0 calls placed on 1 Jan 2026 – 31 Jan 2026, by day and outcome' }).waitFor();
+      for (const label of ['From day', 'To day']) await page().getByLabel(label).fill('');
+    });
+
     it('deselect rows that a filter hides', async () => {
       await goTo('API keys');
       for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
@@ -199,6 +213,9 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Create Key').click();
       const dialog = page().getByRole('alertdialog', { name: 'Save your key' });
       await dialog.getByRole('button', { name: 'Copy command' }).click();
+      const ends = await dialog.locator('select, pre, button').evaluateAll((all) => all.map((each) => each.getBoundingClientRect().right));
+      const { x = 0, width = 0 } = (await dialog.boundingBox()) ?? {};
+      expect(Math.max(...ends)).to.be.at.most(x + width);
       await dialog.getByRole('status').getByText('Copied the command.').waitFor({ state: 'attached' });
       for (const each of await dialog.getByRole('button').all()) {
         await each.scrollIntoViewIfNeeded();

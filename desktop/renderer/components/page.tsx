@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { linkTo } from '../state/address/addresses.ts';
 import { formatAge } from '../state/format/format-time.ts';
 import type { Resource } from '../state/loading/resource.ts';
+import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 import { Stale } from './loadable.tsx';
 
@@ -28,6 +30,9 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
     <div class="page">
       <div class="title-row">
         <h1 tabIndex={-1}>{title}</h1>
+        {window.callkey.capabilities.choosesServer && (
+          <CopyButton text={() => linkTo(location.hash)} what="link to this view" icon="link" />
+        )}
         {actions}
       </div>
       {head}

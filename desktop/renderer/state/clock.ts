@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { DateTime } from 'luxon';
+import { limits } from '#contract/limits.ts';
 
 /** The time of the current minute. Changes every minute, and so at midnight, and when the user returns to the window. */
 export const now = signal(DateTime.now());
@@ -29,6 +30,14 @@ function readZone(): string {
 export function readClock(): void {
   now.value = DateTime.now();
   ownZone.value = readZone();
+}
+
+/** Returns the first day of a chart of the last 30 days, in the user's time zone. */
+export function firstChartDay(): string {
+  return now.value
+    .setZone(ownZone.value)
+    .minus({ days: limits.chartDays - 1 })
+    .toFormat('yyyy-MM-dd');
 }
 
 /** Builds a range of days in the user's time zone. Includes the zone only with a date, because earlier cores don't accept it alone. */

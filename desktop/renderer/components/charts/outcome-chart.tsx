@@ -1,42 +1,59 @@
+import { useRef } from 'preact/hooks';
 import type { CallsSummaryView } from '#contract/console/calls.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
+import { Moment } from '../time.tsx';
 import { percentages, stack, sum } from './charts.ts';
 import { DayChart } from './day-chart.tsx';
 import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 
 /**
  * @property summary null while it loads: the chart already takes up its room, so that the list doesn't move
+ * @property filter what's counted: all calls of the last 30 days if it's empty
  * @property day the chosen day; empty for all days
  * @property note what's missing from the counts
  */
-type OutcomeChartProps = { summary: CallsSummaryView | null; day: string; note?: string; onChoose: (day: string) => void };
+type OutcomeChartProps = {
+  summary: CallsSummaryView | null;
+  day: string;
+  filter?: Readonly<Record<string, string | null>> & { from: string; to: string };
+  note?: string;
+  onChoose: (day: string) => void;
+};
 
 /** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
-export function OutcomeChart({ summary, day, note = '', onChoose }: OutcomeChartProps) {
+export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose }: OutcomeChartProps) {
+  // While another filter's counts load, the last ones stay.
+  const last = useRef(loaded);
+  if (loaded) last.current = loaded;
+  const summary = last.current;
   const chart = stack(summary ? outcomesByDay(summary) : []);
-  if (summary && chart.total === 0) return null;
+  const isFiltered = filter !== undefined && Object.values(filter).some((value) => value !== null && value !== '');
+  if (summary && chart.total === 0 && !isFiltered) return null;
+  const [first, final] = [chart.columns[0], chart.columns.at(-1)];
+  const hasRange = filter !== undefined && (filter.from !== '' || filter.to !== '');
+  const days = hasRange && first && final ? `${formatIsoDay(first.day)} – ${formatIsoDay(final.day)}` : 'Last 30 days';
   const chosen = chart.columns.find((column) => column.day === day);
   const shown = chosen ? [chosen] : chart.columns;
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   const shares = percentages(groups.map(({ count }) => count));
   return (
-    <section class="outcomes" aria-label="Outcomes in the last 30 days" aria-busy={summary === null}>
+    <section class="outcomes" aria-label={hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days'} aria-busy={loaded === null}>
       <DayChart
         chart={chart}
         classes={outcomeGroups.map(({ name }) => name)}
         what="calls"
         height={110}
-        text={`${pluralize(chart.total, 'call')} placed in the last 30 days, by day and outcome`}
+        text={`${pluralize(chart.total, 'call')} placed ${hasRange ? `on ${days}` : 'in the last 30 days'}, by day and outcome`}
         chosen={chosen?.day}
         onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
       />
       <div>
         <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-          <option value="">Last 30 days</option>
+          <option value="">{days}</option>
           {chart.columns.toReversed().map((column, ago) => (
             <option key={column.day} value={column.day}>
-              {['Today, ', 'Yesterday, '][ago]}
+              {!hasRange && ['Today, ', 'Yesterday, '][ago]}
               {formatIsoDay(column.day)}
             </option>
           ))}
@@ -53,6 +70,11 @@ export function OutcomeChart({ summary, day, note = '', onChoose }: OutcomeChart
           ))}
         </ul>
         {note !== '' && <p class="hint">{note}</p>}
+        {summary?.countedBackTo !== undefined && (
+          <p class="hint">
+            Counted back to <Moment at={summary.countedBackTo} />
+          </p>
+        )}
       </div>
     </section>
   );

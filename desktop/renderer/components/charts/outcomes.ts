@@ -15,8 +15,8 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
 export const summaryMs = 60_000;
 
 /** Adds up the calls of all campaigns. */
-export function summaryOfAll({ days, dialerTrouble }: AllCallsSummaryView): CallsSummaryView {
-  return { dialerTrouble, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
+export function summaryOfAll({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
+  return { ...rest, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
 }
 
 /** Counts each campaign's calls by group, for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */

@@ -1,6 +1,7 @@
 import type { ActivityFacetsView, ActivityView } from '#contract/console/activity.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
+import { formatIsoDay } from '../../state/format/format-time.ts';
 import { listNouns } from '../../state/format/labels.ts';
 
 export type ActivitySettings = { actor: string; action: string; from: string; to: string };
@@ -31,6 +32,11 @@ export function describeSubject(action: string, name: string): string {
   const noun = listNouns[list];
   if (noun === undefined) return name;
   return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
+}
+
+/** Formats the days of an export as elsewhere: "from 1 Oct 2026 to 31 Oct 2026". */
+export function describeDetail(detail: string): string {
+  return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 
 /** Formats an event's address. For events on the server, staff see the operator's login name: `local:ada`. */

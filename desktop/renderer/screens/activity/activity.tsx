@@ -20,6 +20,7 @@ import {
   activityView,
   actorName,
   addressLabel,
+  describeDetail,
   describeSubject,
   isAboutItself,
   labelActors,
@@ -42,7 +43,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
             <bdi>{describeSubject(action, subject.name)}</bdi>
           </>
         )}
-        {detail !== undefined && <span class="faint"> ({detail})</span>}
+        {detail !== undefined && <span class="faint"> ({describeDetail(detail)})</span>}
       </Clip>
     ),
   },

@@ -41,6 +41,15 @@ export const callsView = viewFields<CallsSettings>('calls', ['campaign', 'open']
   pages: unwritten(1),
 });
 
+/**
+ * Returns the filter of the chart, which counts the calls that the list shows. A single day is marked among the last 30 days, so that the
+ * user can compare it with others.
+ */
+export function chartFilter({ state, apiKey, from, to }: CallsSettings, search: string, firstDay: string) {
+  const isMarked = from === to && (from === '' || from >= firstDay);
+  return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
+}
+
 /** Returns the call whose details show. */
 export function openCallIn({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
   if (open !== '') return { campaignId: campaign, contactId: open };

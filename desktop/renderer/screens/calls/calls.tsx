@@ -2,14 +2,16 @@ import type { ComponentChildren } from 'preact';
 import { screensFor } from '../../../screens.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Empty, Loadable, useFreshResource, useResource, useRetries } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
+import { typingMs } from '../../components/use-pages.ts';
 import { useView } from '../../components/use-view.ts';
 import { formatAddress } from '../../state/address/addresses.ts';
-import { ownZone } from '../../state/clock.ts';
+import { firstChartDay, ownZone } from '../../state/clock.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { CallsPage } from './calls-page.tsx';
-import { type CallsSettings, callsView } from './calls-view.ts';
+import { type CallsSettings, callsView, chartFilter } from './calls-view.ts';
 import { AllCalls } from './campaign-outcomes.tsx';
 import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from './campaign-select.tsx';
 import { DialerOff, DialerTrouble } from './dialer-notices.tsx';
@@ -89,10 +91,13 @@ function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
 type CampaignChartProps = { campaignId: string; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };
 
 /** Shows the chart above the list. The list doesn't wait for it. */
-function CampaignChart({ campaignId, settings: { from, to }, onChange }: CampaignChartProps) {
-  const zone = ownZone.value;
-  const load = () => window.callkey.request('summarizeCalls', { id: campaignId, timeZone: zone });
-  const summary = useFreshResource(`outcomes/${campaignId}/${zone}`, load, summaryMs);
+function CampaignChart({ campaignId, settings, onChange }: CampaignChartProps) {
+  const { from, to } = settings;
+  const timeZone = ownZone.value;
+  const search = useDebounced(settings.search.trim(), typingMs);
+  const filter = chartFilter(settings, search, firstChartDay());
+  const load = () => window.callkey.request('summarizeCalls', { id: campaignId, ...filter, timeZone });
+  const summary = useFreshResource(`outcomes/${campaignId}/${JSON.stringify([filter, timeZone])}`, load, summaryMs);
   const view = summary.state.value.value;
   return (
     <>
@@ -101,6 +106,7 @@ function CampaignChart({ campaignId, settings: { from, to }, onChange }: Campaig
       <OutcomeChart
         summary={view}
         day={from === to ? from : ''}
+        filter={filter}
         onChoose={(day) => onChange({ from: day, to: day, open: '', call: '', pages: 1 })}
       />
     </>

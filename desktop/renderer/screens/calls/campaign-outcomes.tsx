@@ -4,20 +4,21 @@ import { folded } from '#contract/text/text.ts';
 import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
+import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import type { Column } from '../../components/table/table-model.ts';
-import { usePages } from '../../components/use-pages.ts';
+import { typingMs, usePages } from '../../components/use-pages.ts';
 import { formatAddress } from '../../state/address/addresses.ts';
-import { ownZone } from '../../state/clock.ts';
+import { firstChartDay, ownZone } from '../../state/clock.ts';
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 import { type Sort, sortAfterPress, sorted } from '../../state/format/sorting.ts';
 import type { Pages } from '../../state/loading/pages.ts';
 import { CallsPage } from './calls-page.tsx';
-import type { CallsSettings } from './calls-view.ts';
+import { type CallsSettings, callsView, chartFilter } from './calls-view.ts';
 import { CampaignSelect } from './campaign-select.tsx';
 import { DialerOff, DialerTrouble } from './dialer-notices.tsx';
 
@@ -31,13 +32,17 @@ type AllCallsProps = {
 
 /** Shows the calls of all campaigns, or the outcomes of each campaign, under a chart of all. A campaign's row opens its calls. */
 export function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
-  const zone = ownZone.value;
+  const timeZone = ownZone.value;
   const { search, from, to, sort } = settings;
   const isByCampaign = settings.by === 'campaigns';
   const day = from === to ? from : '';
   const isMany = campaigns.nextCursor !== null;
-  const pagesOf = (text: string) => outcomePages(zone, text);
-  const { resource, pages, isWhole } = usePages(`all-outcomes/${zone}`, pagesOf, isByCampaign ? search.trim() : '', summaryMs);
+  const settled = useDebounced(search.trim(), typingMs);
+  // The table of campaigns doesn't show the other filters.
+  const filter = isByCampaign ? chartFilter(callsView.initial, '', '') : chartFilter(settings, settled, firstChartDay());
+  const pagesOf = (text: string) => outcomePages({ ...filter, timeZone }, text);
+  const name = `all-outcomes/${JSON.stringify([filter, timeZone])}`;
+  const { resource, pages, isWhole } = usePages(name, pagesOf, isByCampaign ? search.trim() : '', summaryMs);
   const view = resource.state.value.value;
   const actions = (
     <>
@@ -52,6 +57,7 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
       <OutcomeChart
         summary={view && summaryOfAll(view)}
         day={day}
+        filter={filter}
         note={isWhole || !view ? '' : `Of the first ${pluralize(view.campaigns.length, 'campaign')}`}
         onChoose={(chosen) => onChange({ from: chosen, to: chosen, call: '', pages: 1 })}
       />
@@ -127,12 +133,14 @@ function CampaignSearch({ search, onChange }: { search: string; onChange: (chang
 /** A page of campaigns with their outcomes. */
 type OutcomesView = CampaignsView & AllCallsSummaryView;
 
-function outcomePages(timeZone: string, search: string): Pages<OutcomesView> {
+type OutcomesFilter = ReturnType<typeof chartFilter> & { timeZone: string };
+
+function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesView> {
   return {
     async load(cursor) {
       const [campaigns, summary] = await Promise.all([
         window.callkey.request('listCampaigns', { search, cursor }),
-        window.callkey.request('summarizeAllCalls', { campaignSearch: search, cursor, timeZone }),
+        window.callkey.request('summarizeAllCalls', { ...filter, campaignSearch: search, cursor }),
       ]);
       if (!campaigns.ok) return campaigns;
       return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;

@@ -118,7 +118,7 @@ export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, select
 export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
   if (apiKey.expiresAt === null) return <span class="faint">No expiration</span>;
   return (
-    <span class="line">
+    <span class="line wraps">
       <EndDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} isInTable={isInTable} /> <ExpiryBadge apiKey={apiKey} />
     </span>
   );
