@@ -52,9 +52,12 @@ export async function eventsIn(
 const nothing: Condition = { sql: '1 = 0', values: [] };
 const manyEvents = 10_000;
 
-/** Returns the indexes to choose from, as their columns before the ID. */
+/**
+ * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first is used: nearly all events
+ * of a user are in one scope, so the indexes that begin with the user answer a user with another filter exactly.
+ */
 function indexesFor(scope: Column, asked: ReadonlyMap<Column, unknown>): Column[][] {
-  const firsts = asked.has('actor_id') && scope !== 'actor_id' ? [scope, 'actor_id' as const] : [scope];
+  const firsts = asked.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
   const pairs = firsts.flatMap((first) =>
     (['subject_id', 'actor_id', 'action'] as const)
       .filter((second) => asked.has(second) && second !== first)

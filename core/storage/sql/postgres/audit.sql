@@ -40,6 +40,24 @@ SELECT count(*) AS events
 FROM (
   SELECT 1
   FROM audit_events
+  WHERE actor_id = $1
+    AND subject_id = $2
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE actor_id = $1
+    AND action = $2
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
   WHERE partner_id IS NULL
     AND subject_id = $1
   LIMIT 10000
@@ -63,45 +81,18 @@ FROM (
   LIMIT 10000
 ) AS matching;
 
-SELECT count(*) AS events
-FROM (
-  SELECT 1
-  FROM audit_events
-  WHERE actor_id = $1
-    AND subject_id = $2
-  LIMIT 10000
-) AS matching;
-
-SELECT count(*) AS events
-FROM (
-  SELECT 1
-  FROM audit_events
-  WHERE actor_id = $1
-    AND action = $2
-  LIMIT 10000
-) AS matching;
-
 SELECT *
 FROM audit_events
 WHERE actor_id = $1
   AND (action || '') = $2
-  AND (subject_id || '') = $3
-  AND partner_id IS NULL
+  AND subject_id = $3
+  AND (partner_id || '') IS NULL
   AND id >= $4
   AND id < $5
   AND at >= $6
   AND at < $7
-ORDER BY partner_id DESC, actor_id DESC, id DESC
+ORDER BY actor_id DESC, subject_id DESC, id DESC
 LIMIT 100;
-
-SELECT count(*) AS events
-FROM (
-  SELECT 1
-  FROM audit_events
-  WHERE partner_id IS NULL
-    AND actor_id IS NULL
-  LIMIT 10000
-) AS matching;
 
 SELECT count(*) AS events
 FROM (
@@ -121,17 +112,26 @@ FROM (
   LIMIT 10000
 ) AS matching;
 
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events
+  WHERE partner_id IS NULL
+    AND actor_id IS NULL
+  LIMIT 10000
+) AS matching;
+
 SELECT *
 FROM audit_events
-WHERE (actor_id || '') IS NULL
-  AND (action || '') = $1
-  AND subject_id = $2
-  AND partner_id IS NULL
+WHERE actor_id IS NULL
+  AND action = $1
+  AND (subject_id || '') = $2
+  AND (partner_id || '') IS NULL
   AND id >= $3
   AND id < $4
   AND at >= $5
   AND at < $6
-ORDER BY partner_id DESC, subject_id DESC, id DESC
+ORDER BY actor_id DESC, action DESC, id DESC
 LIMIT 100;
 
 -- activity.count

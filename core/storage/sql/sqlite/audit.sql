@@ -39,6 +39,24 @@ LIMIT 100;
 SELECT count(*) AS events
 FROM (
   SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_subject
+  WHERE actor_id = ?
+    AND subject_id = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
+  FROM audit_events INDEXED BY audit_events_of_actor_by_action
+  WHERE actor_id = ?
+    AND action = ?
+  LIMIT 10000
+) AS matching;
+
+SELECT count(*) AS events
+FROM (
+  SELECT 1
   FROM audit_events INDEXED BY audit_events_of_partner_by_subject
   WHERE partner_id IS NULL
     AND subject_id = ?
@@ -63,11 +81,24 @@ FROM (
   LIMIT 10000
 ) AS matching;
 
+SELECT *
+FROM audit_events INDEXED BY audit_events_of_actor_by_subject
+WHERE actor_id = ?
+  AND (action || '') = ?
+  AND subject_id = ?
+  AND (partner_id || '') IS NULL
+  AND id >= ?
+  AND id < ?
+  AND at >= ?
+  AND at < ?
+ORDER BY actor_id DESC, subject_id DESC, id DESC
+LIMIT 100;
+
 SELECT count(*) AS events
 FROM (
   SELECT 1
   FROM audit_events INDEXED BY audit_events_of_actor_by_subject
-  WHERE actor_id = ?
+  WHERE actor_id IS NULL
     AND subject_id = ?
   LIMIT 10000
 ) AS matching;
@@ -76,23 +107,10 @@ SELECT count(*) AS events
 FROM (
   SELECT 1
   FROM audit_events INDEXED BY audit_events_of_actor_by_action
-  WHERE actor_id = ?
+  WHERE actor_id IS NULL
     AND action = ?
   LIMIT 10000
 ) AS matching;
-
-SELECT *
-FROM audit_events INDEXED BY audit_events_of_partner_by_actor
-WHERE actor_id = ?
-  AND (action || '') = ?
-  AND (subject_id || '') = ?
-  AND partner_id IS NULL
-  AND id >= ?
-  AND id < ?
-  AND at >= ?
-  AND at < ?
-ORDER BY partner_id DESC, actor_id DESC, id DESC
-LIMIT 100;
 
 SELECT count(*) AS events
 FROM (
@@ -103,35 +121,17 @@ FROM (
   LIMIT 10000
 ) AS matching;
 
-SELECT count(*) AS events
-FROM (
-  SELECT 1
-  FROM audit_events INDEXED BY audit_events_of_actor_by_subject
-  WHERE actor_id IS NULL
-    AND subject_id = ?
-  LIMIT 10000
-) AS matching;
-
-SELECT count(*) AS events
-FROM (
-  SELECT 1
-  FROM audit_events INDEXED BY audit_events_of_actor_by_action
-  WHERE actor_id IS NULL
-    AND action = ?
-  LIMIT 10000
-) AS matching;
-
 SELECT *
-FROM audit_events INDEXED BY audit_events_of_partner_by_subject
-WHERE (actor_id || '') IS NULL
-  AND (action || '') = ?
-  AND subject_id = ?
-  AND partner_id IS NULL
+FROM audit_events INDEXED BY audit_events_of_actor_by_action
+WHERE actor_id IS NULL
+  AND action = ?
+  AND (subject_id || '') = ?
+  AND (partner_id || '') IS NULL
   AND id >= ?
   AND id < ?
   AND at >= ?
   AND at < ?
-ORDER BY partner_id DESC, subject_id DESC, id DESC
+ORDER BY actor_id DESC, action DESC, id DESC
 LIMIT 100;
 
 -- activity.count
