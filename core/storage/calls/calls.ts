@@ -13,7 +13,7 @@ import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest }
 import { limitColumns, limitsReader } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
-import { isListed, listSql } from '../protection/listed.ts';
+import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
 import {
@@ -336,7 +336,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
        CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
-       p.rules_version, ${isListed({ lists: ['a', 'p'].map(listSql), phone: 'r.phone', at: 'r.at' })} AS is_listed
+       p.rules_version, ${isListed({ listing: listingSql('a', 'p'), account: 'a.id', phone: 'r.phone', at: 'r.at' })} AS is_listed
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
      LEFT JOIN users u ON u.id = k.creator_id

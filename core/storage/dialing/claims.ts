@@ -157,7 +157,7 @@ export async function claimCalls(
     .whereIn(callKey, keys)
     .where('due_at', '<=', now)
     .whereIn('state', unfinishedStates)
-    .whereRaw(`NOT (${isBlockable} AND ${isListedNow})`, [now, now])
+    .whereRaw(`NOT (${isBlockable} AND ${isListedNow})`, [now])
     .update({
       state: toState('open'),
       attempt: trx.raw('attempt + 1'),
@@ -168,13 +168,13 @@ export async function claimCalls(
       first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
       handoff: trx.raw(handoff),
     })
-    .returning([...claimedColumns, trx.raw(`${isListedNow} AS is_listed`, [now, now])]);
+    .returning([...claimedColumns, trx.raw(`${isListedNow} AS is_listed`, [now])]);
   const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
   const claimed = rows.map((row) => claimedCall(row, leaseUntil, row.is_listed ? listedDetail : (reasons.get(row.contact_id) ?? null)));
   if (claimed.length === keys.length) return { claimed, blocked: 0 };
   const done = new Set(rows.map((row) => row.contact_id));
   const left = keys.filter(([, contactId]) => !done.has(contactId));
-  const blocked = await blockBatch(trx, left, now, listedDetail, (calls) => calls.whereRaw(isListedNow, [now, now]));
+  const blocked = await blockBatch(trx, left, now, listedDetail, (calls) => calls.whereRaw(isListedNow, [now]));
   return { claimed, blocked };
 }
 

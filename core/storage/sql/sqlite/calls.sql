@@ -18,13 +18,12 @@ INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, reque
 SELECT r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name,
   r.time_zone, r.variables, r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
 FROM (
-  SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, e.value->>0 AS contact_id,
-    e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
-    e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after, e.value->>8 AS placed_at,
-    e.value->>9 AS due_at, e.value->>10 AS held_until
+  SELECT g.api_key_id, g.campaign_id, g.account_id, g.listing, e.value->>0 AS contact_id, e.value->>1 AS request_id,
+    e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone, e.value->>5 AS variables, e.value->>6 AS not_before,
+    e.value->>7 AS not_after, e.value->>8 AS placed_at, e.value->>9 AS due_at, e.value->>10 AS held_until
   FROM (
-    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
-      CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.rows AS rows
+    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
+      r.rows AS rows
     FROM (
       SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
         value->>4 AS rules_version, jsonb_extract(value, '$[5]') AS rows
@@ -57,21 +56,15 @@ FROM (
   CROSS JOIN jsonb_each(g.rows) AS e
   LIMIT -1
 ) AS r
-WHERE NOT ((r.account_list IS NOT NULL AND (
+WHERE NOT (r.listing IS NOT NULL AND (
   SELECT 1
   FROM do_not_call d
-  WHERE d.scope_id = r.account_list
+  WHERE d.partner_id = r.listing
     AND d.phone = r.phone
+    AND (d.account_id IS NULL OR d.account_id = r.account_id)
     AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
   LIMIT 1
-) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
-  SELECT 1
-  FROM do_not_call d
-  WHERE d.scope_id = r.partner_list
-    AND d.phone = r.phone
-    AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
-  LIMIT 1
-) IS NOT NULL))
+) IS NOT NULL)
 ON CONFLICT (campaign_id, request_id) DO NOTHING;
 
 SELECT 1 AS found
@@ -110,21 +103,15 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
+    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL)) AS is_listed
+  ) IS NOT NULL) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
     value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
@@ -147,14 +134,13 @@ FROM (
     r.due_at AS due_at, r.held_until AS held_until, r.held_until AS answered_held_until, r.calls_per_day,
     r.placed, row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
   FROM (
-    SELECT g.api_key_id, g.campaign_id, g.account_id, g.account_list, g.partner_list, g.day, g.calls_per_day,
-      g.placed, e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name,
-      e.value->>4 AS time_zone, e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after,
-      e.value->>8 AS placed_at, e.value->>9 AS due_at, e.value->>10 AS held_until
+    SELECT g.api_key_id, g.campaign_id, g.account_id, g.listing, g.day, g.calls_per_day, g.placed, e.value->>0 AS contact_id,
+      e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
+      e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after, e.value->>8 AS placed_at,
+      e.value->>9 AS due_at, e.value->>10 AS held_until
     FROM (
-      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END AS account_list,
-        CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END AS partner_list, r.day AS day, k.calls_per_day AS calls_per_day,
-        coalesce((
+      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
+        r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
           SELECT d.placed
           FROM api_key_days d
           WHERE d.api_key_id = k.id
@@ -192,21 +178,15 @@ FROM (
     CROSS JOIN jsonb_each(g.rows) AS e
     LIMIT -1
   ) AS r
-  WHERE NOT ((r.account_list IS NOT NULL AND (
+  WHERE NOT (r.listing IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = r.account_list
+    WHERE d.partner_id = r.listing
       AND d.phone = r.phone
+      AND (d.account_id IS NULL OR d.account_id = r.account_id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
     LIMIT 1
-  ) IS NOT NULL) OR (r.partner_list IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = r.partner_list
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
-    LIMIT 1
-  ) IS NOT NULL))
+  ) IS NOT NULL)
     AND NOT EXISTS (
       SELECT 1
       FROM calls x
@@ -297,21 +277,15 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
+    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL)) AS is_listed
+  ) IS NOT NULL) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
     value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
@@ -381,21 +355,15 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
+    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL)) AS is_listed
+  ) IS NOT NULL) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
     value->>5 AS day, value->>6 AS contact_id, value->>7 AS phone
@@ -428,21 +396,15 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, ((CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END IS NOT NULL AND (
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN a.lists_numbers IS NOT NULL THEN a.id END
+    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
       AND d.phone = r.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
     LIMIT 1
-  ) IS NOT NULL) OR (CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
-    SELECT 1
-    FROM do_not_call d
-    WHERE d.scope_id = CASE WHEN p.lists_numbers IS NOT NULL THEN p.id END
-      AND d.phone = r.phone
-      AND (d.ends_at IS NULL OR d.ends_at >= r.at)
-    LIMIT 1
-  ) IS NOT NULL)) AS is_listed
+  ) IS NOT NULL) AS is_listed
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version,
     value->>5 AS day, value->>6 AS request_id, value->>7 AS phone
@@ -565,21 +527,15 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
+      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
+        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-        SELECT 1
-        FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
-          AND d.phone = calls.phone
-          AND (d.ends_at IS NULL OR d.ends_at >= ?)
-        LIMIT 1
-      ) IS NOT NULL))
+      ) IS NOT NULL)
   ) IS NOT NULL)
 returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone`, `variables`, `placed_at`,
   `not_before`, `not_after`, `attempt`, `handoff`, `first_attempt_at`, `provider`, (
@@ -588,21 +544,15 @@ returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
+      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
+        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-        SELECT 1
-        FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
-          AND d.phone = calls.phone
-          AND (d.ends_at IS NULL OR d.ends_at >= ?)
-        LIMIT 1
-      ) IS NOT NULL))
+      ) IS NOT NULL)
   ) IS NOT NULL AS is_listed;
 
 SELECT api_key_id, min(due_at) AS due_at, min(placed_at) AS placed_at
@@ -690,21 +640,15 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
+      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
+        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
         LIMIT 1
-      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-        SELECT 1
-        FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
-          AND d.phone = calls.phone
-          AND (d.ends_at IS NULL OR d.ends_at >= ?)
-        LIMIT 1
-      ) IS NOT NULL))
+      ) IS NOT NULL)
   ) IS NOT NULL;
 
 -- dialing.settle

@@ -238,21 +238,15 @@ SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
+      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
+        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
         LIMIT 1
-      ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-        SELECT 1
-        FROM do_not_call d
-        WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
-          AND d.phone = calls.phone
-          AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
-        LIMIT 1
-      ) IS NOT NULL))
+      ) IS NOT NULL)
   ) IS NOT NULL THEN 1
   ELSE 0
 END AS flag
@@ -274,21 +268,15 @@ with `some` as materialized (
       CROSS JOIN partners lp
       WHERE la.id = calls.account_id
         AND lp.id = la.partner_id
-        AND ((CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END IS NOT NULL AND (
+        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
           SELECT 1
           FROM do_not_call d
-          WHERE d.scope_id = CASE WHEN la.lists_numbers IS NOT NULL THEN la.id END
+          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
             AND d.phone = calls.phone
+            AND (d.account_id IS NULL OR d.account_id = la.id)
             AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
           LIMIT 1
-        ) IS NOT NULL) OR (CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-          SELECT 1
-          FROM do_not_call d
-          WHERE d.scope_id = CASE WHEN lp.lists_numbers IS NOT NULL THEN lp.id END
-            AND d.phone = calls.phone
-            AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
-          LIMIT 1
-        ) IS NOT NULL))
+        ) IS NOT NULL)
     ) IS NOT NULL
   limit ?
 )
