@@ -58,7 +58,9 @@ export async function changeLimits(
   if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
   const now = ports.clock.now();
   const day = localDay(now, apiKey.timeZone);
-  const today = { day, from: instant(startOfDay(day, apiKey.timeZone)) };
+  const from = instant(startOfDay(day, apiKey.timeZone));
+  const { idsAround } = ports.randomness;
+  const today = { day, from, lowestId: idsAround(from).lowestId, recentId: idsAround(now).lowestId };
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(visibility, id)) throw changedMeanwhile();

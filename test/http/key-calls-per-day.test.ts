@@ -140,9 +140,6 @@ describe("an API key's calls per day", () => {
     it('include the calls that the key had placed that day when it was limited', async () => {
       const { limit, place, today } = await limitedKey(null);
       for (let n = 0; n < 3; n++) await place(other);
-      // The core writes what its keys have done.
-      await other.close();
-      other = await startCoreHere(harness.database, { clock });
       await limit(4);
       expect(await today()).to.include({ placed: 3 });
       expect((await place()).status).to.equal(202);

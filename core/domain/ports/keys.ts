@@ -4,6 +4,12 @@ import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, 
 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
 
+/**
+ * A key's current day, and its first instant. Calls placed since then have IDs from `lowestId` on, and those placed in the last minutes, from
+ * `recentId` on.
+ */
+export type Today = { day: string; from: Millis; lowestId: string; recentId: string };
+
 export type ApiKeyStore = {
   /**
    * @param mostActive the maximum number of the creator's active keys
@@ -24,18 +30,12 @@ export type ApiKeyStore = {
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
-   * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, the calls
-   * that it has placed since `today.from` count.
+   * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, all calls
+   * that it has placed today count once this returns.
    *
    * @returns false, without changing anything, if the key was revoked or has other limits
    */
-  limit(
-    id: string,
-    before: string | null,
-    after: KeyLimits | null,
-    today: { day: string; from: Millis },
-    event: AuditEvent,
-  ): Promise<boolean>;
+  limit(id: string, before: string | null, after: KeyLimits | null, today: Today, event: AuditEvent): Promise<boolean>;
   /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;
   /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */

@@ -219,7 +219,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
     },
 
-    limit: (id, before, after, today, event) => limitKey(write, id, before, after, today, event),
+    limit: (id, before, after, today, event) => limitKey(database, id, before, after, today, event),
 
     async placedOn(id, day) {
       const row = await read('api_key_days').where({ api_key_id: id, day }).first('placed');

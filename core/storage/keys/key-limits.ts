@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
+import type { Today } from '../../domain/ports/keys.ts';
 import { recordAudit } from '../audit/audit.ts';
-import type { Row } from '../engine/database.ts';
+import type { Database, Row } from '../engine/database.ts';
+import { requireSeen } from '../protection/added-numbers.ts';
 
 /** The columns of a key that hold its limits, from keys named `k`. */
 export const limitColumns = ['limits_version', 'addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'] as const;
@@ -41,34 +43,70 @@ export function parseLimits(version: string, row: Row): KeyLimits {
 }
 
 /** See `ApiKeyStore.limit`. */
-export function limitKey(
-  write: Knex,
+export async function limitKey(
+  database: Database,
   id: string,
   before: string | null,
   after: KeyLimits | null,
-  today: { day: string; from: Millis },
+  today: Today,
   event: AuditEvent,
 ): Promise<boolean> {
-  return write.transaction(async (trx) => {
-    const key = await trx('api_keys').where({ id, limits_version: before }).forUpdate().first('calls_per_day');
-    if (key === undefined) return false;
-    await trx('api_keys')
-      .where({ id })
-      .update({
-        limits_version: after?.version ?? null,
-        addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
-        calls_per_day: after?.callsPerDay ?? null,
-      });
-    if (key.calls_per_day === null && after?.callsPerDay != null) await startCounting(trx, id, today);
+  const { read, write } = database;
+  const key = await read('api_keys').where({ id, limits_version: before }).first('calls_per_day');
+  const startsCounting = key?.calls_per_day === null && after?.callsPerDay != null;
+  // Counts the older calls first, so that no one waits for a million calls to be read.
+  const older = startsCounting ? await countCalls(database, id, today.from, today.lowestId, today.recentId) : 0;
+  const isChanged = await write.transaction(async (trx) => {
+    const columns = {
+      limits_version: after?.version ?? null,
+      addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
+      calls_per_day: after?.callsPerDay ?? null,
+    };
+    if ((await trx('api_keys').where({ id, limits_version: before }).update(columns)) === 0) return false;
     await recordAudit(trx, event);
+    if (startsCounting) await countToday(database, id, today, older, trx);
     return true;
   });
+  if (isChanged && startsCounting) {
+    // A batch that began before the change may have placed calls that it didn't count.
+    await requireSeen(database);
+    await write.transaction((trx) => countToday(database, id, today, older, trx));
+  }
+  return isChanged;
 }
 
-/** Counts the calls that a key has placed since the day began. While it had no limit, only its usage was counted. */
-async function startCounting(trx: Knex.Transaction, id: string, { day, from }: { day: string; from: Millis }): Promise<void> {
-  const used = await trx('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', from).sum({ placed: 'placed' }).first();
-  const counted = await trx('api_key_days').where({ api_key_id: id, day }).first('placed');
-  const placed = Math.max(Number(used?.placed ?? 0), counted?.placed ?? 0);
-  await trx('api_key_days').insert({ api_key_id: id, day, placed }).onConflict(['api_key_id', 'day']).merge(['placed']);
+/** Counts the calls that a key has placed since the day began, because they weren't counted while it had no limit. */
+async function countToday(database: Database, id: string, today: Today, older: number, trx: Knex.Transaction): Promise<void> {
+  const row = { api_key_id: id, day: today.day };
+  // Lock the row, as each batch does that counts.
+  await trx('api_key_days')
+    .insert({ ...row, placed: 0 })
+    .onConflict(['api_key_id', 'day'])
+    .merge(['api_key_id']);
+  const recent = await countCalls(database, id, today.from, today.recentId, lastId, trx);
+  await trx('api_key_days')
+    .where(row)
+    .update({ placed: older + recent });
+}
+
+/** Sorts after every ID. */
+const lastId = 'z';
+
+/** Counts a key's calls with these IDs. There's no index by key, so this reads all calls of the campaigns that the key may have used. */
+async function countCalls(
+  database: Database,
+  id: string,
+  from: Millis,
+  fromId: string,
+  beforeId: string,
+  on: Knex = database.read,
+): Promise<number> {
+  const [row] = await database.query<{ placed: number | string }>(
+    `SELECT count(*) AS placed FROM api_keys k CROSS JOIN accounts a CROSS JOIN campaigns c CROSS JOIN calls
+     WHERE k.id = ? AND a.partner_id IN (k.partner_id, k.creator_partner_id) AND c.account_id = a.id AND calls.campaign_id = c.id
+       AND calls.contact_id >= ? AND calls.contact_id < ? AND calls.api_key_id = k.id AND calls.placed_at >= ?`,
+    [id, fromId, beforeId, from],
+    on,
+  );
+  return Number(row?.placed ?? 0);
 }

@@ -2,7 +2,7 @@ import type { CallFilter } from '../../../core/domain/model.ts';
 import type { ScopeRules } from '../../../core/domain/ports/protection.ts';
 import { testRandomness } from '../../support/clock.ts';
 import { toCaller } from '../../support/tenants.ts';
-import { allCalls, each, type Fixtures, later, now, oneDay, type Runs } from '../fixtures.ts';
+import { allCalls, each, type Fixtures, later, now, oneDay, type Runs, today } from '../fixtures.ts';
 
 export function createCallsRuns({
   stores,
@@ -30,7 +30,7 @@ export function createCallsRuns({
         await Promise.all([place(request, { ...call, contactId: testRandomness.id() }), place(request, createCall())]);
         const counted = await key();
         const limits = { version: testRandomness.id(), addresses: null, callsPerDay: 1, timeZone: 'UTC' };
-        await stores.apiKeys.limit(counted.key.id, null, limits, { day: '2026-11-21', from: now }, event());
+        await stores.apiKeys.limit(counted.key.id, null, limits, today, event());
         await place({ ...requestWith(counted.digest), key: { expiresAt: null, limits } }, createCall());
       },
       async cancel(cancel) {

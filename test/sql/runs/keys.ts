@@ -1,6 +1,6 @@
 import { testRandomness } from '../../support/clock.ts';
 import { somePhone } from '../../support/tenants.ts';
-import { digest, each, type Fixtures, now, type Runs } from '../fixtures.ts';
+import { digest, each, type Fixtures, now, type Runs, today } from '../fixtures.ts';
 
 export function createKeysRuns({
   stores,
@@ -27,7 +27,7 @@ export function createKeysRuns({
       create: (create) => create(createKey(user), digest(), 1_000, event()),
       async limit(limit) {
         const limits = { version: testRandomness.id(), addresses: ['10.0.0.0/8'], callsPerDay: 10, timeZone: 'UTC' };
-        await limit((await key()).key.id, null, limits, { day: '2026-11-21', from: now }, event());
+        await limit((await key()).key.id, null, limits, today, event());
       },
       addresses: (addresses) => addresses(testRandomness.id(), now, 20),
       placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),

@@ -41,33 +41,51 @@ select "calls_per_day"
 from "api_keys"
 where "id" = $1
   and "limits_version" is null
-limit $2
-for update;
+limit $2;
+
+SELECT count(*) AS placed
+FROM api_keys k
+CROSS JOIN accounts a
+CROSS JOIN campaigns c
+CROSS JOIN calls
+WHERE k.id = $1
+  AND a.partner_id IN (k.partner_id, k.creator_partner_id)
+  AND c.account_id = a.id
+  AND calls.campaign_id = c.id
+  AND calls.contact_id >= $2
+  AND calls.contact_id < $3
+  AND calls.api_key_id = k.id
+  AND calls.placed_at >= $4;
 
 update "api_keys"
 set "limits_version" = $1, "addresses" = $2, "calls_per_day" = $3
-where "id" = $4;
-
-select sum("placed") as "placed"
-from "api_key_usage"
-where "api_key_id" = $1
-  and "quarter_at" >= $2
-limit $3;
-
-select "placed"
-from "api_key_days"
-where "api_key_id" = $1
-  and "day" = $2
-limit $3;
-
-insert into "api_key_days" ("api_key_id", "day", "placed")
-values ($1, $2, $3)
-on conflict ("api_key_id", "day")
-do update set "placed" = excluded."placed";
+where "id" = $4
+  and "limits_version" is null;
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+insert into "api_key_days" ("api_key_id", "day", "placed")
+values ($1, $2, $3)
+on conflict ("api_key_id", "day")
+do update set "api_key_id" = excluded."api_key_id";
+
+update "api_key_days"
+set "placed" = $1
+where "api_key_id" = $2
+  and "day" = $3;
+
+SELECT virtualtransaction AS id
+FROM pg_locks
+WHERE relation = 'calls'::regclass
+  AND mode = 'RowExclusiveLock'
+  AND granted
+  AND database = (
+    SELECT oid
+    FROM pg_database
+    WHERE datname = current_database()
+  );
 
 -- apiKeys.addresses
 

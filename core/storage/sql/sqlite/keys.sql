@@ -42,30 +42,38 @@ where `id` = ?
   and `limits_version` is null
 limit ?;
 
+SELECT count(*) AS placed
+FROM api_keys k
+CROSS JOIN accounts a
+CROSS JOIN campaigns c
+CROSS JOIN calls
+WHERE k.id = ?
+  AND a.partner_id IN (k.partner_id, k.creator_partner_id)
+  AND c.account_id = a.id
+  AND calls.campaign_id = c.id
+  AND calls.contact_id >= ?
+  AND calls.contact_id < ?
+  AND calls.api_key_id = k.id
+  AND calls.placed_at >= ?;
+
 update `api_keys`
 set `limits_version` = ?, `addresses` = ?, `calls_per_day` = ?
-where `id` = ?;
-
-select sum(`placed`) as `placed`
-from `api_key_usage`
-where `api_key_id` = ?
-  and `quarter_at` >= ?
-limit ?;
-
-select `placed`
-from `api_key_days`
-where `api_key_id` = ?
-  and `day` = ?
-limit ?;
-
-insert into `api_key_days` (`api_key_id`, `day`, `placed`)
-values (?, ?, ?)
-on conflict (`api_key_id`, `day`)
-do update set `placed` = excluded.`placed`;
+where `id` = ?
+  and `limits_version` is null;
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+insert into `api_key_days` (`api_key_id`, `day`, `placed`)
+values (?, ?, ?)
+on conflict (`api_key_id`, `day`)
+do update set `api_key_id` = excluded.`api_key_id`;
+
+update `api_key_days`
+set `placed` = ?
+where `api_key_id` = ?
+  and `day` = ?;
 
 -- apiKeys.addresses
 
