@@ -50,6 +50,7 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
 // If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
 // variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
+const { describeOutdatedNode } = await import('#contract/node-release.ts');
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
 const { ConfigError, readConfig } = await import('./server/start/config.ts');
 const { startCore } = await import('./server/core.ts');
@@ -74,6 +75,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog(config.logLevel);
   if (checkedNoCertificates) log.warn(tlsChecksWarning);
+  const outdatedNode = describeOutdatedNode(process.versions.node);
+  if (outdatedNode !== null) log.warn(outdatedNode);
   for (const variable of unknownVariables(process.env)) log.warn(unknownVariableText(variable));
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'uncaught exception');

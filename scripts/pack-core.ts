@@ -2,6 +2,7 @@
 // (npm run build:web), the command line that it offers to integrators, the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { newestNode } from '#contract/node-release.ts';
 import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
 /** Packages that can't be bundled: they're native, or load parts of themselves by name. */
@@ -41,7 +42,7 @@ pack(out, 'core', {
   description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
   imports: { '#swagger-ui/*': './swagger-ui/*' },
-  engines: { node: `>=${oldestNode}` },
+  engines: { node: `>=${newestNode}` },
   dependencies: pickDependencies(external),
   files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });

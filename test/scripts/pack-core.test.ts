@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { newestNode } from '#contract/node-release.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -52,7 +53,7 @@ describe("the core's package", () => {
     const { dependencies: packed, engines } = packageJson();
     const names = ['argon2', 'knex', 'pg', 'sqlite3'];
     expect(packed).to.deep.equal(Object.fromEntries(names.map((name) => [name, dependencies[name]])));
-    expect(engines).to.deep.equal({ node: '>=24' });
+    expect(engines).to.deep.equal({ node: `>=${newestNode}` });
   });
 
   it('prints its version, and accepts no other argument', () => {

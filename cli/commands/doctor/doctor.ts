@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { describeOutdatedNode } from '#contract/node-release.ts';
 import type { CallkeyClient } from '../../client/callkey-client.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, connect, endWith } from '../../context.ts';
@@ -36,7 +37,9 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
 
 async function versionText(context: Context): Promise<string> {
   const newer = await newerVersion(context);
-  return `callkey ${context.version}, Node.js ${process.versions.node}${newer === undefined ? '' : `; callkey ${newer} is available`}`;
+  const outdated = describeOutdatedNode(process.versions.node);
+  const hints = [newer === undefined ? [] : `callkey ${newer} is available`, outdated ?? []].flat();
+  return [`callkey ${context.version}, Node.js ${process.versions.node}`, ...hints].join('; ');
 }
 
 /** @throws CallkeyError if the settings are invalid */
