@@ -23,6 +23,8 @@ export type Comparison = { name: string; database: DatabaseKind; cost: Spread; c
 
 const rows = ['place', 'cancel', 'refuse an unknown key'] as const;
 type RowName = (typeof rows)[number];
+/** Loads of both sides by row. */
+export type Pair<Name extends string> = Record<Name, CostedLoad>[];
 
 /**
  * Loads the working tree's core and another commit's core in turn.
@@ -61,7 +63,7 @@ async function compareOn(kind: DatabaseKind, other: string, rounds: number, seco
   return rows.map((name) => compareRow(name, kind, pairs.slice(1)));
 }
 
-function compareRow(name: RowName, database: DatabaseKind, pairs: readonly Record<RowName, CostedLoad>[][]): Comparison {
+export function compareRow<Name extends string>(name: Name, database: DatabaseKind, pairs: readonly Pair<Name>[]): Comparison {
   const each = (get: (load: CostedLoad) => number, side: number) => pairs.map((pair) => (pair[side] ? get(pair[side][name]) : Number.NaN));
   const getCost = ({ cpu }: CostedLoad) => (cpu ? cpu.main + cpu.rest + cpu.postgres : Number.NaN);
   const divide = (values: readonly number[], by: readonly number[]) => spreadOf(values.map((value, n) => value / (by[n] ?? Number.NaN)));
@@ -130,14 +132,15 @@ export async function useOneProcessor(): Promise<void> {
   await execute('taskset', ['--pid', '--cpu-list', '0', String(process.pid)]);
 }
 
-/** Makes a Markdown table. */
-export function comparisonTable(all: readonly Comparison[], commit: string): string {
+/** Makes a Markdown table. @param before and @param after the titles of the sides */
+export function comparisonTable(all: readonly Comparison[], before: string, after = 'now'): string {
   const percent = ({ median, min, max }: Spread) => `${median.toFixed(3)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
   const lines = all.map(({ name, database, cost, costBefore, costRatio, speedRatio }) =>
     ['', name, database, costBefore.median.toFixed(1), cost.median.toFixed(1), percent(costRatio), percent(speedRatio), '']
       .join(' | ')
       .trim(),
   );
-  const head = `| | database | CPU µs per request at ${commit} | now | CPU, now / then (range) | requests per second, now / then (range) |`;
+  const ratio = `${after} / ${before} (range)`;
+  const head = `| | database | CPU µs per request, ${before} | ${after} | CPU, ${ratio} | requests per second, ${ratio} |`;
   return `${[head, '| --- | --- | --: | --: | --- | --- |', ...lines].join('\n')}\n`;
 }

@@ -5,6 +5,7 @@
 //   npm run bench -- --soak 60       this many minutes of load, with --database sqlite or postgres
 //   npm run bench -- --file 1000000  the command line with a file of this many lines
 //   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
+//   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with limits of a key, and beside a flood
 //   npm run bench -- --poolers       with and without PgBouncer, which must be installed
 // It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
@@ -18,6 +19,7 @@ import { longFile } from './long-file.ts';
 import { poolers } from './poolers.ts';
 import { startServer, useFolder } from './processes.ts';
 import { keep } from './results.ts';
+import { measureRules } from './rules.ts';
 import { soak } from './soak.ts';
 import { longFileSection, poolersSection, rowTable, sectionsOf, soakSection } from './tables.ts';
 import { measureRows, type Row, scales } from './workloads.ts';
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     try: { type: 'boolean', default: false },
     soak: { type: 'string' },
     file: { type: 'string' },
+    rules: { type: 'string' },
     poolers: { type: 'boolean', default: false },
     database: { type: 'string', default: 'sqlite' },
     against: { type: 'string' },
@@ -89,6 +92,11 @@ async function against(commit: string): Promise<void> {
   process.stdout.write(comparisonTable(await compareCommits(commit, values.try ? 2 : 12, values.try ? 1 : 2, say), commit));
 }
 
+async function rules(entries: number): Promise<void> {
+  if (!(entries > 0)) throw new Error('Pass --rules and a number of entries.');
+  for (const kind of databaseKinds) process.stdout.write(await measureRules(kind, entries, values.try ? 2 : 12, values.try ? 1 : 2, say));
+}
+
 useFolder();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => {
@@ -98,6 +106,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 try {
   if (values['one-processor']) await useOneProcessor();
   if (values.against !== undefined) await against(values.against);
+  else if (values.rules !== undefined) await rules(Number(values.rules));
   else if (values.soak !== undefined) await soakOf(Number(values.soak));
   else if (values.file !== undefined) await fileOf(Number(values.file));
   else await (values.poolers ? pooled() : values.full ? full() : mainRows());

@@ -61,12 +61,23 @@ type Watched = { pid: number; postgres: number | undefined };
 
 /** Loads a server, and measures the CPU time per request. Only Linux reports that; elsewhere, `cpu` is null. */
 export async function loadWithCpu(target: Target, seconds: number, watched: Watched, from = 0): Promise<CostedLoad> {
-  if (!hasProc) return { ...(await load(target, seconds, from)), cpu: null };
-  const before = timesOf(watched);
-  const found = await load(target, seconds, from);
-  const after = timesOf(watched);
-  const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / found.requests;
-  return { ...found, cpu: { main: each('main'), rest: each('rest'), postgres: each('postgres') } };
+  const { result, getCpu } = await watchCpu(watched, () => load(target, seconds, from));
+  return { ...result, cpu: getCpu(result.requests) };
+}
+
+/** @returns also how long the work took, and a function that returns the CPU time per request */
+export async function watchCpu<Result>(watched: Watched, work: () => Promise<Result>) {
+  const before = hasProc ? timesOf(watched) : null;
+  const from = performance.now();
+  const result = await work();
+  const seconds = (performance.now() - from) / 1_000;
+  const after = before && timesOf(watched);
+  const getCpu = (requests: number): Cpu | null => {
+    if (!before || !after) return null;
+    const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / requests;
+    return { main: each('main'), rest: each('rest'), postgres: each('postgres') };
+  };
+  return { result, seconds, getCpu };
 }
 
 /** Returns the CPU times so far, in ms. */

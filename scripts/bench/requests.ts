@@ -1,30 +1,31 @@
 import type { Target } from './wrk.ts';
 
-/** A thousand contacts to call, so that consecutive requests differ. */
-const contacts = `
+/** Contacts to call, so that consecutive requests differ. @param step the distance between their numbers */
+const makeContacts = (count: number, step: number) => `
 local bodies = {}
-for n = 1, 1000 do
-  bodies[n] = string.format('{"contact":{"phone":"+4930%08d","name":"Ada Lovelace"},"variables":{"orderNumber":"%d"}}', 10000000 + n * 7, n)
+for n = 1, ${count} do
+  bodies[n] = string.format('{"contact":{"phone":"+4930%08d","name":"Ada Lovelace"},"variables":{"orderNumber":"%d"}}', 10000000 + n * ${step}, n)
 end`;
+const contacts = makeContacts(1_000, 7);
 
 export function getting(url: string): Target {
   return { url, script: 'wrk.method = "GET"', successes: 1 };
 }
 
-/** Places calls, and uses the keys in turn. */
-export function placing(url: string, path: string, keys: readonly string[], successes = 1): Target {
-  const script = `${contacts}
+/** Places calls, and uses the keys in turn. @param contacted the number of contacts, which are spread over all numbers if there are more than a thousand */
+export function placing(url: string, path: string, keys: readonly string[], successes = 1, contacted = 1_000): Target {
+  const script = `${contacted > 1_000 ? makeContacts(contacted, 8 * Math.floor(1e7 / contacted)) : contacts}
 local keys = { ${keys.map((key) => `"${key}"`).join(', ')} }
 local requests = {}
 function init(args)
-  for n = 1, 1000 do
+  for n = 1, ${contacted} do
     local headers = { ["X-API-Key"] = keys[n % #keys + 1], ["Content-Type"] = "application/json" }
     requests[n] = wrk.format("POST", "${path}", headers, bodies[n])
   end
 end
 local n = 0
 function request()
-  n = n % 1000 + 1
+  n = n % ${contacted} + 1
   return requests[n]
 end`;
   return { url, script, successes };

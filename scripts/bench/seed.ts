@@ -57,6 +57,33 @@ export async function makeQueuedCalls(
 }
 
 /**
+ * Fills the do-not-call list of an account, and of its partner, each with half of the entries, so that they're spread over the numbers of the
+ * contacts that the bench calls, and contain none of them.
+ */
+export async function fillLists(
+  { kind, write }: Database,
+  url: string,
+  { accountId, partnerId }: Pick<Tenancy, 'accountId' | 'partnerId'>,
+  count: number,
+): Promise<void> {
+  const step = 8 * Math.max(1, Math.floor(1e7 / count));
+  const statements = inserts(
+    kind,
+    0,
+    count,
+    (numbers, hex) =>
+      `INSERT INTO do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)
+       SELECT '01a00000-0000-7000-8002-' || ${hex('i', 12)}, CASE WHEN i % 2 = 0 THEN '${accountId}' ELSE '${partnerId}' END,
+         '+4930' || CAST(10000000 + i * ${step} + 1 AS text), CASE WHEN i % 2 = 0 THEN '${accountId}' END, '${partnerId}', 'imported', 'admin', i
+       FROM ${numbers}`,
+  );
+  if (kind === 'postgres') await fillTable(url, 'do_not_call', statements);
+  else await runEach(write.raw.bind(write), [...statements, 'PRAGMA wal_checkpoint(TRUNCATE)']);
+  await write('accounts').where({ id: accountId }).update({ lists_numbers: 1 });
+  await write('partners').where({ id: partnerId }).update({ lists_numbers: 1 });
+}
+
+/**
  * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
  * over their whole range, and the counts that the database's triggers maintain are correct.
  */

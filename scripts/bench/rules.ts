@@ -1,0 +1,149 @@
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { instant } from '../../core/domain/instant.ts';
+import { setHours } from '../../core/domain/protection/rules.ts';
+import { type Comparison, compareRow, comparisonTable, type Pair } from './against.ts';
+import { ask, createKey, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
+import { type CostedLoad, loadWithCpu, watchCpu } from './proc.ts';
+import { placing } from './requests.ts';
+import { fillLists, makeQueuedCalls } from './seed.ts';
+import { repeat, type spreadOf, spreadsOf } from './spread.ts';
+import type { Say } from './workloads.ts';
+import { load } from './wrk.ts';
+
+/** Enough numbers that the pages of the list that they're on don't fit into a connection's cache. */
+const contacts = 20_000;
+const networks = 50;
+const claimedAtOnce = 100;
+
+/** What one account needs for its loads. */
+type Side = { path: string; keys: string[]; owner: { accountId: string; campaignId: string; partnerId: string; keyId: string } };
+
+/**
+ * Compares two accounts on the same core, one with do-not-call lists and fifty rules, and one without; then two keys, one of which is
+ * accepted only from a list of networks; then a key alone and beside another one's flood. @returns Markdown
+ */
+export async function measureRules(kind: DatabaseKind, entries: number, rounds: number, seconds: number, say: Say): Promise<string> {
+  const stage = await openStage(kind);
+  const sides = [plainSide(stage), await protectedSide(stage, entries)];
+  say(`${kind}: ${entries} entries made`);
+  const comparisons = [
+    await compareSides(
+      'place',
+      stage,
+      rounds,
+      say,
+      ({ path, keys }) => loadWithCpu(placing(stage.core.url, path, keys, 1, contacts), seconds, watchedOf(stage)),
+      sides,
+    ),
+    await compareSides('claim', stage, rounds, say, (side, round) => claim(stage, side, round), sides),
+  ];
+  const cookie = await signIn(stage.core, 'tom');
+  const keys = [await createKey(stage.core, cookie), await createKey(stage.core, cookie)];
+  const addresses = Array.from({ length: networks }, (_, n) => (n === networks - 1 ? '127.0.0.0/8' : `10.${n}.0.0/16`));
+  await ask(stage.core, 'PATCH', `/console/api-keys/${keys[1]?.id}`, cookie, { addresses });
+  const narrow = await compareSides(
+    'place',
+    stage,
+    rounds,
+    say,
+    ({ keyValue }) => loadWithCpu(placing(stage.core.url, stage.path, [keyValue]), seconds, watchedOf(stage)),
+    keys,
+  );
+  const flood = await quietKey(stage, rounds, seconds);
+  await stage.close();
+  return [
+    comparisonTable(comparisons, 'without', `with ${entries.toLocaleString('en')} entries and 50 rules`),
+    comparisonTable([narrow], 'without', `with ${networks} networks`),
+    flood,
+  ].join('\n');
+}
+
+function watchedOf({ core, postgres }: Stage) {
+  return { pid: core.pid, postgres };
+}
+
+async function compareSides<Side>(
+  name: string,
+  { kind }: Stage,
+  rounds: number,
+  say: Say,
+  measure: (side: Side, round: number) => Promise<CostedLoad>,
+  sides: readonly Side[],
+): Promise<Comparison> {
+  const pairs = await repeat(rounds + 1, async (round) => {
+    const loads: Pair<string> = [];
+    // Each side goes first in every second round.
+    const order = round % 2 === 0 ? [0, 1] : [1, 0];
+    for (const index of order) {
+      const side = sides[index];
+      if (side) loads[index] = { [name]: await measure(side, round) };
+    }
+    say(`${name}, round ${round} of ${rounds}: ${kind}`);
+    return loads;
+  });
+  return compareRow(name, kind, pairs.slice(1));
+}
+
+function plainSide({ path, keys, tenants: { account, campaign, partner, users } }: Stage): Side {
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: `${users.ada.id}-0` };
+  return { path, keys, owner };
+}
+
+async function protectedSide({ database, ports, storage, tenants }: Stage, entries: number): Promise<Side> {
+  const { otherAccount: account, users } = tenants;
+  const campaign = await createCampaign(ports, operator, 'Protected', account.id);
+  const keys = await insertKeys(storage.database, 10, users.oda, account);
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: account.partnerId, keyId: `${users.oda.id}-0` };
+  await fillLists(storage.database, database, owner, entries);
+  const scope = {
+    kind: 'partner',
+    id: account.partnerId,
+    name: 'Other partner',
+    owner: { accountId: null, partnerId: account.partnerId },
+  } as const;
+  await setHours(ports, operator, scope, openHours());
+  return { path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`, keys, owner };
+}
+
+/** Fifty rules that allow calls at any time. */
+function openHours(): HoursRule[] {
+  const days: HoursRule['days'] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+  return Array.from({ length: 50 }, (_, n) => ({ prefix: n === 0 ? '' : `+49${n + 20}`, days, from: '00:00', to: '24:00' }));
+}
+
+let queued = 0;
+
+/** Claims calls as a dialer does, in this process. */
+async function claim({ database, postgres, ports, storage }: Stage, { owner }: Side, round: number): Promise<CostedLoad> {
+  const count = 20 * claimedAtOnce;
+  await makeQueuedCalls(storage.database, database, owner, queued, count);
+  queued += count;
+  const now = instant(Date.now() + round);
+  const { getCpu, seconds } = await watchCpu({ pid: process.pid, postgres }, async () => {
+    for (let claimed = 0; claimed < count; ) {
+      const calls = await ports.stores.dialing.claim(claimedAtOnce, 'simulated', now, instant(now + 3_600_000));
+      if (calls.length === 0) throw new Error('There are no more calls to claim.');
+      claimed += calls.length;
+    }
+  });
+  return { requests: count, perSecond: count / seconds, p50: 0, p99: 0, cpu: getCpu(count) };
+}
+
+/** Measures the p99 of a key with one connection, alone and while another key uses 64. */
+async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: number, seconds: number): Promise<string> {
+  const [quiet = '', busy = ''] = thousandKeys;
+  const place = () => load(placing(core.url, path, [quiet]), seconds, 0, 1);
+  const pairs = await repeat(rounds, async () => {
+    const alone = await place();
+    const [beside] = await Promise.all([place(), load(placing(core.url, path, [busy]), seconds)]);
+    return { alone: alone.p99, beside: beside.p99, ratio: beside.p99 / alone.p99 };
+  });
+  const { alone, beside, ratio } = spreadsOf(pairs, ['alone', 'beside', 'ratio']);
+  const cell = ({ median, min, max }: ReturnType<typeof spreadOf>) => `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
+  return `| a key's p99 in ms, ${kind} | alone | beside another key's 64 connections | ratio |
+| --- | --- | --- | --- |
+| place | ${cell(alone)} | ${cell(beside)} | ${cell(ratio)} |
+`;
+}
