@@ -1,68 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import type { BrowserContext, ConsoleMessage, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
-import { violationsOn } from '../support/axe.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser, watch } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openInChromium, walkThrough } from '../support/screen-walkthrough.ts';
 import { skip } from '../support/skip.ts';
 import { password, placeCall, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
-
-/** The browser's warnings, and the errors thrown by the page. */
-function watch(page: Page): string[] {
-  const complaints: string[] = [];
-  page.on('console', (message: ConsoleMessage) => {
-    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  return complaints;
-}
-
-describeBrowser('the screens in a browser', () => {
-  /** Widths in CSS pixels: a large window, a tablet, a phone or a narrow window at 200 %, one at 400 %, and a narrow window. */
-  const widths = [1600, 800, 320, 240, 480];
-
-  /** By how many pixels any element scrolls sideways. */
-  const sideways = `Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
-    .map((each) => each.scrollWidth - each.clientWidth))`;
-
-  it('have no axe violations, follow the content security policy and never scroll sideways, in any state', async function () {
-    this.timeout(240_000);
-    const complaints: string[] = [];
-    let refused: string[] = [];
-    let stops = 0;
-    const open = async (url: string) => {
-      const home = await openInChromium('about:blank');
-      // Transitions are off, because the colors belong to neither theme during a transition.
-      await home.page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
-      refused = watch(home.page);
-      await home.page.goto(url);
-      return home;
-    };
-    for await (const { name, page } of walkThrough(open)) {
-      stops += 1;
-      complaints.push(...refused.splice(0).map((text) => `${name}: ${text}`));
-      for (const width of widths) {
-        await page.setViewportSize({ width, height: 900 });
-        const wide = await page.evaluate(sideways);
-        if (Number(wide) > 0) complaints.push(`${name} scrolls ${wide} px sideways at ${width} px`);
-      }
-      // Only in the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
-      complaints.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
-      // The page doesn't cause the changes that axe makes.
-      refused.length = 0;
-      await page.setViewportSize({ width: 1280, height: 800 });
-    }
-    expect(complaints.join('\n')).to.equal('');
-    expect(stops).to.be.at.least(39);
-  });
-});
 
 describeBrowser('the console in a browser', () => {
   let harness: CoreHarness;

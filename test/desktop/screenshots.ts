@@ -15,7 +15,24 @@ const zooms = folder === undefined ? [1] : [1, 2];
 mkdirSync(target, { recursive: true });
 try {
   await buildConsole();
-  for await (const { name, page, zoom, picture } of walkThrough(openInElectron)) {
+  const home = await openInElectron();
+  const { app } = home;
+  const zoom = (factor: number) =>
+    app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
+  /** The window's content as a PNG. */
+  const picture = async () => {
+    // Waits for two frames: the first makes the change, the second shows it.
+    await home.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+    const base64 = await app.evaluate(async ({ BrowserWindow }) => {
+      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
+      // The first one may still show the previous state.
+      await contents?.capturePage();
+      const image = await contents?.capturePage();
+      return image?.toPNG().toString('base64') ?? '';
+    });
+    return Buffer.from(base64, 'base64');
+  };
+  for await (const { name, page } of walkThrough(async () => home)) {
     if (folder === undefined && !shown.has(name)) continue;
     for (const factor of zooms) {
       await zoom(factor);

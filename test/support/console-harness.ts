@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports/environment.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
+import type { EnginePage } from './engine-page.ts';
 import { password, type Tenants } from './tenants.ts';
 
 /** A core with tenants, and a console where no one is signed in. */
@@ -63,7 +64,10 @@ async function openHarness(
 export type UserName = keyof Tenants['users'];
 
 /** Signs in through the form, in the app or in a browser, and waits for the home screen. */
-export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants' | 'page'>, user: UserName): Promise<void> {
+export async function signInAs(
+  { core, tenants, page }: Pick<ConsoleHarness, 'core' | 'tenants'> & { page: EnginePage },
+  user: UserName,
+): Promise<void> {
   const email = page.getByLabel('Email');
   await email.waitFor();
   if (await asksForServer(page)) await page.getByLabel('Server address').fill(core.url);
@@ -74,6 +78,6 @@ export async function signInAs({ core, tenants, page }: Pick<ConsoleHarness, 'co
 }
 
 /** The app has this field; a browser's page already knows its server. */
-export function asksForServer(page: Page): Promise<boolean> {
-  return page.evaluate('callkey.capabilities.choosesServer');
+export async function asksForServer(page: EnginePage): Promise<boolean> {
+  return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }

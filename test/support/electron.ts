@@ -9,24 +9,17 @@ import { type ElectronApplication, _electron as electron, type Page } from 'play
 import type { Command } from '../../desktop/ipc.ts';
 import { freshDirectory } from './databases.ts';
 import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
+import { describeUnless } from './skip.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const holdReady = fileURLToPath(new URL('hold-ready.cjs', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY } = process.env;
 /** Tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
-  describe(title, function (this: Mocha.Suite) {
-    // A start takes a second, but much longer on a busy machine.
-    this.timeout(60_000);
-    if (whyNoElectron === undefined) {
-      before(buildConsole);
-      after(killConsoles);
-      tests();
-    } else if (process.env['CALLKEY_REQUIRE_DESKTOP'] === '1') {
-      it('is tested', () => {
-        throw new Error(`The desktop tests are required, but ${whyNoElectron}.`);
-      });
-    } else it.skip(`is not tested: ${whyNoElectron}`);
+  describeUnless(whyNoElectron, title, () => {
+    before(buildConsole);
+    after(killConsoles);
+    tests();
   });
 }
 

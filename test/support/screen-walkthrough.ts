@@ -1,26 +1,21 @@
-import type { Page } from 'playwright-core';
+import type { ElectronApplication, Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { sharedBrowser } from './chromium.ts';
 import { asksForServer, signInAs } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
+import type { EnginePage } from './engine-page.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn } from './sample-data.ts';
 import { password } from './tenants.ts';
 import { until } from './until.ts';
 
 /** A screen of the console in one state. */
-export type ScreenState = {
-  name: string;
-  page: Page;
-  /** @param factor 2 means 200 % */
-  zoom(factor: number): Promise<void>;
-  /** The window's content as a PNG. */
-  picture(): Promise<Buffer>;
-};
+export type ScreenState<Shown extends EnginePage> = { name: string; page: Shown };
 
 /** Where the screens are shown: in the app or a browser. */
-export type Home = Omit<ScreenState, 'name'> & {
+export type Home<Shown extends EnginePage = Page> = {
+  page: Shown;
   /** Null if there is no menu. */
   choose: ((command: Command) => Promise<void>) | null;
   close(): Promise<void>;
@@ -28,35 +23,18 @@ export type Home = Omit<ScreenState, 'name'> & {
 
 const timeZone = 'Europe/Berlin';
 
-export async function openInElectron(): Promise<Home> {
+export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {
   const desktop = await launchConsole({ env: { TZ: timeZone } });
-  const { app, page } = desktop;
-  const zoom = (factor: number) =>
-    app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
-  const picture = async () => {
-    // Waits for two frames: the first makes the change, the second shows it.
-    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
-    const base64 = await app.evaluate(async ({ BrowserWindow }) => {
-      const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      // The first one may still show the previous state.
-      await contents?.capturePage();
-      const image = await contents?.capturePage();
-      return image?.toPNG().toString('base64') ?? '';
-    });
-    return Buffer.from(base64, 'base64');
-  };
-  return { page, zoom, picture, choose: (command) => chooseCommand(desktop, command), close: desktop.close };
+  const { app, page, close } = desktop;
+  return { app, page, choose: (command) => chooseCommand(desktop, command), close };
 }
 
 export async function openInChromium(url: string): Promise<Home> {
   const browser = await sharedBrowser();
-  const size = { width: 1280, height: 800 };
-  const context = await browser.newContext({ timezoneId: timeZone, locale: 'en-GB', viewport: size });
+  const context = await browser.newContext({ timezoneId: timeZone, locale: 'en-GB', viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
   await page.goto(url);
-  // Does what a browser's zoom does to a page: fewer, larger pixels.
-  const zoom = (factor: number) => page.setViewportSize({ width: size.width / factor, height: size.height / factor });
-  return { page, zoom, picture: () => page.screenshot(), choose: null, close: () => context.close() };
+  return { page, choose: null, close: () => context.close() };
 }
 
 /**
@@ -64,11 +42,13 @@ export async function openInChromium(url: string): Promise<Home> {
  *
  * @param open receives the address of the core
  */
-export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncGenerator<ScreenState> {
+export async function* walkThrough<Shown extends EnginePage>(
+  open: (url: string) => Promise<Home<Shown>>,
+): AsyncGenerator<ScreenState<Shown>> {
   const harness = await openCore();
   const network = await faultyProxy(harness.core.url);
-  const { page, zoom, picture, choose, close } = await open(network.url);
-  const stop = (name: string): ScreenState => ({ name, page, zoom, picture });
+  const { page, choose, close } = await open(network.url);
+  const stop = (name: string): ScreenState<Shown> => ({ name, page });
   const link = (name: string) => page.getByRole('link', { name, exact: true });
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   let oneTimePassword = '';
@@ -271,7 +251,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await harness.close();
   }
 
-  async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState> {
+  async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
     await button('Create API key').click();
     await button('Create Key').click();
     await page.getByText('Enter a name for the key.').waitFor();
@@ -285,7 +265,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('create-key-other-zone');
     await button('Create Key').click();
     await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
-    await coverUp('Key value');
+    await coverUp();
     yield stop('save-key');
     await page.keyboard.press('Escape');
     await page.getByText('Close without saving?').waitFor();
@@ -295,7 +275,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await direct.storage.database.write('api_keys').delete();
   }
 
-  async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState> {
+  async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState<Shown>> {
     const { keyValue } = await createKeyOn(harness, tenants.users.other, 'Of another partner');
     await button('Which key is this?').click();
     await page.getByLabel('Key value').fill('svc_sk_live_not-one');
@@ -312,7 +292,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     yield stop('which-key-found');
   }
 
-  async function* protection(): AsyncGenerator<ScreenState> {
+  async function* protection(): AsyncGenerator<ScreenState<Shown>> {
     await proceed('Protection');
     await button('Add numbers').click();
     await page.getByLabel('Phone numbers').fill('12');
@@ -349,7 +329,7 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Cancel').click();
   }
 
-  async function* users({ tenants }: CoreHarness): AsyncGenerator<ScreenState> {
+  async function* users({ tenants }: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
     await proceed('Users');
     await page.getByRole('grid').waitFor();
     yield stop('users');
@@ -385,14 +365,14 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page.getByRole('alertdialog', { name: 'Share the password' }).waitFor();
     oneTimePassword = await page.getByLabel('One-time password').inputValue();
-    await coverUp('One-time password');
+    await coverUp();
     yield stop('one-time-password');
     await button("I've Saved It").click();
     await page.getByText('User Nora New was created.').waitFor();
     yield stop('users-announcement');
   }
 
-  async function* directory(): AsyncGenerator<ScreenState> {
+  async function* directory(): AsyncGenerator<ScreenState<Shown>> {
     await proceed('Directory');
     await page.getByRole('grid', { name: 'Accounts' }).waitFor();
     yield stop('directory');
@@ -416,9 +396,9 @@ export async function* walkThrough(open: (url: string) => Promise<Home>): AsyncG
     await button('Cancel').click();
   }
 
-  function coverUp(label: string): Promise<void> {
-    return page.getByLabel(label).evaluate((field) => {
-      if ('value' in field && typeof field.value === 'string') field.value = field.value.replace(/(?<=^svc_sk_live_.*|^(?!svc_).*)./g, '•');
-    });
+  function coverUp(): Promise<unknown> {
+    return page.evaluate(`((field) => {
+      field.value = field.value.replace(/(?<=^svc_sk_live_.*|^(?!svc_).*)./g, '•');
+    })(document.querySelector('#secret'))`);
   }
 }

@@ -7,3 +7,17 @@ export function skip(context: Mocha.Context, reason: string): never {
   if (skipped) skipped.title += ` (skipped: ${reason})`;
   return context.skip();
 }
+
+/** Tests of the console. If something is missing, they're skipped with the reason, or fail with `CALLKEY_REQUIRE_DESKTOP=1`. */
+export function describeUnless(missing: string | undefined, title: string, tests: () => void): void {
+  describe(title, function (this: Mocha.Suite) {
+    // A start takes a second, but much longer on a busy machine.
+    this.timeout(60_000);
+    if (missing === undefined) tests();
+    else if (process.env['CALLKEY_REQUIRE_DESKTOP'] === '1') {
+      it('is tested', () => {
+        throw new Error(`The desktop tests are required, but ${missing}.`);
+      });
+    } else it.skip(`is not tested: ${missing}`);
+  });
+}

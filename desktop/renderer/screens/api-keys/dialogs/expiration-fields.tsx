@@ -48,7 +48,7 @@ export function ExpirationFields({ draft, choiceError, dateError, resolved, onCh
           )}
         </Field>
       )}
-      <div class="resolved">
+      <div class="resolved" hidden={resolved === ''}>
         <output>{resolved}</output>
         {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
       </div>

@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import { signInAs } from '../../support/console-harness.ts';
+import { openCore } from '../../support/core-harness.ts';
+import type { EnginePage } from '../../support/engine-page.ts';
+import { type Home, walkThrough } from '../../support/screen-walkthrough.ts';
+import { placeCall } from '../../support/tenants.ts';
+
+const usualSize = { width: 1280, height: 800 };
+/** In CSS pixels: the usual window, a low one, a tablet, and a phone or a narrow window at 200 %. */
+export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 800, height: 900 }, { width: 320, height: 900 }];
+/** Also a large window, a narrow one at 400 %, and a narrow one. */
+const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
+
+/** By how many pixels any element scrolls sideways, and by how many any dialog is higher than its content. */
+const measure = `[
+  Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
+    .map((each) => each.scrollWidth - each.clientWidth)),
+  Math.max(0, ...[...document.querySelectorAll('dialog[open]')].map((dialog) => {
+    const { height } = dialog.getBoundingClientRect();
+    // The rows of a grid would otherwise grow together with it.
+    dialog.style.alignContent = 'start';
+    const { top } = dialog.getBoundingClientRect();
+    const { paddingBottom, borderBottomWidth } = getComputedStyle(dialog);
+    const bottom = Math.max(...[...dialog.children].map((child) => child.getBoundingClientRect().bottom));
+    dialog.style.alignContent = '';
+    return Math.round(height - (bottom - top) - parseFloat(paddingBottom) - parseFloat(borderBottomWidth));
+  })),
+]`;
+
+type Engine<Shown extends EnginePage> = {
+  open: (url: string) => Promise<Home<Shown>>;
+  sizes?: readonly { width: number; height: number }[];
+  /** Other complaints about each screen, in the last of the sizes. */
+  inspect?: (page: Shown) => Promise<string[]>;
+};
+
+/** The tests of the console in a browser engine. */
+export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect = async () => [] }: Engine<Shown>): void {
+  it('lead from the sign-in form to a new key, and to its revocation', async () => {
+    const harness = await openCore();
+    const { core, tenants } = harness;
+    const { page, close } = await open(core.url);
+    try {
+      const button = (name: string) => page.getByRole('button', { name, exact: true });
+      await signInAs({ ...harness, page }, 'account');
+      await button('Create API key').click();
+      await page.getByLabel('Name', { exact: true }).fill('Canary');
+      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await button('Create Key').click();
+      await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+      const keyValue = await page.getByLabel('Key value').inputValue();
+      await button("I've Saved It").click();
+      await page.getByText('Canary is ready to use.').waitFor();
+      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+
+      await button('Revoke Canary').click();
+      await page.getByText('not yet dialed').waitFor();
+      await button('Revoke').click();
+      await page.getByText('No API keys yet').waitFor();
+      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
+      await button('Sign out').click();
+      await page.getByLabel('Email').waitFor();
+    } finally {
+      await close();
+      await harness.close();
+    }
+  });
+
+  it('never scroll sideways, and have no dialog that is higher than its content', async function () {
+    this.timeout(480_000);
+    const complaints: string[] = [];
+    let stops = 0;
+    for await (const { name, page } of walkThrough(open)) {
+      stops += 1;
+      for (const size of sizes) {
+        await page.setViewportSize(size);
+        const measured = await page.evaluate(measure);
+        const [wide, high] = Array.isArray(measured) ? measured.map(Number) : [];
+        if (wide !== 0) complaints.push(`${name} scrolls ${wide} px sideways at ${size.width} × ${size.height}`);
+        if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too high at ${size.width} × ${size.height}`);
+      }
+      complaints.push(...(await inspect(page)).map((complaint) => `${name}: ${complaint}`));
+      await page.setViewportSize(usualSize);
+    }
+    expect(complaints.join('\n')).to.equal('');
+    expect(stops).to.be.at.least(39);
+  });
+}

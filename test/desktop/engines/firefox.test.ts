@@ -1,0 +1,18 @@
+import { findProgram } from '../../support/chromium.ts';
+import { describeUnless } from '../../support/skip.ts';
+import { buildWebConsole } from '../../support/web-build.ts';
+import { testEngine } from './engine.ts';
+import { startFirefox } from './firefox.ts';
+import { openOver } from './page.ts';
+
+const { FIREFOX_PATH } = process.env;
+const executablePath = FIREFOX_PATH ? findProgram(FIREFOX_PATH) : findProgram('firefox-esr', 'firefox');
+
+describeUnless(
+  executablePath === undefined ? 'there is no Firefox on the PATH or at FIREFOX_PATH' : undefined,
+  'the screens in Firefox',
+  () => {
+    before(buildWebConsole);
+    testEngine({ open: async (url) => openOver(await startFirefox(executablePath ?? ''), url) });
+  },
+);

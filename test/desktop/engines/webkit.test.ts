@@ -1,0 +1,13 @@
+import { findProgram } from '../../support/chromium.ts';
+import { describeUnless } from '../../support/skip.ts';
+import { buildWebConsole } from '../../support/web-build.ts';
+import { commonSizes, testEngine } from './engine.ts';
+import { openOver } from './page.ts';
+import { startWebKit } from './webkit.ts';
+
+const webDriver = findProgram('WebKitWebDriver');
+
+describeUnless(webDriver === undefined ? 'there is no WebKitWebDriver on the PATH' : undefined, 'the screens in WebKit', () => {
+  before(buildWebConsole);
+  testEngine({ sizes: commonSizes, open: async (url) => openOver(await startWebKit(webDriver ?? ''), url) });
+});

@@ -1,0 +1,33 @@
+import type { Page } from 'playwright-core';
+
+type Named = { name?: string | RegExp; exact?: boolean };
+type Exact = { exact?: boolean };
+export type Role = Parameters<Page['getByRole']>[0];
+
+type Finder = {
+  getByRole(role: Role, options?: Named): EngineLocator;
+  getByLabel(text: string, options?: Exact): EngineLocator;
+  getByText(text: string | RegExp, options?: Exact): EngineLocator;
+  locator(selector: string): EngineLocator;
+};
+
+/** What the tests of every browser engine use of Playwright's locators. WebKit's are in `test/desktop/engines/webkit-page.ts`. */
+export type EngineLocator = Finder & {
+  first(): EngineLocator;
+  last(): EngineLocator;
+  waitFor(options?: { state?: 'visible' | 'detached' }): Promise<void>;
+  click(): Promise<void>;
+  check(): Promise<void>;
+  fill(text: string): Promise<void>;
+  focus(): Promise<void>;
+  selectOption(label: string): Promise<unknown>;
+  inputValue(): Promise<string>;
+};
+
+/** The same for Playwright's page. */
+export type EnginePage = Finder & {
+  keyboard: { press(key: string): Promise<void> };
+  /** Evaluates an expression in the page. */
+  evaluate(expression: string): Promise<unknown>;
+  setViewportSize(size: { width: number; height: number }): Promise<void>;
+};
