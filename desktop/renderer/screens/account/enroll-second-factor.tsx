@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
+import { FormActions } from '../../components/forms/form-actions.tsx';
 import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
@@ -48,14 +49,7 @@ function PasswordStep({ cancel, onCancel, onDone }: StepProps<EnrolledSecondFact
         autofocus
       />
       <FormError text={generalError(failure, ['currentPassword'])} />
-      <div class="actions">
-        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
-          {cancel}
-        </button>
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          Continue
-        </button>
-      </div>
+      <FormActions verb="Continue" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
     </form>
   );
 }
@@ -107,14 +101,7 @@ function AppStep({
         autofocus
       />
       <FormError text={generalError(failure, ['code'])} />
-      <div class="actions">
-        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
-          {cancel}
-        </button>
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Checking…' : 'Turn on'}
-        </button>
-      </div>
+      <FormActions verb="Turn on" verbing="Checking…" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
     </form>
   );
 }

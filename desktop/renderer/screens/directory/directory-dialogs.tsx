@@ -3,6 +3,7 @@ import type { Named } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
+import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
@@ -96,19 +97,6 @@ export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onC
         <FormActions verb="Rename" verbing="Renaming…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
-  );
-}
-
-export function FormActions({ verb, verbing, isBusy, onCancel }: { verb: string; verbing: string; isBusy: boolean; onCancel: () => void }) {
-  return (
-    <div class="actions">
-      <button type="button" aria-disabled={isBusy} onClick={onCancel}>
-        Cancel
-      </button>
-      <button type="submit" class="primary" aria-disabled={isBusy}>
-        {isBusy ? verbing : verb}
-      </button>
-    </div>
   );
 }
 

@@ -4,6 +4,7 @@ import { codePoints } from '#contract/text/text.ts';
 import { CodeField } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
+import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useAutofocus } from '../../components/forms/use-autofocus.ts';
@@ -101,14 +102,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         />
       )}
       <FormError text={generalError(failure, isDue ? ['newPassword', 'code'] : ['currentPassword', 'newPassword', 'code'])} />
-      <div class="actions">
-        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(onCancel)}>
-          {cancel}
-        </button>
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          Change password
-        </button>
-      </div>
+      <FormActions verb="Change password" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
     </form>
   );
 }

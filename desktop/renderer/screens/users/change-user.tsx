@@ -4,11 +4,11 @@ import type { UserView } from '#contract/console/users.ts';
 import { DangerActions } from '../../components/forms/confirm-danger.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
+import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { describeFailure, fieldError, generalError } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
-import { FormActions } from '../directory/directory-dialogs.tsx';
 import { AccountField, isWithinOneAccount } from './create-user.tsx';
 
 type ChangeUserProps = { user: UserView; session: SessionView; onChanged: (user: UserView) => void; onClose: () => void };

@@ -4,6 +4,7 @@ import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
+import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
@@ -80,14 +81,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
           />
         )}
         <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
-        <div class="actions">
-          <button type="button" aria-disabled={isBusy} onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Creating…' : 'Create user'}
-          </button>
-        </div>
+        <FormActions verb="Create user" verbing="Creating…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
   );

@@ -6,6 +6,7 @@ import { codePoints, lineProblem, normalLine } from '#contract/text/text.ts';
 import type { Result } from '../../../../ipc.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { announce } from '../../../state/announcement.ts';
@@ -136,14 +137,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
               : generalError(failure, ['name', 'expiration', 'timeZone'])
           }
         />
-        <div class="actions">
-          <button type="button" onClick={close} aria-disabled={isBusy}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Creating…' : 'Create Key'}
-          </button>
-        </div>
+        <FormActions verb="Create Key" verbing="Creating…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
   );

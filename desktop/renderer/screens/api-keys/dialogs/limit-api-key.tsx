@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { Field, FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
-import { FormActions } from '../../directory/directory-dialogs.tsx';
 import { addressesProblem, callsPerDayProblem, changesIn, lockOutWarning, toDraft } from '../key-limits.ts';
 
 type LimitApiKeyProps = {

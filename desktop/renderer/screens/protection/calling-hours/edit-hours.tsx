@@ -4,10 +4,10 @@ import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Icon } from '../../../components/icons.tsx';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
-import { FormActions } from '../../directory/directory-dialogs.tsx';
 import type { NamedScope } from '../scope-select.tsx';
 import { dayLabels } from './week.ts';
 

@@ -3,12 +3,12 @@ import { type DoNotCallReason, doNotCallReasonLabels, doNotCallReasons } from '#
 import type { Failure } from '../../../../ipc.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { ownZone } from '../../../state/clock.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { pluralize } from '../../../state/format/format.ts';
-import { FormActions } from '../../directory/directory-dialogs.tsx';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 import { addAll, describeAdded, readNumbers } from './pasted-numbers.ts';
 

@@ -3,6 +3,7 @@ import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protec
 import { Facts } from '../../../components/details.tsx';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Day } from '../../../components/time.tsx';
@@ -46,14 +47,7 @@ export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
           autofocus
         />
         <FormError text={generalError(failure, ['reason'])} />
-        <div class="actions">
-          <button type="button" aria-disabled={isBusy} onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="danger" aria-disabled={isBusy}>
-            {isBusy ? 'Lifting…' : 'Lift'}
-          </button>
-        </div>
+        <FormActions verb="Lift" verbing="Lifting…" isDanger isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
   );

@@ -3,12 +3,12 @@ import type { AccountsView } from '#contract/console/directory.ts';
 import { optOutScopes } from '#contract/protection/protection.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useResource } from '../../../components/loadable.tsx';
 import { announce } from '../../../state/announcement.ts';
 import { generalError } from '../../../state/format/failure-text.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
-import { FormActions } from '../../directory/directory-dialogs.tsx';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 
 /** Decides for whom people are listed who say in a call that they don't want to be called again. */

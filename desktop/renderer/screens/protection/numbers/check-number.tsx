@@ -3,13 +3,13 @@ import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { Facts } from '../../../components/details.tsx';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
+import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useResource } from '../../../components/loadable.tsx';
 import { ownZone } from '../../../state/clock.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
-import { FormActions } from '../../directory/directory-dialogs.tsx';
 import { describeHours, describeOpening, describeReasons } from './check-text.ts';
 import { nameCountry } from './countries.ts';
 
