@@ -290,6 +290,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Find key').click();
     await page.locator('tr.highlighted').waitFor();
     yield stop('which-key-found');
+    await button('Close details').click();
   }
 
   async function* protection(): AsyncGenerator<ScreenState<Shown>> {
