@@ -115,15 +115,20 @@ function includes(whole: unknown, part: unknown): boolean {
 
 // Who acts, and with what
 
-/** Staff act for each account and partner in turn, or for none. */
-export function viewerOf(model: Model, n: number): Viewer {
-  const user = pick(model.users.values(), n);
-  if (!user) throw new Error('The model has no users.');
-  const scopes = [...model.accounts].flatMap(([account, { partner }]) => [
-    { account, partner },
-    { account: null, partner },
-  ]);
-  return { user: user.id, tenancy: user.type === 'staff' ? (pick([...scopes, null], n >> 4) ?? null) : null };
+/** All users; staff for each account and partner, and for none. */
+export function viewersOf(model: Model): Viewer[] {
+  const scopes = [...model.accounts].flatMap(([account, { partner }]) => [account, null].map((one) => ({ account: one, partner })));
+  return [...model.users.values()].flatMap(({ id: user, type }) =>
+    (type === 'staff' ? [...scopes, null] : [null]).map((tenancy) => ({ user, tenancy })),
+  );
+}
+
+/** Chooses a viewer; often one who may do it. */
+function viewerOf(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
+  const all = viewersOf(model);
+  const viewer = pick(n % 3 === 0 ? all : all.filter(may), n >> 2) ?? all[0];
+  if (!viewer) throw new Error('The model has no users.');
+  return viewer;
 }
 
 /** Signs the viewer in if their session has ended, which their next request must show. @returns false for a disabled user */
@@ -214,9 +219,10 @@ const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.
 });
 const zoneNames: readonly Zone[] = ['UTC', 'UTC', 'Asia/Kolkata', 'Asia/Tokyo', 'America/Phoenix'];
 
-const plans = {
+/** @param key chooses the key, so that requests at the same time can have the same one */
+const plansWith = (key: fc.Arbitrary<number>) => ({
   place: plan(
-    { key: n, campaign: n, request: fc.nat(400), phone: n, window: n, zone: n, core, note: fc.nat(3) },
+    { key, campaign: n, request: fc.nat(400), phone: n, window: n, zone: n, core, note: fc.nat(3) },
     ({ key, campaign, request, phone, window, zone, core, note }, model) => {
       const found = keyOf(model, key);
       const target = campaignOf(model, found, campaign);
@@ -228,13 +234,13 @@ const plans = {
       return placeRequest(found, target, `r${request}`, body, { core });
     },
   ),
-  repeat: plan({ key: n, call: n, core, change: fc.nat(5), spelling: fc.nat(1) }, ({ key, call, core, change, spelling }, model) => {
+  repeat: plan({ key, call: n, core, change: fc.nat(5), spelling: fc.nat(1) }, ({ key, call, core, change, spelling }, model) => {
     const [found, again] = [keyOf(model, key), callOf(model, call)];
     if (!found || !again) return null;
     const body = change === 0 ? { ...again.body, note: 'other' } : again.body;
     return placeRequest(found, again.campaign, again.requestId, body, { core, spelling });
   }),
-  cancel: plan({ key: n, call: n, campaign: fc.nat(20), core, by: fc.nat(2) }, ({ key, call, campaign, core, by }, model) => {
+  cancel: plan({ key, call: n, campaign: fc.nat(20), core, by: fc.nat(2) }, ({ key, call, campaign, core, by }, model) => {
     const [found, target] = [keyOf(model, key), callOf(model, call)];
     if (!found) return null;
     // Sometimes in a campaign that doesn't have it.
@@ -257,19 +263,19 @@ const plans = {
     const route = ['POST', '/console/api-keys', { name, expiration, timeZone: 'UTC' }] as const;
     return consoleRequest([model, world, by, core], route, (copy, answer) => copy.createKey(by, days, answer));
   }),
-  limitKey: plan({ viewer: n, key: n, calls: fc.integer({ min: 1, max: 4 }), core }, ({ viewer, key, calls, core }, model, world) => {
+  limitKey: plan({ viewer: n, key, calls: fc.integer({ min: 1, max: 4 }), core }, ({ viewer, key, calls, core }, model, world) => {
     // While a key has no limit, its calls are counted with a delay.
     const fresh = [...model.keys.values()].filter(({ placed, callsPerDay }) => callsPerDay !== null || placed.size === 0);
     const found = pick(fresh.slice(-newestKeys), key);
     if (!found) return null;
-    const by = viewerOf(model, viewer);
+    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
     const route = ['PATCH', `/console/api-keys/${found.id}`, { callsPerDay: calls }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.limitKey(by, copy.keys.get(found.id) ?? found, calls));
   }),
-  revoke: plan({ viewer: n, key: n, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
+  revoke: plan({ viewer: n, key, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
     const found = keyOf(model, key);
     if (!found) return null;
-    const by = viewerOf(model, viewer);
+    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
     const route = ['DELETE', `/console/api-keys/${found.id}?cancelQueuedCalls=${cancels}`] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.revokeKey(by, copy.keys.get(found.id) ?? found, cancels));
   }),
@@ -307,7 +313,7 @@ const plans = {
         },
     );
   }),
-  hangUp: plan({ key: n, campaign: n, request: n, phone: n, turns: fc.nat(30), core }, (chosen, model) => {
+  hangUp: plan({ key, campaign: n, request: n, phone: n, turns: fc.nat(30), core }, (chosen, model) => {
     const found = keyOf(model, chosen.key);
     const campaign = campaignOf(model, found, chosen.campaign);
     if (!found || campaign === undefined) return null;
@@ -352,26 +358,28 @@ const plans = {
     return consoleRequest([model, world, by, core], route, (copy) => copy.setHours(by, id, chosen));
   }),
   changeUser: plan({ viewer: n, user: n, change: fc.nat(3), account: n, core }, ({ viewer, user, change, account, core }, model, world) => {
-    const [by, found] = [viewerOf(model, viewer), pick(model.users.values(), user)];
+    const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
+    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
     const to = pick([...model.accounts.keys(), null], account) ?? null;
-    const body = change === 0 ? { disabled: true } : change === 3 ? { accountId: to } : { disabled: false };
+    const body = change < 2 ? { disabled: true } : change === 3 ? { accountId: to } : { disabled: false };
     const userIn = (copy: Model): User => copy.users.get(found.id) ?? found;
     return consoleRequest([model, world, by, core], ['PATCH', `/console/users/${found.id}`, body], (copy) => {
       if (!copy.users.has(found.id)) return { status: by.user === found.id ? 401 : 404 };
-      return change === 3 ? copy.moveUser(by, userIn(copy), to) : copy.disableUser(by, userIn(copy), change === 0);
+      return change === 3 ? copy.moveUser(by, userIn(copy), to) : copy.disableUser(by, userIn(copy), change < 2);
     });
   }),
   deleteUser: plan({ viewer: n, user: n, cancels: fc.boolean(), core }, ({ viewer, user, cancels, core }, model, world) => {
-    const [by, found] = [viewerOf(model, viewer), pick(model.users.values(), user)];
+    const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
+    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
     const route = ['DELETE', `/console/users/${found.id}?cancelQueuedCalls=${cancels}`] as const;
     return consoleRequest([model, world, by, core], route, (copy) => {
       const there = copy.users.get(found.id);
       return there ? copy.deleteUser(by, there, cancels) : { status: 404 };
     });
   }),
-};
+});
 
 type Planned = { name: string; prepare(model: Model, world: World): Promise<Request | null> };
 
@@ -380,13 +388,24 @@ function plan<Choice extends object>(choice: { [Name in keyof Choice]: fc.Arbitr
 }
 
 /** How often each is chosen, compared with the others. */
-const weights: Readonly<Record<string, number>> = { place: 16, repeat: 5, cancel: 7, outcome: 10, createKey: 5, revoke: 2, limitKey: 2 };
-const anyRequest = fc.oneof(
-  ...Object.entries(plans).map(([name, planned]) => ({
-    weight: weights[name] ?? 1,
-    arbitrary: planned.map((one): Planned => ({ name, ...one })),
-  })),
-);
+const weights: Readonly<Record<string, number>> = {
+  place: 16,
+  repeat: 5,
+  cancel: 7,
+  outcome: 10,
+  createKey: 5,
+  revoke: 2,
+  limitKey: 2,
+  changeUser: 2,
+};
+const requestWith = (key: fc.Arbitrary<number>) =>
+  fc.oneof(
+    ...Object.entries(plansWith(key)).map(([name, planned]) => ({
+      weight: weights[name] ?? 1,
+      arbitrary: planned.map((one): Planned => ({ name, ...one })),
+    })),
+  );
+const anyRequest = requestWith(n);
 
 const one = anyRequest.map(
   ({ name, prepare }) =>
@@ -396,7 +415,8 @@ const one = anyRequest.map(
     }),
 );
 
-const race = fc.record({ planned: fc.array(anyRequest, { minLength: 2, maxLength: 3 }), locked: fc.nat(9) }).map(
+const together = fc.nat(11).chain((key) => fc.array(requestWith(fc.constant(key)), { minLength: 2, maxLength: 3 }));
+const race = fc.record({ planned: together, locked: fc.nat(9) }).map(
   ({ planned, locked }) =>
     new Step(locked === 0 ? 'at once, while the database is locked:' : 'at once:', async (walk, world) => {
       const requests: Request[] = [];

@@ -70,7 +70,6 @@ export type Call = {
   placedAt: number;
   dueAt: number;
   triedAt: number | null;
-  cancelledAt: number;
   endedAt: number | null;
   isErased: boolean;
   /** How often the provider has been asked. */
@@ -78,19 +77,15 @@ export type Call = {
 };
 export type Body = { phone: string; zone: Zone; notBefore: number | null; notAfter: number | null; note: string };
 
-/** Zones without daylight saving time, and their offsets. */
+/** Zones without daylight saving time. */
 export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;
 export type Zone = keyof typeof zones;
 /** Calling hours, the same every day, in minutes of the person's day. */
 export type Hours = { from: number; to: number };
 
 /** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
-export type Manner = 'takes' | 'refuses' | 'not-now' | 'loses' | 'is silent' | 'tells at once';
-const manners: readonly Manner[] = [
-  ...(['takes', 'takes', 'takes', 'refuses', 'not-now'] as const),
-  ...(['loses', 'is silent', 'tells at once', 'takes', 'takes'] as const),
-];
-export function mannerOf(phone: string): Manner {
+const manners = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'tells at once'] as const;
+export function mannerOf(phone: string): (typeof manners)[number] {
   return manners[Number(phone.at(-1))] ?? 'takes';
 }
 
@@ -166,7 +161,7 @@ export class Model {
     if (type === 'staff') return own.account === null ? scope.partner === own.partner : scope.account === own.account;
     if (own.account !== null) return scope.account === own.account || creator === id;
     const by = this.users.get(creator);
-    return (by?.type === 'staff' ? scope.partner : by && this.#partnerOfUser(by)) === own.partner;
+    return (by?.type === 'staff' ? scope.partner : by && (by.partner ?? this.#partnerOf(by.account))) === own.partner;
   }
 
   seesCampaign(viewer: Viewer, campaign: Id): boolean {
@@ -226,7 +221,7 @@ export class Model {
 
   #revoke(key: Key, cancels: boolean): void {
     key.revoked = { at: this.now, cancels };
-    if (cancels) for (const call of this.calls.values()) if (call.key === key.id && isWaiting(call)) this.#cancel(call, this.now);
+    if (cancels) for (const call of this.calls.values()) if (call.key === key.id && isWaiting(call)) this.#end(call, 'cancelled', this.now);
   }
 
   // Users
@@ -286,7 +281,7 @@ export class Model {
     if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
     key.placed.set(today, placed + 1);
     const id = String(answer.json['contactId']);
-    const none = { triedAt: null, cancelledAt: 0, endedAt: null, isErased: false, handoffs: 0 };
+    const none = { triedAt: null, endedAt: null, isErased: false, handoffs: 0 };
     const call = { id, requestId, campaign, key: key.id, body, response: answer.text, placedAt: this.now, dueAt, ...none };
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = dueAt > from ? { heldUntil: new Date(dueAt).toISOString() } : {};
@@ -299,16 +294,11 @@ export class Model {
     const refused = this.#refuses(key, campaign);
     if (refused) return refused;
     if (call?.campaign !== campaign) return { status: 404, code: 'call-not-found' };
-    if (isWaiting(call)) this.#cancel(call, this.now);
+    if (isWaiting(call)) this.#end(call, 'cancelled', this.now);
     if (call.stage !== 'cancelled') return { status: 409, code: 'already-dialed' };
-    const { id: contactId, requestId, cancelledAt } = call;
-    const json = { requestId, contactId, campaignId: campaign, state: 'cancelled', cancelledAt: new Date(cancelledAt).toISOString() };
+    const { id: contactId, requestId, endedAt } = call;
+    const json = { requestId, contactId, campaignId: campaign, state: 'cancelled', cancelledAt: new Date(endedAt ?? 0).toISOString() };
     return { status: 200, json };
-  }
-
-  #cancel(call: Call, at: number): void {
-    this.#end(call, 'cancelled', at);
-    call.cancelledAt = at;
   }
 
   #refuses(key: Key, campaign: Id): Expected | null {
@@ -321,7 +311,7 @@ export class Model {
     return undefined;
   }
 
-  /** The first outcome counts, for a call that's being dialed or unknown, until its data is erased. */
+  /** The first outcome counts until the call's data is erased, even if the call is unknown. */
   reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
     if (!isSigned) return unauthorized;
     const call = this.calls.get(id);
@@ -409,13 +399,14 @@ export class Model {
   }
 
   #dialOne(call: Call): void {
-    const { campaign, body, placedAt } = call;
+    const { campaign, body, placedAt, triedAt } = call;
     const opensAt = this.#opens(campaign, body.zone, this.now);
+    const latest = body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life;
     if (body.notAfter !== null && body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
-    else if (opensAt > (body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life)) this.#end(call, 'lapsed', this.now);
+    else if (opensAt > this.now && opensAt > latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, triedAt: null });
-    else if (body.notAfter === null && call.triedAt !== null && this.now > call.triedAt + tries) this.#end(call, 'failed', this.now);
+    else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }
 
@@ -444,7 +435,7 @@ export class Model {
     const { at, cancels } = this.keys.get(call.key)?.revoked ?? { at: 0, cancels: false };
     call.stage = 'retry';
     call.dueAt = this.now + second / 10;
-    if (cancels) this.#cancel(call, at);
+    if (cancels) this.#end(call, 'cancelled', at);
   }
 
   /** The silent provider responds to everything it has. If a dialer has given up, that changes nothing. */
@@ -485,10 +476,6 @@ export class Model {
 
   #partnerOf(account: Id | null): Id {
     return this.accounts.get(account ?? '')?.partner ?? '';
-  }
-
-  #partnerOfUser({ account, partner }: User): Id {
-    return partner ?? this.#partnerOf(account);
   }
 
   #scopeOfCampaign(campaign: Id): Scope {
