@@ -47,7 +47,7 @@ export function sectionsOf(results: Results): Record<string, string> {
       Object.entries(minutes).map(([part, taken]) => [part, taken.toFixed(1)]),
     ),
     throughput: table(
-      ['a second', 'SQLite', 'PostgreSQL'],
+      ['per second', 'SQLite', 'PostgreSQL'],
       ofCore.map((name) => [name, of(name, 'sqlite', perSecond), of(name, 'postgres', perSecond)]),
     ),
     growth: growthTable(grown),
@@ -65,7 +65,7 @@ Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unkno
 
 export function rowTable(rows: readonly Row[]): string {
   return table(
-    ['', 'database', 'of bare Koa', 'goal', 'range', 'a second', 'p99 (range)'],
+    ['', 'database', 'of bare Koa', 'goal', 'range', 'per second', 'p99 (range)'],
     rows.map(({ name, database, goal, ratio, perSecond, p99 }) => [
       ...[name, nameOf(database), `**${ratio.median.toFixed(2)}**`],
       ...[goal === null ? '' : `≥ ${goal.toFixed(2)}${missed(ratio.median >= goal)}`, range(ratio)],
@@ -109,7 +109,7 @@ function growthTable(grown: readonly Grown[]): string {
 
 function coresTable(all: readonly Cores[]): string {
   return table(
-    ['cores', 'placed calls a second', 'range', 'processors busy'],
+    ['cores', 'placed calls per second', 'range', 'processors busy'],
     all.map(({ cores, perSecond: { median, min, max }, busy }) => [
       ...[String(cores), count(median), `${count(min)} to ${count(max)}`, `${Math.round(busy.median * 100)} %`],
     ]),
@@ -119,7 +119,7 @@ function coresTable(all: readonly Cores[]): string {
 export function soakSection({ at, commit, database, minutes, memory, otherLoad }: Soak): string {
   const { slope, min, max, most, isFlat, warmUpMinutes } = memory;
   const median = (name: 'perSecond' | 'p99') => spreadOf(minutes.map((minute) => minute[name])).median;
-  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests a second.
+  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests per second.
 Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it is never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
 p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
 }
@@ -136,6 +136,6 @@ export function poolersSection({ at, machine, database, pooler, rows }: Poolers)
   const cells = (name: string) =>
     rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
   const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
-  return `${table(['', 'place, a second', 'p99', 'cancel, a second', 'p99'], lines)}
+  return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
 ${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
 }

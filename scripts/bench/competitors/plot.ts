@@ -1,5 +1,5 @@
 import * as echarts from 'echarts';
-import type { Grown } from '../growth.ts';
+import type { Grown } from '../comparisons.ts';
 
 const operations = [
   ['refuse', 'refuse an unknown key'],
@@ -22,7 +22,7 @@ export function plot(grown: readonly Grown[]): string {
     animation: false,
     backgroundColor: '#ffffff',
     color: ['#1b7837', '#b35806', '#2166ac'],
-    title: { text: 'Requests a second, by keys and calls in the tables', left: 'center' },
+    title: { text: 'Requests per second, by keys and calls in the tables', left: 'center' },
     legend: { bottom: 0 },
     grid: { left: 70, right: 30, top: 50, bottom: 90 },
     xAxis: { type: 'log', name: 'keys, and as many calls', nameLocation: 'middle', nameGap: 28, min: 1_000 },
