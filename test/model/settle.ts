@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isOpen, type Model } from './model.ts';
+import { isOpen, type Model, stateOf } from './model.ts';
 import type { World } from './world.ts';
 
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
@@ -15,13 +15,19 @@ export async function settle(world: World, models: readonly Model[], withErased 
   const deadline = performance.now() + patience;
   for (let round = 0; ; round++) {
     const { open, erased } = await world.look(withErased);
-    const found = models.find((model) => findDifference(model, world, open, erased) === null);
+    const states = models.length === 1 ? null : await world.states();
+    const found = models.find((model) => findDifference(model, world, open, erased) === null && hasStates(model, states));
     if (found) return found;
     if (performance.now() > deadline)
       throw new Error([...new Set(models.map((model) => findDifference(model, world, open, erased)))].join('\nor '));
     world.wake();
     if (round > 2) await pause(round > 50 ? 20 : 1);
   }
+}
+
+/** Which of two outcomes at the same time was the first shows only in the state of the call. */
+function hasStates(model: Model, states: ReadonlyMap<string, string> | null): boolean {
+  return states === null || [...model.calls.values()].every((call) => states.get(call.id) === stateOf(call));
 }
 
 function findDifference(model: Model, world: World, open: ReadonlyMap<string, string>, erased: number | null): string | null {

@@ -238,6 +238,11 @@ export class World {
     };
   }
 
+  async states(): Promise<Map<string, string>> {
+    const rows = await this.#storage.query<{ contact_id: string; state: string }>('SELECT contact_id, state FROM calls');
+    return new Map(rows.map(({ contact_id, state }) => [contact_id, state]));
+  }
+
   /** How many outcomes the cores' metrics count, including those of cores that have ended. */
   async outcomes(): Promise<number> {
     const running = await Promise.all(this.cores.map(countOutcomes));
