@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
+import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { ask } from '../support/http.ts';
@@ -138,6 +139,24 @@ describeDesktop('signing in with the provider in the app', () => {
       await until(async () => (await opened()).length > before);
       return (await opened()).at(-1) ?? '';
     }
+
+    it('has no axe violations where it starts and is confirmed', async () => {
+      await desktop.page.emulateMedia({ reducedMotion: 'reduce' });
+      await desktop.page.getByLabel('Server address').fill(harness.url);
+      await desktop.page.getByLabel('Email').focus();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      const violations = await violationsOn(desktop.page);
+      const page = await context.newPage();
+      await page.emulateMedia({ reducedMotion: 'reduce' });
+      await page.goto(await start());
+      violations.push(...(await violationsOn(desktop.page)));
+      await button(page, 'Sign in at Example Corp').click();
+      await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
+      violations.push(...(await violationsOn(page)));
+      await button(desktop.page, 'Cancel').click();
+      await context.clearCookies();
+      expect(violations).to.deep.equal([]);
+    });
 
     it('cancels, after which a code is refused', async () => {
       const address = await start();

@@ -3,6 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import decodeQr from 'qr/decode.js';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
+import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
@@ -170,6 +171,60 @@ describeBrowser('a second factor in a browser', () => {
     await page.getByText('This code isn’t valid').waitFor();
     await enterCode(page, replaced);
     await home(page);
+  });
+
+  it('stays signed out if the session was still being read when the user signed out', async () => {
+    await open();
+    const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
+    await enterPassword(page, 'pat@example.com');
+    await enterCode(page, app.code());
+    await home(page);
+    const [answered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/console/session', async (route) => {
+      if (route.request().method() !== 'GET') return route.continue();
+      const response = await route.fetch();
+      answered.resolve();
+      await released.promise;
+      await route.fulfill({ response });
+    });
+    await button(page, 'Your account').click();
+    await button(page, 'Turn off second factor…').click();
+    await page.getByLabel('Code', { exact: true }).fill(recoveryCodes[0] ?? '');
+    await button(page, 'Turn off').click();
+    await answered.promise;
+    await button(page, 'Sign out').click();
+    await page.getByLabel('Email').waitFor();
+    const finished = page.waitForEvent(
+      'requestfinished',
+      (request) => request.url().endsWith('/console/session') && request.method() === 'GET',
+    );
+    released.resolve();
+    await finished;
+    await enterPassword(page);
+    await home(page);
+  });
+
+  it('has no axe violations where codes are entered, replaced and saved', async () => {
+    await open();
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
+    const violations: string[] = [];
+    const inspect = async (name: string) => {
+      violations.push(...(await violationsOn(page)).map((violation) => `${name}: ${violation}`));
+    };
+    await enterPassword(page, 'pat@example.com');
+    await page.getByLabel('Code', { exact: true }).waitFor();
+    await inspect('sign-in');
+    await enterCode(page, recoveryCodes[0] ?? '');
+    await home(page);
+    await button(page, 'Your account').click();
+    await button(page, 'Replace recovery codes…').click();
+    await page.getByRole('alertdialog').getByLabel('Code', { exact: true }).fill(app.code());
+    await inspect('replacing');
+    await button(page, 'Replace codes').click();
+    await page.getByLabel('Recovery codes').waitFor();
+    await inspect('saving');
+    expect(violations).to.deep.equal([]);
   });
 
   it('is asked for again to replace a one-time password', async () => {

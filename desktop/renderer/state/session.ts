@@ -53,11 +53,12 @@ function serverPrefix(): string {
 /** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */
 let departures = 0;
 
-/** Updates the session state when a failure concerns the whole session. Returns the result unchanged. */
+/** Updates the session state when a failure concerns the whole session. A response that comes after the user has left says only that. */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
   const asked = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
-  if (result.ok || asked !== departures) return result;
+  if (asked !== departures) return { ok: false, failure: { kind: 'session-ended' } };
+  if (result.ok) return result;
   if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
   if (result.failure.kind === 'incompatible') connectionError.value = result.failure;
   return result;
