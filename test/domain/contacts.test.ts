@@ -30,6 +30,12 @@ function createPorts(erased = 2) {
       return { cancelled: 1, erased };
     },
   };
+  const protection = {
+    entriesFor: async (number: string) => {
+      asked.push(number);
+      return [];
+    },
+  };
   const retention = {
     erase: async (...given: unknown[]) => {
       asked.push(...given);
@@ -42,15 +48,15 @@ function createPorts(erased = 2) {
   };
   const activity = { record: async (event: AuditEvent) => void events.push(event) };
   const throttle = { blockedUntil: async () => null, take: async () => true };
-  return { ports: fakePorts({ stores: { contacts, retention, activity }, throttle }), calls, asked, events };
+  return { ports: fakePorts({ stores: { contacts, protection, retention, activity }, throttle }), calls, asked, events };
 }
 const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 
 describe("a contact's data", () => {
   it("is exported, and the recorded event doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = createPorts();
-    expect(await exportContact(ports, operator, phone)).to.equal(calls);
-    expect(asked).to.deep.equal([phone]);
+    expect(await exportContact(ports, operator, phone)).to.deep.equal({ calls, entries: [] });
+    expect(asked).to.deep.equal([phone, phone]);
     const subject = { kind: 'contact', id: 'id1', name: '3 calls' };
     expect(summarize(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
   });
