@@ -34,13 +34,13 @@ const kills = [
   [300, 'after'],
 ] as const;
 
-/** `CALLING_HOURS=all` runs both changes of the clock on both databases. Without it, each database has one. */
+/** `CALLING_HOURS=all` runs both changes of the clock on both databases. Without it, only one of them runs. */
 const isThorough = process.env['CALLING_HOURS'] === 'all';
 
 describe('a thousand calls to forty time zones, placed at the same time with calling hours from 9 to 20', () => {
   onEachDatabase((kind) => {
     for (const [change, start, quickly] of [
-      ['Europe puts its clocks back', '2026-10-24T23:30:00.000Z', 'sqlite'],
+      ['Europe puts its clocks back', '2026-10-24T23:30:00.000Z', null],
       ['Europe puts its clocks forward', '2026-03-28T23:30:00.000Z', 'postgres'],
     ] as const) {
       if (!isThorough && kind !== quickly) continue;

@@ -3,6 +3,7 @@ import { signInAs } from '../../support/console-harness.ts';
 import { openCore } from '../../support/core-harness.ts';
 import type { EnginePage } from '../../support/engine-page.ts';
 import { type Home, walkThrough } from '../../support/screen-walkthrough.ts';
+import { skip } from '../../support/skip.ts';
 import { placeCall } from '../../support/tenants.ts';
 
 const usualSize = { width: 1280, height: 800 };
@@ -34,8 +35,10 @@ type Engine<Shown extends EnginePage> = {
   inspect?: (page: Shown) => Promise<string[]>;
 };
 
-/** The tests of the console in a browser engine. */
-export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect = async () => [] }: Engine<Shown>): void {
+const opensEveryScreen = process.env['ENGINES'] === 'all';
+
+/** The tests of the console in a browser engine. Only an engine with `inspect` opens every screen each time, because it takes minutes. */
+export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
   it('lead from the sign-in form to a new key, and to its revocation', async () => {
     const harness = await openCore();
     const { core, tenants } = harness;
@@ -67,6 +70,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
   });
 
   it('never scroll sideways, and have no dialog that is higher than its content', async function () {
+    if (!inspect && !opensEveryScreen) skip(this, 'ENGINES=all opens every screen in this engine');
     this.timeout(480_000);
     const complaints: string[] = [];
     let stops = 0;
@@ -79,7 +83,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
         if (wide !== 0) complaints.push(`${name} scrolls ${wide} px sideways at ${size.width} × ${size.height}`);
         if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too high at ${size.width} × ${size.height}`);
       }
-      complaints.push(...(await inspect(page)).map((complaint) => `${name}: ${complaint}`));
+      complaints.push(...((await inspect?.(page)) ?? []).map((complaint) => `${name}: ${complaint}`));
       await page.setViewportSize(usualSize);
     }
     expect(complaints.join('\n')).to.equal('');
