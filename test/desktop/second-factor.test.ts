@@ -224,6 +224,9 @@ describeBrowser('a second factor in a browser', () => {
     await button(page, 'Replace codes').click();
     await page.getByLabel('Recovery codes').waitFor();
     await inspect('saving');
+    // The page wouldn't be left without a question while it shows them.
+    await button(page, "I've Saved It").click();
+    await page.getByRole('alertdialog').waitFor({ state: 'detached' });
     expect(violations).to.deep.equal([]);
   });
 
