@@ -1,23 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
-import { createUser } from '../../core/domain/directory/users.ts';
-import type { Ports } from '../../core/domain/ports/ports.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { hasProc, parseStat } from './proc.ts';
+import { createTenants, password } from '../support/tenants.ts';
 import { freshFolder, killAll, run, type Server, startCore } from './processes.ts';
 import { fill, makeQueuedCalls } from './seed.ts';
+import { repeat } from './spread.ts';
 import { wrkVersion } from './wrk.ts';
 
+export { password };
 export const databaseKinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
@@ -37,16 +33,20 @@ export async function freshDatabase(kind: DatabaseKind): Promise<string> {
   return (await postgres).createDatabase();
 }
 
+/** The main process of the PostgreSQL server, if the database uses it. */
+export async function postgresPid(kind: DatabaseKind): Promise<number | undefined> {
+  return kind === 'postgres' ? ((await postgres)?.pid ?? undefined) : undefined;
+}
+
 /** Stops all processes that were started here. */
 export async function leave(): Promise<void> {
   killAll();
   await (await postgres)?.stop();
 }
 
-export const manyKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
+const makeKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
 /** More calls than a core can cancel in a second. */
 export const cancelsPerSecond = 80_000;
-export const password = 'correct horse battery staple';
 
 /** @param size the number of keys, and of calls, already in its tables */
 export async function openStage(kind: DatabaseKind, size = 0) {
@@ -56,24 +56,23 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   const { account, campaign, partner, users } = tenants;
   const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id };
   if (size > 0) await fill(storage.database, database, size, owner);
-  const thousandKeys = await insertKeys(storage.database, 1_000, users.ada, account);
+  const thousandKeys = await insertKeys(storage.database, 1_000, users.account, account);
   let queued = 0;
   const stage = {
     ...{ kind, database, ports, storage, tenants, thousandKeys, core: await startCore(database) },
     /** Ten of the thousand. */
     keys: thousandKeys.slice(0, 10),
     key: thousandKeys[0] ?? '',
-    unknown: manyKeys(1_000),
+    unknown: makeKeys(1_000),
     revoked: [] as string[],
-    /** The process ID of the PostgreSQL server, if the system has /proc. */
-    postgres: kind === 'postgres' && hasProc ? await postgresOf(database) : undefined,
+    postgres: await postgresPid(kind),
     /** The path of the place endpoint; the other paths start with it. */
     path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
     /** Creates queued calls for the row that cancels them. @returns the number before the first one */
     async queue(seconds: number): Promise<number> {
       const from = queued;
       queued += seconds * cancelsPerSecond;
-      await makeQueuedCalls(storage.database, database, { ...owner, keyId: `${users.ada.id}-0` }, from, seconds * cancelsPerSecond);
+      await makeQueuedCalls(storage.database, database, { ...owner, keyId: `${users.account.id}-0` }, from, seconds * cancelsPerSecond);
       return from;
     },
     /** Replaces the core with a new one on the same database. */
@@ -90,45 +89,21 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   };
   // Signs in as Tom, because Ada already has more keys than a user may create.
   const cookie = await signIn(stage.core, 'tom');
-  const created = await Promise.all(Array.from({ length: 20 }, () => createKey(stage.core, cookie)));
-  for (const { id } of created) await ask(stage.core, 'DELETE', `/console/api-keys/${id}`, cookie);
-  stage.revoked = created.map(({ keyValue }) => keyValue);
+  stage.revoked = await repeat(20, async () => {
+    const { id, keyValue } = await createKey(stage.core, cookie);
+    await ask(stage.core, 'DELETE', `/console/api-keys/${id}`, cookie);
+    return keyValue;
+  });
   return stage;
-}
-
-async function createTenants(ports: Ports) {
-  const partner = await createPartner(ports, operator, 'Partner');
-  const otherPartner = await createPartner(ports, operator, 'Other partner');
-  const account = await createAccount(ports, operator, 'Account', partner.id);
-  const otherAccount = await createAccount(ports, operator, 'Other account', otherPartner.id);
-  const campaign = await createCampaign(ports, operator, 'Campaign', account.id);
-  const user = async (name: string, userType: 'account' | 'partner', of: { id: string }) => {
-    const membership = userType === 'account' ? { accountId: of.id, partnerId: null } : { accountId: null, partnerId: of.id };
-    return (await createUser(ports, operator, { email: `${name}@example.com`, name, userType, ...membership }, password)).user;
-  };
-  const users = {
-    ...{
-      ada: await user('ada', 'account', account),
-      tom: await user('tom', 'account', account),
-      oda: await user('oda', 'account', otherAccount),
-    },
-    ...{ pat: await user('pat', 'partner', partner), otto: await user('otto', 'partner', otherPartner) },
-  };
-  return { partner, account, otherAccount, campaign, users };
 }
 
 /** Inserts a user's keys directly into the table. */
 export async function insertKeys(database: Database, count: number, creator: { id: string }, account: { id: string; partnerId: string }) {
-  const keys = manyKeys(count);
-  const scope = { creator_id: creator.id, creator_partner_id: account.partnerId, account_id: account.id, partner_id: account.partnerId };
-  const rowOf = (key: string, n: number) => ({
-    id: `${creator.id}-${n}`,
-    digest: toDigest(key),
-    name: 'Bench',
-    created_at: Date.now(),
-    ...scope,
-  });
-  await database.write.batchInsert('api_keys', keys.map(rowOf), 100);
+  const keys = makeKeys(count);
+  const [account_id, partner_id] = [account.id, account.partnerId];
+  const of = { creator_id: creator.id, creator_partner_id: partner_id, account_id, partner_id, name: 'Bench', created_at: Date.now() };
+  const rows = keys.map((key, n) => ({ id: `${creator.id}-${n}`, digest: toDigest(key), ...of }));
+  await database.write.batchInsert('api_keys', rows, 100);
   return keys;
 }
 
@@ -141,31 +116,16 @@ export async function ask(core: Server, method: string, path: string, cookie = '
 }
 
 /** @returns the session's cookie */
-export async function signIn(core: Server, name: string): Promise<string> {
-  const { headers } = await ask(core, 'POST', '/console/session', '', { email: `${name}@example.com`, password });
-  return headers
-    .getSetCookie()
-    .map((cookie) => cookie.split(';')[0])
-    .join('; ');
+export async function signIn(core: Server, name: string, secret = password): Promise<string> {
+  const { headers } = await ask(core, 'POST', '/console/session', '', { email: `${name}@example.com`, password: secret });
+  const cookies = headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  return cookies.join('; ');
 }
 
 export async function createKey(core: Server, cookie: string): Promise<{ id: string; keyValue: string }> {
   const body = { name: 'Bench', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
-  const created = (await (await ask(core, 'POST', '/console/api-keys', cookie, body)).json()) as {
-    apiKey: { id: string };
-    keyValue: string;
-  };
-  return { id: created.apiKey.id, keyValue: created.keyValue };
-}
-
-/** Finds the parent of the process that serves a connection. */
-export async function postgresOf(url: string): Promise<number> {
-  const client = new pg.Client(url);
-  await client.connect();
-  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  const { parent } = parseStat(readFileSync(`/proc/${rows[0]?.pid}/stat`, 'utf8'));
-  await client.end();
-  return parent;
+  const { apiKey, keyValue } = JSON.parse(await (await ask(core, 'POST', '/console/api-keys', cookie, body)).text());
+  return { id: apiKey.id, keyValue };
 }
 
 /** Where figures come from: when they were measured, on which machine, and at which commit, with a note if the working tree had changes. */

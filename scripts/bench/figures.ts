@@ -3,6 +3,7 @@ import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Cores, type Grown, type Lists, operations } from './comparisons.ts';
 import type { Stage } from './environment.ts';
+import { count, withRange } from './markdown.ts';
 import { hasProc, megabytesOf } from './proc.ts';
 import { freshFolder, packCommand, type Server, startCore } from './processes.ts';
 import { flooding, getting, placing } from './requests.ts';
@@ -14,7 +15,6 @@ import { load } from './wrk.ts';
 export type Figure = { name: string; database: string; goal: string; value: string; holds: boolean | null; spread: Spread };
 
 const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
-const withRange = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
 
 /** @param goal such as `≤ 0.5 ms` */
 function figure(name: string, database: string, goal: string, spread: Spread, value = withRange(spread)): Figure {
@@ -29,14 +29,9 @@ export function figuresOfRows(rows: readonly Row[], database: string): Figure[] 
   const [bare, ten, thousand] = [of('bare Koa'), of('place'), of(thousandKeys)];
   if (!bare || !ten || !thousand) return [];
   const { median, min, max } = ten.p99;
+  const p99 = `${ms(median)} (${ms(min)} to ${ms(max)}; bare Koa: ${ms(bare.p99.median)})`;
   return [
-    figure(
-      'place, p99 with 64 connections',
-      database,
-      '≤ 8 ms',
-      ten.p99,
-      `${ms(median)} (${ms(min)} to ${ms(max)}; bare Koa: ${ms(bare.p99.median)})`,
-    ),
+    figure('place, p99 with 64 connections', database, '≤ 8 ms', ten.p99, p99),
     figure('place with a thousand keys in turn, of ten', database, '≥ 0.90', ratiosOf(thousand.perSecond, ten.perSecond)),
   ];
 }
@@ -121,15 +116,11 @@ export function growthShares(grown: readonly Grown[], database: string): Figure[
   const sizes = grown.filter((row) => row.database === database);
   const [smallest, largest] = [sizes[0], sizes.at(-1)];
   if (!smallest || !largest) return [];
-  const [many, few] = [largest, smallest].map(({ size }) => size.toLocaleString('en'));
-  return operations.map((operation) =>
-    figure(
-      `${operation} with ${many} keys and calls, of that with ${few}`,
-      database,
-      '≥ 0.90',
-      ratiosOf(largest[operation], smallest[operation]),
-    ),
-  );
+  const [many, few] = [largest, smallest].map(({ size }) => count(size));
+  return operations.map((operation) => {
+    const name = `${operation} with ${many} keys and calls, of that with ${few}`;
+    return figure(name, database, '≥ 0.90', ratiosOf(largest[operation], smallest[operation]));
+  });
 }
 
 export function listShare({ database, of500, ofMillion }: Lists): Figure {

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Origin, openStage, originOf } from './environment.ts';
+import { count, dateOf, missed, table } from './markdown.ts';
 import { megabytesOf, parseStat } from './proc.ts';
 import { freshFolder, packCommand, track } from './processes.ts';
 import type { Say } from './workloads.ts';
@@ -83,4 +84,12 @@ function firstCallOf(home: string): number {
   const journal = readFileSync(join(runs, readdirSync(runs)[0] ?? ''), 'utf8');
   const instant = (name: string) => Date.parse(new RegExp(`"${name}":"([^"]*)"`).exec(journal)?.[1] ?? '');
   return instant('placedAt') - instant('startedAt');
+}
+
+export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
+  const most = Math.max(...runs.map(({ memory }) => memory));
+  const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
+  return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
+${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
+The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
 }

@@ -7,41 +7,46 @@
 //   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
 //   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with limits of a key, and beside a flood
 //   npm run bench -- --poolers       with and without PgBouncer, which must be installed
+//   npm run bench -- --timing 5000   whether the time of this many refusals reveals why a key was refused
 // It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compareCommits, comparisonTable, useOneProcessor } from './against.ts';
+import { compareCommits, useOneProcessor } from './against.ts';
 import { databaseKinds, leave, openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
-import { longFile } from './long-file.ts';
-import { poolers } from './poolers.ts';
+import { longFile, longFileSection } from './long-file.ts';
+import { poolers, poolersSection } from './poolers.ts';
 import { startServer, useFolder } from './processes.ts';
 import { keep } from './results.ts';
 import { measureRules } from './rules.ts';
-import { soak } from './soak.ts';
-import { longFileSection, poolersSection, rowTable, sectionsOf, soakSection } from './tables.ts';
+import { soak, soakSection } from './soak.ts';
+import { rowTable, sectionsOf } from './tables.ts';
+import { compareTimes } from './timing.ts';
 import { measureRows, type Row, scales } from './workloads.ts';
 
 const { values } = parseArgs({
   options: {
-    full: { type: 'boolean', default: false },
-    try: { type: 'boolean', default: false },
+    full: { type: 'boolean' },
     soak: { type: 'string' },
     file: { type: 'string' },
-    rules: { type: 'string' },
-    poolers: { type: 'boolean', default: false },
-    database: { type: 'string', default: 'sqlite' },
     against: { type: 'string' },
-    'one-processor': { type: 'boolean', default: false },
+    rules: { type: 'string' },
+    poolers: { type: 'boolean' },
+    timing: { type: 'string' },
+    try: { type: 'boolean', default: false },
+    database: { type: 'string', default: 'sqlite' },
+    'one-processor': { type: 'boolean' },
   },
 });
 const say = (line: string) => process.stderr.write(`${line}\n`);
+const print = (text: string) => process.stdout.write(text);
+const [rounds, seconds] = values.try ? [2, 1] : [12, 2];
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
 function report(name: string, found: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
-  process.stdout.write(Object.values(sections).join('\n'));
+  print(Object.values(sections).join('\n'));
   if (!values.try) keep(name, found, sections, more);
 }
 
@@ -53,7 +58,7 @@ async function mainRows(): Promise<void> {
     rows.push(...(await measureRows(stage, bare, values.try ? scales.rehearsal : scales.rows, say)));
     await stage.close();
   }
-  process.stdout.write(rowTable(rows));
+  print(rowTable(rows));
 }
 
 async function full(): Promise<void> {
@@ -70,31 +75,40 @@ async function full(): Promise<void> {
   report('latest', whole, sectionsOf(whole), { 'growth.svg': plot });
 }
 
-async function soakOf(minutes: number): Promise<void> {
-  const kind = databaseKinds.find((one) => one === values.database);
-  if (kind === undefined || !(minutes > 0)) throw new Error('Pass --soak and a number of minutes, and --database sqlite or postgres.');
-  const found = await soak(kind, minutes, say);
-  report(`soak-${kind}`, found, { [`soak-${kind}`]: soakSection(found) });
-}
+/** The runs that an option asks for. Those that take a number get it, and it must be positive. */
+const runs = {
+  full,
+  async soak(minutes: number) {
+    const kind = databaseKinds.find((one) => one === values.database);
+    if (kind === undefined) throw new Error('Pass --database sqlite or postgres.');
+    const found = await soak(kind, minutes, say);
+    report(`soak-${kind}`, found, { [`soak-${kind}`]: soakSection(found) });
+  },
+  async file(lines: number) {
+    const found = await longFile(lines, say);
+    report('long-file', found, { 'long-file': longFileSection(found) });
+  },
+  async poolers() {
+    const found = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
+    report('poolers', found, { poolers: poolersSection(found) });
+  },
+  async rules(entries: number) {
+    for (const kind of databaseKinds) print(await measureRules(kind, entries, rounds, seconds, say));
+  },
+  async timing(requests: number) {
+    for (const kind of databaseKinds) print(await compareTimes(kind, requests));
+  },
+} as const;
 
-async function fileOf(lines: number): Promise<void> {
-  if (!(lines > 1)) throw new Error('Pass --file and a number of lines.');
-  const found = await longFile(lines, say);
-  report('long-file', found, { 'long-file': longFileSection(found) });
-}
-
-async function pooled(): Promise<void> {
-  const found = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
-  report('poolers', found, { poolers: poolersSection(found) });
-}
-
-async function against(commit: string): Promise<void> {
-  process.stdout.write(comparisonTable(await compareCommits(commit, values.try ? 2 : 12, values.try ? 1 : 2, say), commit));
-}
-
-async function rules(entries: number): Promise<void> {
-  if (!(entries > 0)) throw new Error('Pass --rules and a number of entries.');
-  for (const kind of databaseKinds) process.stdout.write(await measureRules(kind, entries, values.try ? 2 : 12, values.try ? 1 : 2, say));
+async function runChosen(): Promise<void> {
+  if (values.against !== undefined) return void print(await compareCommits(values.against, rounds, seconds, say));
+  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'timing'] as const) {
+    const value = values[name];
+    if (value === undefined) continue;
+    if (!(Number(value) > 0)) throw new Error(`Pass --${name} and a positive number.`);
+    return runs[name](Number(value));
+  }
+  await mainRows();
 }
 
 useFolder();
@@ -105,11 +119,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   });
 try {
   if (values['one-processor']) await useOneProcessor();
-  if (values.against !== undefined) await against(values.against);
-  else if (values.rules !== undefined) await rules(Number(values.rules));
-  else if (values.soak !== undefined) await soakOf(Number(values.soak));
-  else if (values.file !== undefined) await fileOf(Number(values.file));
-  else await (values.poolers ? pooled() : values.full ? full() : mainRows());
+  await runChosen();
 } catch (error) {
   say(error instanceof Error ? String(error.stack) : String(error));
   process.exitCode = 1;

@@ -1,10 +1,11 @@
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { databaseVersion, type Origin, openStage, originOf } from './environment.ts';
+import { counts, dateOf, table } from './markdown.ts';
 import { run, startCore, startServer } from './processes.ts';
 import { cancelling, placing } from './requests.ts';
 import { type Measured, measure, type Row, type Say, type Scale } from './workloads.ts';
 
-export const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
+const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
 
 /** The cost of PgBouncer between core and PostgreSQL. Each row is named after its operation and mode, such as `place, session mode`. */
 export type Poolers = Origin & { database: string; pooler: string; rows: Row[] };
@@ -28,4 +29,12 @@ export async function poolers(scale: Scale, say: Say): Promise<Poolers> {
   const database = await databaseVersion(stage);
   await stage.close();
   return { ...origin, pooler, database, rows: measured };
+}
+
+export function poolersSection({ at, machine, database, pooler, rows }: Poolers): string {
+  const cells = (name: string) =>
+    rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
+  const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
+  return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
+${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
 }

@@ -3,12 +3,13 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { type Comparison, compareRow, comparisonTable, type Pair } from './against.ts';
 import { ask, createKey, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
+import { table, withRange } from './markdown.ts';
+import { compare, comparisonTable, inPairs } from './pairs.ts';
 import { type CostedLoad, loadWithCpu, watchCpu } from './proc.ts';
 import { placing } from './requests.ts';
 import { fillLists, makeQueuedCalls } from './seed.ts';
-import { repeat, type spreadOf, spreadsOf } from './spread.ts';
+import { repeat, spreadsOf } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { load } from './wrk.ts';
 
@@ -26,83 +27,45 @@ type Side = { path: string; keys: string[]; owner: { accountId: string; campaign
  */
 export async function measureRules(kind: DatabaseKind, entries: number, rounds: number, seconds: number, say: Say): Promise<string> {
   const stage = await openStage(kind);
-  const sides = [plainSide(stage), await protectedSide(stage, entries)];
+  const { core, path } = stage;
+  const place = (of: string, keys: readonly string[], contacted?: number) =>
+    loadWithCpu(placing(core.url, of, keys, 1, contacted), seconds, { pid: core.pid, postgres: stage.postgres });
+  const sides = [plainSide(stage), await protectedSide(stage, entries)] as const;
   say(`${kind}: ${entries} entries made`);
-  const comparisons = [
-    await compareSides(
-      'place',
-      stage,
-      rounds,
-      say,
-      ({ path, keys }) => loadWithCpu(placing(stage.core.url, path, keys, 1, contacts), seconds, watchedOf(stage)),
-      sides,
-    ),
-    await compareSides('claim', stage, rounds, say, (side, round) => claim(stage, side, round), sides),
-  ];
-  const cookie = await signIn(stage.core, 'tom');
-  const keys = [await createKey(stage.core, cookie), await createKey(stage.core, cookie)];
+  const placed = await inPairs(sides, rounds, (side) => place(side.path, side.keys, contacts));
+  say(`${kind}: calls placed`);
+  const claimed = await inPairs(sides, rounds, (side, round) => claim(stage, side, round));
+  say(`${kind}: calls claimed`);
+  const cookie = await signIn(core, 'tom');
+  const anywhere = await createKey(core, cookie);
+  const limited = await createKey(core, cookie);
   const addresses = Array.from({ length: networks }, (_, n) => (n === networks - 1 ? '127.0.0.0/8' : `10.${n}.0.0/16`));
-  await ask(stage.core, 'PATCH', `/console/api-keys/${keys[1]?.id}`, cookie, { addresses });
-  const narrow = await compareSides(
-    'place',
-    stage,
-    rounds,
-    say,
-    ({ keyValue }) => loadWithCpu(placing(stage.core.url, stage.path, [keyValue]), seconds, watchedOf(stage)),
-    keys,
-  );
+  await ask(core, 'PATCH', `/console/api-keys/${limited.id}`, cookie, { addresses });
+  const narrow = await inPairs([anywhere, limited], rounds, ({ keyValue }) => place(path, [keyValue]));
+  say(`${kind}: limited addresses measured`);
   const flood = await quietKey(stage, rounds, seconds);
   await stage.close();
+  const protection = `with ${entries.toLocaleString('en')} entries and 50 rules`;
   return [
-    comparisonTable(comparisons, 'without', `with ${entries.toLocaleString('en')} entries and 50 rules`),
-    comparisonTable([narrow], 'without', `with ${networks} networks`),
+    comparisonTable([compare('place', kind, placed), compare('claim', kind, claimed)], 'without', protection),
+    comparisonTable([compare('place', kind, narrow)], 'without', `with ${networks} networks`),
     flood,
   ].join('\n');
 }
 
-function watchedOf({ core, postgres }: Stage) {
-  return { pid: core.pid, postgres };
-}
-
-async function compareSides<Side>(
-  name: string,
-  { kind }: Stage,
-  rounds: number,
-  say: Say,
-  measure: (side: Side, round: number) => Promise<CostedLoad>,
-  sides: readonly Side[],
-): Promise<Comparison> {
-  const pairs = await repeat(rounds + 1, async (round) => {
-    const loads: Pair<string> = [];
-    // Each side goes first in every second round.
-    const order = round % 2 === 0 ? [0, 1] : [1, 0];
-    for (const index of order) {
-      const side = sides[index];
-      if (side) loads[index] = { [name]: await measure(side, round) };
-    }
-    say(`${name}, round ${round} of ${rounds}: ${kind}`);
-    return loads;
-  });
-  return compareRow(name, kind, pairs.slice(1));
-}
-
 function plainSide({ path, keys, tenants: { account, campaign, partner, users } }: Stage): Side {
-  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: `${users.ada.id}-0` };
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: `${users.account.id}-0` };
   return { path, keys, owner };
 }
 
 async function protectedSide({ database, ports, storage, tenants }: Stage, entries: number): Promise<Side> {
   const { otherAccount: account, users } = tenants;
+  const { partnerId } = account;
   const campaign = await createCampaign(ports, operator, 'Protected', account.id);
-  const keys = await insertKeys(storage.database, 10, users.oda, account);
-  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: account.partnerId, keyId: `${users.oda.id}-0` };
+  const keys = await insertKeys(storage.database, 10, users.other, account);
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId, keyId: `${users.other.id}-0` };
   await fillLists(storage.database, database, owner, entries);
-  const scope = {
-    kind: 'partner',
-    id: account.partnerId,
-    name: 'Other partner',
-    owner: { accountId: null, partnerId: account.partnerId },
-  } as const;
+  const scope = { kind: 'partner', id: partnerId, name: 'Other partner', owner: { accountId: null, partnerId } } as const;
   await setHours(ports, operator, scope, openHours());
   return { path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`, keys, owner };
 }
@@ -141,9 +104,6 @@ async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: numbe
     return { alone: alone.p99, beside: beside.p99, ratio: beside.p99 / alone.p99 };
   });
   const { alone, beside, ratio } = spreadsOf(pairs, ['alone', 'beside', 'ratio']);
-  const cell = ({ median, min, max }: ReturnType<typeof spreadOf>) => `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`;
-  return `| a key's p99 in ms, ${kind} | alone | beside another key's 64 connections | ratio |
-| --- | --- | --- | --- |
-| place | ${cell(alone)} | ${cell(beside)} | ${cell(ratio)} |
-`;
+  const head = [`a key's p99 in ms, ${kind}`, 'alone', "beside another key's 64 connections", 'ratio'];
+  return table(head, [['place', ...[alone, beside, ratio].map((spread) => withRange(spread))]]);
 }

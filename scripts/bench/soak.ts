@@ -1,9 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { type DatabaseKind, databaseVersion, type Origin, openStage, originOf, type Stage } from './environment.ts';
 import { type OtherLoad, watchOtherLoad } from './load-guard.ts';
+import { count, dateOf, missed, nameOf } from './markdown.ts';
 import { megabytesOf } from './proc.ts';
 import { mixing } from './requests.ts';
-import { repeat, slopeWithRange } from './spread.ts';
+import { repeat, slopeWithRange, spreadOf } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { type Load, load } from './wrk.ts';
 
@@ -68,4 +69,12 @@ async function sizes({ kind, core, database }: Stage): Promise<Pick<Minute, 'hea
   const heap = Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6;
   const sizeOf = (suffix: string) => (kind === 'sqlite' ? statSync(database.slice('sqlite:'.length) + suffix).size / 1e6 : 0);
   return { heap, files: readdirSync(`/proc/${core.pid}/fd`).length, wal: sizeOf('-wal'), file: sizeOf('') };
+}
+
+export function soakSection({ at, commit, database, minutes, memory, otherLoad }: Soak): string {
+  const { slope, min, max, most, isFlat, warmUpMinutes } = memory;
+  const median = (name: 'perSecond' | 'p99') => spreadOf(minutes.map((minute) => minute[name])).median;
+  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests per second.
+Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it is never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
+p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
 }

@@ -1,24 +1,10 @@
 import type { Cores, Grown, Scope } from './comparisons.ts';
 import type { Figure } from './figures.ts';
 import type { Results } from './full.ts';
-import type { LongFile } from './long-file.ts';
-import { type Poolers, ways } from './poolers.ts';
+import { count, counts, dateOf, missed, nameOf, range, table, withRange } from './markdown.ts';
 import type { Cpu } from './proc.ts';
-import type { Soak } from './soak.ts';
-import { type Spread, spreadOf } from './spread.ts';
+import type { Spread } from './spread.ts';
 import type { Row } from './workloads.ts';
-
-const nameOf = (database: string) => ({ sqlite: 'SQLite', postgres: 'PostgreSQL' })[database] ?? '';
-const count = (value: number) => Math.round(value).toLocaleString('en');
-const counts = ({ median, min, max }: Spread) => `${count(median)} (${count(min)} to ${count(max)})`;
-const range = ({ min, max }: Spread, digits = 2) => `${min.toFixed(digits)} to ${max.toFixed(digits)}`;
-const missed = (holds: boolean | null) => (holds === null ? ', cannot be told here' : holds ? '' : ', **missed**');
-const dateOf = (at: string) =>
-  new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
-
-function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
-}
 
 /** Builds the sections of the pages that quote a full run, by section name. */
 export function sectionsOf(results: Results): Record<string, string> {
@@ -80,7 +66,7 @@ function figureTable(figures: readonly Figure[]): string {
 }
 
 function cpuTable(rows: readonly Row[]): string {
-  const micros = (spread: Spread) => `${spread.median.toFixed(1)} (${range(spread, 1)})`;
+  const micros = (spread: Spread) => withRange(spread, 1);
   return table(
     ['CPU time a request, µs', 'database', 'main thread', 'rest of the process', 'PostgreSQL server'],
     rows.flatMap(({ name, database, cpu }) =>
@@ -114,28 +100,4 @@ function coresTable(all: readonly Cores[]): string {
       ...[String(cores), count(median), `${count(min)} to ${count(max)}`, `${Math.round(busy.median * 100)} %`],
     ]),
   );
-}
-
-export function soakSection({ at, commit, database, minutes, memory, otherLoad }: Soak): string {
-  const { slope, min, max, most, isFlat, warmUpMinutes } = memory;
-  const median = (name: 'perSecond' | 'p99') => spreadOf(minutes.map((minute) => minute[name])).median;
-  return `${nameOf(database)}, ${dateOf(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests per second.
-Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it is never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
-p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
-}
-
-export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
-  const most = Math.max(...runs.map(({ memory }) => memory));
-  const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
-  return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
-${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
-The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
-}
-
-export function poolersSection({ at, machine, database, pooler, rows }: Poolers): string {
-  const cells = (name: string) =>
-    rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
-  const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
-  return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
-${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
 }

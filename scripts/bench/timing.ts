@@ -1,41 +1,30 @@
-// Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
-// times:
-//   node_modules/.bin/node scripts/bench/timing.ts --requests 5000
-// A malformed key is refused faster, because it isn't looked up; its form isn't secret. The other kinds must take the same time.
 import { Agent, request } from 'node:http';
-import { parseArgs } from 'node:util';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { createKey, databaseKinds, leave, openStage, type Stage, signIn } from './environment.ts';
-import { useFolder } from './processes.ts';
+import { createKey, type DatabaseKind, openStage, type Stage, signIn } from './environment.ts';
 import { spreadOf } from './spread.ts';
 
-const { values } = parseArgs({ options: { requests: { type: 'string', default: '5000' } } });
-const requests = Number(values.requests);
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-
-useFolder();
-try {
-  for (const kind of databaseKinds) {
-    const stage = await openStage(kind);
-    process.stdout.write(`${kind}\n${await compare(stage, await refusedKeys(stage))}\n`);
-    await stage.close();
-  }
-} finally {
-  agent.destroy();
-  await leave();
+/**
+ * Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
+ * times. A malformed key is refused faster, because it isn't looked up; its form isn't secret. The other kinds must take the same time.
+ */
+export async function compareTimes(kind: DatabaseKind, requests: number): Promise<string> {
+  const stage = await openStage(kind);
+  const lines = await timeEach(stage, await refusedKeys(stage), requests);
+  await stage.close();
+  return `${kind}\n${lines}\n`;
 }
 
 /** Creates keys that are refused, by reason. */
 async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
   const expired = await createKey(core, await signIn(core, 'oda'));
-  await storage.database
-    .write('api_keys')
+  const { write } = storage.database;
+  await write('api_keys')
     .where({ id: expired.id })
     .update({ expires_at: instant(1) });
   const orphaned = await createKey(core, await signIn(core, 'tom'));
-  await deleteUser(ports, operator, tenants.users.tom, false);
+  await deleteUser(ports, operator, tenants.users.teammate, false);
   return [
     ['unknown', unknown[0] ?? ''],
     ['revoked', revoked[0] ?? ''],
@@ -45,14 +34,16 @@ async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: 
   ];
 }
 
-async function compare({ core, path }: Stage, keys: readonly [string, string][]): Promise<string> {
+async function timeEach({ core, path }: Stage, keys: readonly [string, string][], requests: number): Promise<string> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const times = new Map(keys.map(([reason]) => [reason, [] as number[]]));
   for (let n = 0; n < requests * keys.length; n++) {
     const [reason = '', key = ''] = keys[Math.floor(Math.random() * keys.length)] ?? [];
-    const taken = await timeOf(core.url + path, key);
+    const taken = await timeOf(core.url + path, key, agent);
     // The first requests are only a warm-up.
     if (n > requests) times.get(reason)?.push(taken);
   }
+  agent.destroy();
   const reference = times.get('unknown') ?? [];
   const lines = [...times].map(([reason, taken]) => {
     const median = `${(spreadOf(taken).median * 1_000).toFixed(1)} µs`;
@@ -61,7 +52,7 @@ async function compare({ core, path }: Stage, keys: readonly [string, string][])
   return lines.join('\n');
 }
 
-function timeOf(url: string, key: string): Promise<number> {
+function timeOf(url: string, key: string, agent: Agent): Promise<number> {
   const from = performance.now();
   return new Promise((resolve, reject) => {
     const asked = request(url, { method: 'POST', agent, headers: { 'X-API-Key': key, 'Content-Type': 'application/json' } }, (answer) => {

@@ -19,32 +19,33 @@ export async function wrkVersion(): Promise<string> {
   return version;
 }
 
+/** Prints the measurements as JSON. Times are in microseconds. */
+const report = `
+function done(summary, latency)
+  local errors = summary.errors
+  local broken = errors.connect + errors.read + errors.write + errors.timeout
+  io.write(string.format('\\n{"requests":%d,"micros":%d,"refused":%d,"broken":%d,"p50":%d,"p99":%d}',
+    summary.requests, summary.duration, errors.status, broken, latency:percentile(50), latency:percentile(99)))
+end`;
+
 /**
  * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
  *
  * @param from for scripts that number their requests: the number before the first
+ * @throws Error if the responses aren't the ones that were to be measured
  */
 export async function load({ url, script, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
   const file = join(freshFolder(), 'requests.lua');
-  writeFileSync(file, script);
+  writeFileSync(file, script + report);
   // The straightforward servers take seconds for some responses, which count as well.
-  const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '30s', '-s', file];
+  const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', file];
   const { stdout, error } = await run('wrk', [...settings, url, '--', String(from)]);
   if (error) throw error;
-  return parse(stdout, successes);
-}
-
-function parse(text: string, successes: Target['successes']): Load {
-  const number = (form: RegExp) => Number(form.exec(text)?.[1] ?? 0);
-  const requests = number(/(\d+) requests in/);
-  const share = (requests - number(/Non-2xx or 3xx responses: (\d+)/)) / requests;
-  const isAsExpected = (expected: number) =>
-    Math.abs(share - expected) <= (Number.isInteger(expected) ? 0 : 0.01) && !/Socket errors/.test(text);
-  if (successes !== null && !isAsExpected(successes)) throw new Error(`The responses aren't the ones that were to be measured:\n${text}`);
-  return { requests, perSecond: number(/Requests\/sec:\s+([\d.]+)/), p50: millis(text, 50), p99: millis(text, 99) };
-}
-
-function millis(text: string, percentile: number): number {
-  const [, value = '0', unit = 'ms'] = new RegExp(`${percentile}%\\s+([\\d.]+)(us|ms|s)`).exec(text) ?? [];
-  return Number(value) * { us: 0.001, ms: 1, s: 1_000 }[unit as 'us' | 'ms' | 's'];
+  const { requests, micros, refused, broken, p50, p99 } = JSON.parse(stdout.slice(stdout.lastIndexOf('\n')));
+  if (successes !== null) {
+    const deviation = Math.abs(1 - refused / requests - successes);
+    const allowed = Number.isInteger(successes) ? 0 : 0.01;
+    if (broken > 0 || !(deviation <= allowed)) throw new Error(`The responses aren't the ones that were to be measured:\n${stdout}`);
+  }
+  return { requests, perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
 }

@@ -15,6 +15,8 @@ process.prependOnceListener('beforeExit', (code) => process.exit(code));
 export type PostgresServer = {
   /** The address, with a user who can create databases. */
   url: string;
+  /** The main process; null if this process didn't start it. */
+  pid: number | null;
   /** Copies the template, or creates an empty database. @returns its address */
   createDatabase(template?: string): Promise<string>;
   stop(): Promise<void>;
@@ -25,7 +27,7 @@ export async function sharedPostgres(): Promise<PostgresServer> {
   const sharedUrl = process.env['TEST_POSTGRES_URL'];
   // Otherwise, autovacuum would visit each of several hundred new databases every minute.
   const settings = ['autovacuum=off'];
-  return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, async () => undefined);
+  return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, null, async () => undefined);
 }
 
 /**
@@ -63,10 +65,11 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     rmSync(directory, { recursive: true, force: true });
     throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
   }
-  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
+  const pid = Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10);
+  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, pid, async () => {
     // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them
     // again.
-    process.kill(Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10), 'SIGQUIT');
+    process.kill(pid, 'SIGQUIT');
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
   });
@@ -100,7 +103,7 @@ export async function startPostgresOfTools(): Promise<PostgresServer | undefined
     createInterface({ input: server.stderr }).on('line', (line) => line.includes('ready to accept connections') && resolve());
     server.once('exit', () => reject(new Error('PostgreSQL did not start.')));
   });
-  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, async () => {
+  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, server.pid ?? null, async () => {
     server.kill('SIGQUIT');
     await ended;
     rmSync(directory, { recursive: true, force: true });
@@ -113,9 +116,9 @@ export function postgresTools(): string | undefined {
   return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
 }
 
-function databasesOn(url: string, stop: () => Promise<void>): PostgresServer {
+function databasesOn(url: string, pid: number | null, stop: () => Promise<void>): PostgresServer {
   return {
-    url,
+    ...{ url, pid },
     async createDatabase(template) {
       const name = `callkey_test_${randomBytes(6).toString('hex')}`;
       const client = new pg.Client(url);

@@ -4,72 +4,50 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import type { DatabaseKind } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
-import { createKey, createTenants, databaseWithTenants, openDirect, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, createTenants, databaseWithTenants, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import type { Body, FoundCall, Ledger, Reply } from './ledger.ts';
-import { type Manner, type Provider, startProvider, takes } from './provider.ts';
+import { type Manner, startProvider, takes } from './provider.ts';
 
 /** One case on one database. What a case opens, it adds to `cleanup`. */
 export type Trial = {
   kind: DatabaseKind;
   isQuick: boolean;
-  /** The number of calls, if the case counts them: the value of `--calls`. */
-  calls(quick: number, whole: number): number;
   ledger: Ledger;
   cleanup: AsyncDisposableStack;
-  /** The open database. */
-  scene: Scene | null;
+  /** Kills the cores, and compares what they acknowledged. Runs if the case ends early. */
+  abandon(): Promise<unknown>;
 };
 
+/** A reason why a case can't run here. */
+export class Skipped extends Error {}
+
 /** Ends everything that would outlive this process, after the case or when the process is interrupted. */
-export function endLater(trial: Trial, end: () => void): void {
+export function endLater({ cleanup }: Trial, end: () => void): void {
   process.once('exit', end);
-  trial.cleanup.defer(() => {
+  cleanup.defer(() => {
     process.off('exit', end);
     end();
   });
 }
 
-/** A reason why a case can't run here. */
-export class Skipped extends Error {}
-
-type PlaceOptions = { url?: string; key?: string; campaignId?: string };
-
-export type Scene = {
-  trial: Trial;
-  ledger: Ledger;
-  provider: Provider;
-  tenants: Tenants;
-  cookie: string;
-  key: string;
-  campaignId: string;
-  database: string;
-  start(environment?: Record<string, string>): Promise<CoreProcess>;
-  /** The core that was started last. */
-  core(): CoreProcess;
-  /** Places a call, by default with the scene's key at the core that was started last. */
-  place(call: string | Body, options?: PlaceOptions): Promise<Reply>;
-  /** Does the same, and counts a fault if the call isn't placed. */
-  mustPlace(call: string | Body, options?: PlaceOptions): Promise<Reply>;
-  /** Stops every core. A core that is asked to stop must exit cleanly. */
-  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-};
-
 type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean };
+type PlaceOptions = { url?: string; key?: string; campaignId?: string };
+export type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /** A database with tenants, a provider, and a core with a key. */
-export async function openScene(trial: Trial, options: SceneOptions = {}): Promise<Scene> {
-  const { deduplicates = false, manner = takes } = options;
+export async function openScene(trial: Trial, { manner = takes, deduplicates = false, ...options }: SceneOptions = {}) {
   const { ledger, cleanup } = trial;
   const { database, tenants } = options.database === undefined ? await databaseWithTenants(trial.kind) : await fill(options.database);
   const provider = await startProvider(manner, deduplicates);
   cleanup.defer(() => provider.close());
+  ledger.watch(provider);
   const environment = {
     ...{ DIALER: 'webhook', DIALER_URL: provider.url, DIALER_SECRETS: signingSecret, DIALER_DEDUPLICATES: String(deduplicates) },
     ...options.environment,
   };
   const cores: CoreProcess[] = [];
-  const start = async (extra = {}): Promise<CoreProcess> => {
-    const core = await spawnCore(database, { ...environment, ...extra });
+  const start = async (more: Record<string, string> = {}): Promise<CoreProcess> => {
+    const core = await spawnCore(database, { ...environment, ...more });
     cores.push(core);
     cleanup.defer(async () => {
       if (core.child.exitCode !== null || core.child.signalCode !== null) return;
@@ -80,72 +58,53 @@ export async function openScene(trial: Trial, options: SceneOptions = {}): Promi
   };
   const first = await start();
   const cookie = await signIn(first.url, 'ada@example.com');
-  const { keyValue } = await createKey(first.url, cookie);
-  const scene: Scene = {
-    ...{ trial, ledger, provider, tenants, cookie, key: keyValue, campaignId: tenants.campaign.id, database, start },
+  const scene = {
+    ...{ trial, ledger, provider, tenants, cookie, database, start, campaignId: tenants.campaign.id },
+    key: (await createKey(first.url, cookie)).keyValue,
+    /** The core that was started last. */
     core: () => cores.at(-1) ?? first,
-    place: (call, { url = scene.core().url, key = scene.key, campaignId = scene.campaignId } = {}) =>
-      ledger.place(url, campaignId, key, typeof call === 'string' ? callBody(call) : call),
-    async mustPlace(call, from) {
-      const reply = await scene.place(call, from);
+    /** Places a call, by default with the scene's key at the core that was started last. */
+    place(
+      call: string | Body,
+      { url = scene.core().url, key = scene.key, campaignId = scene.campaignId }: PlaceOptions = {},
+    ): Promise<Reply> {
+      return ledger.place(url, campaignId, key, typeof call === 'string' ? callBody(call) : call);
+    },
+    /** Does the same, and counts a fault if the call isn't placed. */
+    async mustPlace(call: string | Body, options?: PlaceOptions): Promise<Reply> {
+      const reply = await scene.place(call, options);
       if (reply.status !== 202) ledger.fail(`${typeof call === 'string' ? call : call.requestId} got ${reply.status}`);
       return reply;
     },
-    async stop(signal) {
+    /** Stops every core. A core that is asked to stop must exit cleanly. */
+    async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
       for (const core of cores.splice(0, cores.length)) {
         const end = await core.stop(signal);
         if (signal === 'SIGTERM' && end !== 0) ledger.fail(`a core that was asked to stop ended with ${end}`);
       }
     },
+    /** Stops the cores and compares the calls that they acknowledged with those in the database. */
+    async stopAndCompare(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM', from = database): Promise<FoundCall[]> {
+      await scene.stop(signal);
+      const calls = await listCalls(from);
+      ledger.compare(calls);
+      return calls;
+    },
   };
-  trial.scene = scene;
+  trial.abandon = () => scene.stopAndCompare('SIGKILL');
   return scene;
 }
 
-async function fill(database: string): Promise<{ database: string; tenants: Tenants }> {
-  await using direct = await openDirectly(database);
+async function fill(database: string) {
+  await using direct = await openDirect(database);
   return { database, tenants: await createTenants(direct.ports) };
 }
 
-/** Opens a database that the cores also use, until the end of the block. */
-export async function openDirectly(database: string) {
-  const direct = await openDirect(database);
-  return { ...direct, [Symbol.asyncDispose]: () => direct.close() };
-}
-
-export async function callsIn(database: string): Promise<FoundCall[]> {
-  await using direct = await openDirectly(database);
+export async function listCalls(database: string): Promise<FoundCall[]> {
+  await using direct = await openDirect(database);
   return await direct.storage.database
     .read('calls')
     .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
-}
-
-/**
- * Waits until no call is in one of these states any more, and counts a fault if some still are. `dueAfter` excludes calls that were due
- * before.
- */
-export async function waitForNone(scene: Scene, states: readonly string[], within: number, dueAfter?: number): Promise<void> {
-  await using direct = await openDirectly(scene.database);
-  const left = async () => {
-    const calls = direct.storage.database.read('calls').whereIn('state', states);
-    if (dueAfter !== undefined) calls.where('due_at', '>', dueAfter);
-    return Number((await calls.count({ n: '*' }).first())?.['n']);
-  };
-  if (!(await eventually(async () => (await left()) === 0, within)))
-    scene.ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
-}
-
-/** Stops the cores and compares the calls that they acknowledged with those in the database. */
-export async function stopAndCompare(scene: Scene, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM', database = scene.database) {
-  await scene.stop(signal);
-  const found = await callsIn(database);
-  scene.ledger.compare(found);
-  return found;
-}
-
-export async function isReady({ managementUrl }: CoreProcess): Promise<boolean> {
-  const answer = await ask('GET', `${managementUrl}/readyz`).catch(() => null);
-  return answer?.status === 200;
 }
 
 /** Waits until the condition is true. @returns whether it became true in time */
@@ -158,10 +117,34 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wi
   return true;
 }
 
+/**
+ * Waits until no call is in one of these states any more, and counts a fault if some still are. `dueAfter` excludes calls that were due
+ * before.
+ */
+export async function waitForNone(
+  { database, ledger }: Scene,
+  states: readonly string[],
+  within: number,
+  dueAfter?: number,
+): Promise<void> {
+  await using direct = await openDirect(database);
+  const left = async () => {
+    const calls = direct.storage.database.read('calls').whereIn('state', states);
+    if (dueAfter !== undefined) calls.where('due_at', '>', dueAfter);
+    return Number((await calls.count({ n: '*' }).first())?.['n']);
+  };
+  if (!(await eventually(async () => (await left()) === 0, within))) ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
+}
+
+export async function isReady({ managementUrl }: CoreProcess): Promise<boolean> {
+  const answer = await ask('GET', `${managementUrl}/readyz`).catch(() => null);
+  return answer?.status === 200;
+}
+
 /** Counts a fault if a core doesn't report within some seconds that it is, or isn't, ready. */
-export async function expectReady(scene: Scene, ready: boolean, when: string): Promise<void> {
-  const isSo = await eventually(async () => (await isReady(scene.core())) === ready, 10_000);
-  if (!isSo) scene.ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);
+export async function expectReady({ core, ledger }: Scene, ready: boolean, when: string): Promise<void> {
+  const isSo = await eventually(async () => (await isReady(core())) === ready, 10_000);
+  if (!isSo) ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);
 }
 
 /** Counts a fault if a core isn't ready or accepts no calls without a reason. */
@@ -182,6 +165,17 @@ export function callBody(requestId: string, extra: object = {}): Body & { reques
   return { requestId, contact: { phone: somePhone() }, ...extra };
 }
 
-export function residentMegabytes({ child }: CoreProcess): number {
-  return Math.round(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' })) / 1_024);
+/** Watches how much memory a core takes. @returns a function that ends this, and returns the most in MB */
+export function watchMemory({ cleanup }: Trial, { child }: CoreProcess): () => number {
+  let most = 0;
+  const timer = setInterval(() => {
+    const kilobytes = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' }));
+    most = Math.max(most, Math.round(kilobytes / 1_024));
+  }, 250);
+  const stop = () => {
+    clearInterval(timer);
+    return most;
+  };
+  cleanup.defer(() => void stop());
+  return stop;
 }

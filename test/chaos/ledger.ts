@@ -2,30 +2,13 @@ import { Agent, request } from 'undici';
 import { onDemand } from '../support/tenants.ts';
 import type { Provider } from './provider.ts';
 
-/** The columns of the table. All except the first two must be 0. */
-export type Counts = {
-  sent: number;
-  acknowledged: number;
-  /** Acknowledged as placed or cancelled, but not placed or cancelled in the database. */
-  lost: number;
-  /** Refused with 503 and without a request ID, but in the database. */
-  'placed though 503': number;
-  /** Handed off although the cancel returned 200. */
-  'dialed though cancelled': number;
-  'dialed twice': number;
-  late: number;
-  /** Accepted with a key whose revocation had been acknowledged before the request was sent. */
-  'stale yes': number;
-  /** Ready although nothing can be written, or not ready although it can. */
-  'wrongly ready': number;
-  other: number;
-};
-
 export type FoundCall = { requestId: string; contactId: string; state: string; phone: string | null };
 /** A call without a request ID is in the database with its contact ID. */
 export type Body = { requestId?: string; contact: { phone: string } };
 export type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
+/** The columns of the table. All except the first two must be 0. */
+export type Counts = ReturnType<Ledger['counts']>;
 
 /** In ms. Every request must get its response within this time, which includes some for the load on the same machine. */
 const deadline = 6_000 + 2_000;
@@ -46,55 +29,58 @@ export function createLedger() {
   const placedThough503 = new Set<string>();
   const statuses: Record<string, number> = {};
   const notes: string[] = [];
-  const counts = { sent: 0, late: 0, 'stale yes': 0, 'wrongly ready': 0, other: 0 };
+  const counted = { sent: 0, late: 0, stale: 0, wronglyReady: 0, other: 0 };
   let slowest = 0;
+  let provider: Provider | undefined;
 
-  async function send(method: 'POST' | 'DELETE', url: string, key: string, body: object | null): Promise<Reply> {
+  async function send(method: 'POST' | 'DELETE', url: string, key: string, body: Body | null): Promise<Reply> {
     const isRevoked = revoked.has(key);
-    counts.sent++;
+    counted.sent++;
     const sentAt = performance.now();
-    const reply = await replyTo(method, url, key, body).catch(() => ({ status: null, contactId: null }));
+    const reply = await exchange(method, url, key, body).catch(() => ({ status: null, contactId: null }));
     const took = performance.now() - sentAt;
     slowest = Math.max(slowest, took);
-    if (took > deadline) counts.late++;
+    if (took > deadline) counted.late++;
     statuses[String(reply.status)] = (statuses[String(reply.status)] ?? 0) + 1;
-    if (isRevoked && reply.status !== null && reply.status < 300) counts['stale yes']++;
+    if (isRevoked && reply.status !== null && reply.status < 300) counted.stale++;
     return reply;
   }
 
-  async function replyTo(method: 'POST' | 'DELETE', url: string, key: string, body: object | null): Promise<Reply> {
-    const { statusCode: status, body: answer } = await request(url, {
-      ...{ method, dispatcher },
+  async function exchange(method: 'POST' | 'DELETE', url: string, key: string, body: Body | null): Promise<Reply> {
+    const response = await request(url, {
+      ...{ method, dispatcher, signal: AbortSignal.timeout(patience) },
       headers: { 'X-API-Key': key, ...(body && { 'Content-Type': 'application/json' }) },
       body: body && JSON.stringify(body),
-      signal: AbortSignal.timeout(patience),
     });
-    const text = await answer.text();
-    const contactId: unknown = status < 300 ? JSON.parse(text).contactId : null;
-    return { status, contactId: typeof contactId === 'string' ? contactId : null };
+    const text = await response.body.text();
+    return { status: response.statusCode, contactId: response.statusCode < 300 ? String(JSON.parse(text).contactId) : null };
   }
 
-  const count = (column: 'other' | 'wrongly ready') => (note: string) => {
-    counts[column]++;
-    notes.push(note);
-  };
-  const fail = count('other');
-
-  return {
+  const ledger = {
     placed,
     cancelled,
-    fail,
-    wronglyReady: count('wrongly ready'),
     note: (text: string) => void notes.push(text),
+    fail(note: string): void {
+      counted.other++;
+      notes.push(note);
+    },
+    wronglyReady(note: string): void {
+      counted.wronglyReady++;
+      notes.push(note);
+    },
     /** From now on, nothing may be accepted with this key. */
     revoke: (key: string) => void revoked.add(key),
+    /** Counts whom this provider calls. */
+    watch(newProvider: Provider): void {
+      provider = newProvider;
+    },
     async place(url: string, campaignId: string, key: string, body: Body): Promise<Reply> {
       const reply = await send('POST', onDemand(url, campaignId), key, body);
       if (reply.status === 503 && body.requestId === undefined) refused.add(body.contact.phone);
       if (reply.status !== 202 || reply.contactId === null) return reply;
       const { requestId = reply.contactId } = body;
       const known = placed.get(requestId) ?? reply.contactId;
-      if (known !== reply.contactId) fail(`${requestId} was acknowledged as two calls`);
+      if (known !== reply.contactId) ledger.fail(`${requestId} was acknowledged as two calls`);
       placed.set(requestId, known);
       return reply;
     },
@@ -106,24 +92,30 @@ export function createLedger() {
     /** Compares the acknowledged calls with those in the database. */
     compare(found: readonly FoundCall[]): void {
       const byRequestId = new Map(found.map((call) => [call.requestId, call]));
-      if (byRequestId.size !== found.length) fail('one request ID has two calls');
+      if (byRequestId.size !== found.length) ledger.fail('one request ID has two calls');
       for (const [requestId, contactId] of placed) if (byRequestId.get(requestId)?.contactId !== contactId) lost.add(requestId);
       for (const requestId of cancelled.values()) if (byRequestId.get(requestId)?.state !== 'cancelled') lost.add(requestId);
       for (const { phone } of found) if (phone !== null && refused.has(phone)) placedThough503.add(phone);
     },
-    counts: (provider: Provider | undefined): Counts => ({
-      sent: counts.sent,
+    counts: () => ({
+      sent: counted.sent,
       acknowledged: placed.size + cancelled.size,
+      /** Acknowledged as placed or cancelled, but not placed or cancelled in the database. */
       lost: lost.size,
+      /** Refused with 503 and without a request ID, but in the database. */
       'placed though 503': placedThough503.size,
+      /** Handed off although the cancel returned 200. */
       'dialed though cancelled': [...cancelled.keys()].filter((contactId) => provider?.hasCalled(contactId)).length,
       'dialed twice': provider?.calledTwice() ?? 0,
-      late: counts.late,
-      'stale yes': counts['stale yes'],
-      'wrongly ready': counts['wrongly ready'],
-      other: counts.other,
+      late: counted.late,
+      /** Accepted with a key whose revocation had been acknowledged before the request was sent. */
+      'stale yes': counted.stale,
+      /** Ready although nothing can be written, or not ready although it can. */
+      'wrongly ready': counted.wronglyReady,
+      other: counted.other,
     }),
     notes: () => [...notes, `responses ${JSON.stringify(statuses)}, the slowest after ${Math.round(slowest)} ms`],
     close: () => dispatcher.destroy(),
   };
+  return ledger;
 }

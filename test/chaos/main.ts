@@ -1,7 +1,7 @@
 // Attacks real processes on both databases, and ends with a table that compares what was acknowledged with the database:
 //   npm run chaos                                    everything, some twenty minutes
 //   npm run chaos -- --quick                         a short version of each that has one
-//   npm run chaos -- --only lock,races --database sqlite --calls 10000
+//   npm run chaos -- --only lock,races --database sqlite
 // Skips what needs root, strace or libfaketime if they're missing, and says so. Exits with 1 if a column that must be 0 isn't.
 import { Console } from 'node:console';
 import { release } from 'node:os';
@@ -17,7 +17,6 @@ const { values } = parseArgs({
     only: { type: 'string' },
     database: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    calls: { type: 'string' },
   },
 });
 const names = cases.map(({ name }) => name);
@@ -35,7 +34,7 @@ log(`${process.platform} ${release()} ${process.arch}`);
 const rows: Row[] = [];
 try {
   const attacks = listAttacks(cases, kinds, values.quick).filter(({ one }) => chosen.includes(one.name));
-  const { rowOf } = begin(attacks, { isQuick: values.quick, ...(values.calls === undefined ? {} : { calls: Number(values.calls) }) });
+  const { rowOf } = begin(attacks, values.quick);
   for (const attack of attacks) {
     const row = await rowOf(attack);
     rows.push(row);

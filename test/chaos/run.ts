@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
-import { Skipped, stopAndCompare, type Trial } from './environment.ts';
+import { Skipped, type Trial } from './environment.ts';
 import { type Counts, createLedger } from './ledger.ts';
 
 export type Case = {
@@ -15,7 +15,6 @@ export type Case = {
 
 /** `counts` is null if the attack was skipped; the note says why. */
 export type Row = { name: string; kind: DatabaseKind; seconds: number; counts: Counts | null; notes: string[] };
-type Options = { isQuick: boolean; calls?: number };
 type Attack = { one: Case; kind: DatabaseKind };
 
 export function listAttacks(cases: readonly Case[], kinds: readonly DatabaseKind[], isQuick: boolean): Attack[] {
@@ -28,39 +27,41 @@ export function listAttacks(cases: readonly Case[], kinds: readonly DatabaseKind
 /**
  * Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
  *
- * @returns `runAttack`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
+ * @returns `rowOf`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
  */
-export function begin(attacks: readonly Attack[], options: Options) {
+export function begin(attacks: readonly Attack[], isQuick: boolean) {
   const begun = new Map<Attack, Promise<Row>>();
-  const runAttack = (attack: Attack): Promise<Row> => {
+  const rowOf = (attack: Attack): Promise<Row> => {
     const first = attacks.indexOf(attack);
-    for (const next of attacks.slice(first, first + (options.isQuick ? 2 : 1)))
-      if (!begun.has(next)) begun.set(next, runCase(next.one, next.kind, options));
-    return begun.get(attack) ?? runCase(attack.one, attack.kind, options);
+    for (const next of attacks.slice(first, first + (isQuick ? 2 : 1))) if (!begun.has(next)) begun.set(next, runCase(next, isQuick));
+    return begun.get(attack) ?? runCase(attack, isQuick);
   };
-  return { rowOf: runAttack, ended: () => Promise.allSettled(begun.values()) };
+  return { rowOf, ended: () => Promise.allSettled(begun.values()) };
 }
 
 /** Runs a case until it ends or its time is up, and leaves nothing behind. */
-async function runCase({ name, attack }: Case, kind: DatabaseKind, { isQuick, calls }: Options): Promise<Row> {
+async function runCase({ one: { name, attack }, kind }: Attack, isQuick: boolean): Promise<Row> {
   const ledger = createLedger();
   const cleanup = new AsyncDisposableStack();
-  const trial: Trial = { kind, isQuick, calls: (quick, whole) => calls ?? (isQuick ? quick : whole), ledger, cleanup, scene: null };
+  const trial: Trial = { kind, isQuick, ledger, cleanup, abandon: async () => undefined };
   const limit = isQuick ? 90 : 300;
   const startedAt = performance.now();
-  const row = () => ({ name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) });
+  let skipped: string | undefined;
   try {
     const tooLong = pause(limit * 1_000, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} s`)));
     await Promise.race([attack(trial), tooLong]);
   } catch (error) {
-    if (error instanceof Skipped) return { ...row(), counts: null, notes: [error.message] };
-    ledger.fail(`the case ended early: ${error instanceof Error ? error.message : String(error)}`);
-    if (trial.scene) await stopAndCompare(trial.scene, 'SIGKILL').catch((cause) => ledger.note(`and could not be compared: ${cause}`));
+    if (error instanceof Skipped) skipped = error.message;
+    else {
+      ledger.fail(`the case ended early: ${error instanceof Error ? error.message : String(error)}`);
+      await trial.abandon().catch((cause) => ledger.note(`and could not be compared: ${cause}`));
+    }
   } finally {
     await ledger.close();
     await cleanup.disposeAsync();
   }
-  return { ...row(), counts: ledger.counts(trial.scene?.provider), notes: ledger.notes() };
+  const row = { name, kind, seconds: Math.round((performance.now() - startedAt) / 1_000) };
+  return skipped === undefined ? { ...row, counts: ledger.counts(), notes: ledger.notes() } : { ...row, counts: null, notes: [skipped] };
 }
 
 /** The columns that should be 0 but aren't. */

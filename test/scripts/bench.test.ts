@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { otherLoadOf, readingOf, sustained } from '../../scripts/bench/load-guard.ts';
+import { longFileSection } from '../../scripts/bench/long-file.ts';
+import { poolersSection } from '../../scripts/bench/poolers.ts';
 import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
 import { fillIn, pages } from '../../scripts/bench/results.ts';
-import { memoryOver } from '../../scripts/bench/soak.ts';
+import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
 import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
-import { longFileSection, poolersSection, rowTable, sectionsOf, soakSection } from '../../scripts/bench/tables.ts';
+import { rowTable, sectionsOf } from '../../scripts/bench/tables.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { throttleLimits } from '../../../core/domain/sign-in/throttle.ts';
 import { ask } from '../../support/http.ts';
 import { signIn } from '../../support/tenants.ts';
-import { expectDialed, openScene, stopAndCompare, waitForNone } from '../environment.ts';
+import { expectDialed, openScene, waitForNone } from '../environment.ts';
 import { settableClock } from '../faults.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
@@ -44,6 +44,6 @@ export const clock: Case = {
     // Calls placed while the clock was ahead don't wait for that time. Those that were due 400 days ago and weren't dialed before the next
     // change may not be dialed now: the hourly sweep ends them.
     await waitForNone(scene, ['queued'], 60_000, Date.now() - 24 * hour * 1_000);
-    await stopAndCompare(scene);
+    await scene.stopAndCompare();
   },
 };

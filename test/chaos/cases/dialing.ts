@@ -1,17 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createKey, signIn } from '../../support/tenants.ts';
-import {
-  callBody,
-  callsIn,
-  eventually,
-  expectDialed,
-  openDirectly,
-  openScene,
-  residentMegabytes,
-  stopAndCompare,
-  waitForNone,
-} from '../environment.ts';
+import { createKey, openDirect, signIn } from '../../support/tenants.ts';
+import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from '../environment.ts';
 import { leaseClock } from '../faults.ts';
 import { inParallel, startLoad } from '../load.ts';
 import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from '../provider.ts';
@@ -32,7 +22,7 @@ const killed = (deduplicates: boolean): Case['attack'] =>
       await pause(1_500);
       while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
     });
-    const count = trial.calls(150, 2_000);
+    const count = trial.isQuick ? 150 : 2_000;
     const kills = trial.isQuick ? 2 : 20;
     const load = startLoad(scene, { every: 10, stopAt: count });
     for (let kill = 1; kill <= kills; kill++) {
@@ -45,7 +35,7 @@ const killed = (deduplicates: boolean): Case['attack'] =>
     // Calls in progress in a killed core wait for their lease; failed ones wait for their next try.
     await leases.passLease();
     await waitForNone(scene, ['queued', 'dialing'], trial.isQuick ? 30_000 : 120_000);
-    const states = Map.groupBy(await stopAndCompare(scene), ({ state }) => state);
+    const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
     trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
   };
 
@@ -54,13 +44,13 @@ const stopped: Case['attack'] = async (trial) => {
   const leases = leaseClock(trial);
   const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
   const one = scene.core();
-  const count = trial.calls(100, 500);
+  const count = trial.isQuick ? 100 : 500;
   const load = startLoad(scene, { every: 1, stopAt: count });
   await load.more(count, 30_000);
   // No client waits for a response from the stopped process.
   await load.stop();
   {
-    await using direct = await openDirectly(scene.database);
+    await using direct = await openDirect(scene.database);
     // A process that is stopped during a SQLite transaction keeps the file locked, so it's stopped at another moment.
     const isFree = () =>
       direct.storage.database.write
@@ -79,7 +69,7 @@ const stopped: Case['attack'] = async (trial) => {
   if (!(await after.more(30))) trial.ledger.fail('nothing can be placed after the dialer goes on');
   await after.stop();
   await waitForNone(scene, ['queued'], 30_000);
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /** Cancels compete with two dialers: each call is either cancelled or handed off, never both and never neither. */
@@ -88,7 +78,7 @@ const races: Case['attack'] = async (trial) => {
   const { ledger, campaignId, key, provider } = scene;
   const cores = [scene.core(), await scene.start()] as const;
   const dialed = new Set<string>();
-  await inParallel(trial, trial.calls(200, 5_000), 32, async (n) => {
+  await inParallel(trial, trial.isQuick ? 200 : 5_000, 32, async (n) => {
     const { contactId } = await scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url });
     const { status } = await ledger.cancel(cores[n % 3 ? 0 : 1].url, campaignId, key, `race-${n}`);
     if (status === 409 && contactId !== null) dialed.add(contactId);
@@ -97,7 +87,7 @@ const races: Case['attack'] = async (trial) => {
   const areDialed = () => [...dialed].every((contactId) => provider.hasCalled(contactId));
   if (!(await eventually(areDialed, 30_000))) ledger.fail('some calls are neither cancelled nor dialed');
   ledger.note(`${ledger.cancelled.size} won by cancel, ${dialed.size} by the dialer`);
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /** One account floods the dialer, and another account's single calls must not wait for the flood to end. */
@@ -106,7 +96,7 @@ const flood: Case['attack'] = async (trial) => {
   const { ledger, provider, tenants } = scene;
   const { url } = scene.core();
   const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
-  const flooding = inParallel(trial, trial.calls(600, 8_000), 64, (n) => scene.place(`flood-${n}`));
+  const flooding = inParallel(trial, trial.isQuick ? 600 : 8_000, 64, (n) => scene.place(`flood-${n}`));
   await eventually(() => provider.arrivals.size >= 50, 20_000);
   const waits: number[] = [];
   for (let n = 0; n < (trial.isQuick ? 5 : 20); n++) {
@@ -115,11 +105,11 @@ const flood: Case['attack'] = async (trial) => {
     await expectDialed(scene, reply, 10_000, 'within 10 s beside the flood');
     waits.push((provider.arrivals.get(reply.contactId ?? '') ?? performance.now()) - placedAt);
   }
-  const queued = (await callsIn(scene.database)).filter(({ state }) => state === 'queued').length;
+  const queued = (await listCalls(scene.database)).filter(({ state }) => state === 'queued').length;
   await flooding;
   ledger.note(`with ${queued} calls queued, single calls were handed off after ${Math.round(Math.max(...waits))} ms at most`);
   await pause(500);
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /** Writes until the other side hangs up. */
@@ -130,33 +120,27 @@ function pourInto(response: ServerResponse): void {
 /** In MB. An idle core takes about 150. */
 const memoryBound = 512;
 
+const endWith = (text: string) => (response: ServerResponse) => response.socket?.end(text);
+const huge = (status: number) => (response: ServerResponse) => {
+  response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => pourInto(response));
+  pourInto(response);
+};
+
 /** Invalid ways in which a provider may respond. It may have made the call, except after those that say `try again`. */
 const manners: readonly ((response: ServerResponse) => unknown)[] = [
   // It responds after a minute, or never.
   (response) => setTimeout(() => response.end(), 60_000).unref(),
-  ...[200, 400].map((status) => (response: ServerResponse) => {
-    response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => pourInto(response));
-    pourInto(response);
-  }),
-  ...[
-    'garbage\r\n\r\n',
-    'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!',
-    `HTTP/1.1 202 Accepted\r\nX-Huge: ${'x'.repeat(1 << 18)}\r\n\r\n`,
-    `${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`,
-  ].map((text) => (response: ServerResponse) => response.socket?.end(text)),
+  huge(200),
+  huge(400),
+  endWith('garbage\r\n\r\n'),
+  endWith('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!'),
+  endWith(`HTTP/1.1 202 Accepted\r\nX-Huge: ${'x'.repeat(1 << 18)}\r\n\r\n`),
+  endWith(`${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`),
   (response) => response.writeHead(302, { Location: '/' }).end(),
   // Keeps the connection open, and then closes it immediately.
   (response) => response.writeHead(202, { Connection: 'keep-alive' }).end(() => response.socket?.destroy()),
-  ...(
-    [
-      [503, '1e9'],
-      [429, '-1'],
-    ] as const
-  ).map(
-    ([status, wait]) =>
-      (response: ServerResponse) =>
-        response.writeHead(status, { 'Retry-After': wait }).end(),
-  ),
+  (response) => response.writeHead(503, { 'Retry-After': '1e9' }).end(),
+  (response) => response.writeHead(429, { 'Retry-After': '-1' }).end(),
 ];
 
 const hostility: Manner = (turn, response) => {
@@ -168,20 +152,16 @@ const hostility: Manner = (turn, response) => {
 const hostile: Case['attack'] = async (trial) => {
   const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
   const { ledger, provider } = scene;
-  const core = scene.core();
+  const memory = watchMemory(trial, scene.core());
   const load = startLoad(scene, { every: 200 });
-  let max = 0;
-  const end = performance.now() + (trial.isQuick ? 3_000 : 60_000);
-  while (performance.now() < end) {
-    max = Math.max(max, residentMegabytes(core));
-    await pause(50);
-  }
+  await pause(trial.isQuick ? 3_000 : 60_000);
   await load.stop();
+  const max = memory();
   if (max > memoryBound) ledger.fail(`the core took ${max} MB`);
   provider.behave(takes);
   await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider behaves again');
   ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 export const dialingCases: readonly Case[] = [

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startFront } from '../../support/front.ts';
 import { addStandby, type Cluster, startCluster } from '../cluster.ts';
-import { eventually, expectPlacing, openScene, stopAndCompare, type Trial } from '../environment.ts';
+import { eventually, expectPlacing, openScene, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -41,7 +41,7 @@ export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...r
     await expectPlacing(scene, 'although the standby has taken over');
     await load.more(100);
     await load.stop();
-    await stopAndCompare(scene, 'SIGTERM', standby.url);
+    await scene.stopAndCompare('SIGTERM', standby.url);
   },
 }));
 

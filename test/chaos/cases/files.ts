@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventually, isReady, openScene, stopAndCompare } from '../environment.ts';
+import { eventually, isReady, openScene } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -59,7 +59,7 @@ export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, har
     await scene.stop('SIGTERM');
     if (typeof afterwards === 'object') {
       shell(afterwards.repair);
-      await stopAndCompare(scene, 'SIGTERM', database + afterwards.found);
+      await scene.stopAndCompare('SIGTERM', database + afterwards.found);
     } else if (afterwards === 'no start' && (await scene.start().then(Boolean, () => false)))
       ledger.fail('a core starts on what is left of it');
   },

@@ -2,8 +2,8 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { type Answer, ask, readCookies } from '../../support/http.ts';
-import { createKey, onDemand, password, placeCall, signIn } from '../../support/tenants.ts';
-import { openDirectly, openScene, type Scene, stopAndCompare } from '../environment.ts';
+import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../../support/tenants.ts';
+import { openScene, type Scene } from '../environment.ts';
 import { inParallel, startCrowd, startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -13,7 +13,7 @@ const revoke: Case['attack'] = async (trial) => {
   const { ledger, cookie } = scene;
   const urls = [scene.core().url, (await scene.start()).url] as const;
   const load = startLoad(scene, { placers: trial.isQuick ? 4 : 8, url: (n) => urls[n % 2 ? 0 : 1] });
-  await inParallel(trial, trial.calls(10, 1_000), 4, async (n) => {
+  await inParallel(trial, trial.isQuick ? 10 : 1_000, 4, async (n) => {
     const { id, keyValue: key } = await createKey(urls[0], cookie);
     let turn = 0;
     const use = () => scene.place(`revoke-${n}-${turn}`, { key, url: urls[turn++ % 2 ? 0 : 1] });
@@ -26,7 +26,7 @@ const revoke: Case['attack'] = async (trial) => {
     await using.stop();
   });
   await load.stop();
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /** A user with thousands of keys is deleted while another user's key is in use, and the core is killed during the deletion. */
@@ -36,15 +36,11 @@ const deletion: Case['attack'] = async (trial) => {
   const { url } = scene.core();
   const { teammate, partner } = tenants.users;
   const { keyValue: key } = await createKey(url, await signIn(url, teammate.email));
-  await using direct = await openDirectly(scene.database);
+  await using direct = await openDirect(scene.database);
   const { database } = direct.storage;
   const count = trial.isQuick ? 4_000 : 200_000;
-  const scope = {
-    creator_id: teammate.id,
-    creator_partner_id: tenants.partner.id,
-    account_id: tenants.account.id,
-    partner_id: tenants.partner.id,
-  };
+  const [account_id, partner_id] = [tenants.account.id, tenants.partner.id];
+  const scope = { creator_id: teammate.id, creator_partner_id: partner_id, account_id, partner_id };
   const rows = Array.from({ length: count }, (_, n) => ({ id: `many-${n}`, digest: `many-${n}`, name: 'Many', created_at: n, ...scope }));
   await database.write.batchInsert('api_keys', rows, 100);
 
@@ -68,7 +64,7 @@ const deletion: Case['attack'] = async (trial) => {
   }
   if ((await left()) > 1) ledger.fail(`${await left()} keys are left`);
   await scene.place('deleted-at-last', { key });
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /**
@@ -105,12 +101,12 @@ const lanes: Case['attack'] = async (trial) => {
   const counts = await Promise.all(floods.map((one) => one.stop()));
   const disturbances = counts.reduce((sum, count) => sum + count);
   ledger.note(`${disturbances} requests of others; the quiet key waited for ${Math.round(slowest)} ms at most`);
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 /** The calls that a search has to read. */
 async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: string, count: number): Promise<void> {
-  await using direct = await openDirectly(database);
+  await using direct = await openDirect(database);
   const of = { campaign_id: campaignId, account_id: tenants.account.id, api_key_id: keyId, state: 'completed', placed_at: 1, ended_at: 1 };
   const rows = Array.from({ length: count }, (_, n) => ({ ...of, contact_id: `old-${n}`, request_id: `old-${n}`, name: 'Ada' }));
   await direct.storage.database.write.batchInsert('calls', rows, 100);
@@ -166,17 +162,11 @@ const signIns: Case['attack'] = async (trial) => {
   ledger.note(
     `at ${Math.round(attempts / seconds)} attempts per second, a new browser was in after ${Math.round(slowest)} ms at most, and a quiet key placed ${quiet} calls`,
   );
-  await stopAndCompare(scene);
+  await scene.stopAndCompare();
 };
 
 export const keyCases: readonly Case[] = [
-  {
-    ...{
-      name: 'lanes',
-      title: 'floods from another key, unknown keys, slow searches of four users, and one session',
-    },
-    attack: lanes,
-  },
+  { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', attack: lanes },
   { name: 'revoke', title: 'keys revoked at one core and used at another', quickDatabases: ['postgres'], attack: revoke },
   { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', attack: deletion },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', attack: signIns },

@@ -1,18 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ask } from '../../support/http.ts';
-import { createKey } from '../../support/tenants.ts';
+import { createKey, openDirect } from '../../support/tenants.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
-import {
-  callBody,
-  eventually,
-  expectPlacing,
-  expectReady,
-  openDirectly,
-  openScene,
-  type Scene,
-  stopAndCompare,
-  type Trial,
-} from '../environment.ts';
+import { callBody, eventually, expectPlacing, expectReady, openScene, type Scene, type Trial } from '../environment.ts';
 import { failSyncs, smallDisk } from '../faults.ts';
 import { type Load, startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
@@ -121,7 +111,7 @@ export const outageCases: readonly Case[] = outages.map(({ prepare, ...row }) =>
       await revokeAndUse(scene);
       await load.more(100);
       await load.stop();
-      await stopAndCompare(scene, round % 2 === 0 ? 'SIGKILL' : 'SIGTERM');
+      await scene.stopAndCompare(round % 2 === 0 ? 'SIGKILL' : 'SIGTERM');
     }
   },
 }));
@@ -171,7 +161,7 @@ async function lockOnce(scene: Scene): Promise<void> {
 
 /** Prevents the cores, which are separate processes, from writing. @returns a function that lets them write again */
 async function holdLock({ trial, database }: Scene): Promise<() => Promise<void>> {
-  const direct = await openDirectly(database);
+  const direct = await openDirect(database);
   trial.cleanup.defer(() => direct.close());
   const transaction = await direct.storage.database.write.transaction();
   if (trial.kind === 'postgres') {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { freePort, postgresTools } from '../../../scripts/support/postgres.ts';
 import { freshDirectory } from '../../support/databases.ts';
 import { listProcesses, own, queryOnce, readOwner, signalAll } from '../cluster.ts';
-import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, stopAndCompare, type Trial } from '../environment.ts';
+import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, type Trial } from '../environment.ts';
 import { startLoad } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -49,7 +49,7 @@ async function attack(trial: Trial): Promise<void> {
   await timed(scene, 'kill -9', one, async () => two.kill());
   await load.more(1_000, 60_000);
   await load.stop();
-  await stopAndCompare(scene, 'SIGTERM', formatAddress(one));
+  await scene.stopAndCompare('SIGTERM', formatAddress(one));
 }
 
 /** Records how long no calls could be placed. */

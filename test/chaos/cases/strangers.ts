@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { onDemand } from '../../support/tenants.ts';
-import { callBody, openScene, residentMegabytes, type Scene, stopAndCompare } from '../environment.ts';
+import { callBody, openScene, type Scene, watchMemory } from '../environment.ts';
 import { startCrowd } from '../load.ts';
 import type { Case } from '../run.ts';
 
@@ -35,16 +35,10 @@ type Stranger = Pick<Case, 'name' | 'title'> & {
 /** Attacks without a valid key or password, except for `clients`, which only behave badly. */
 const strangers: readonly Stranger[] = [
   { name: 'clients', title: 'slow clients, and clients that hang up', isQuick: true, begin: beSlowAndHangUp },
-  { name: 'pipelined-sign-ins', title: 'one connection pipelining sign-ins', isQuick: true, begin: (scene) => pour(scene, signIn) },
-  {
-    ...{ name: 'pipelined-keys', title: 'one connection pipelining unknown keys' },
-    begin: (scene) => pour(scene, place(scene, makeKeyValue(randomBytes), callBody('never'))),
-  },
-  { name: 'pipelined-pages', title: 'one connection pipelining GET /', begin: (scene) => pour(scene, get('/')) },
-  {
-    ...{ name: 'pipelined-sessions', title: 'one connection pipelining GET /console/session' },
-    begin: (scene) => pour(scene, get('/console/session')),
-  },
+  { ...pipelining('sign-ins', 'sign-ins', () => signIn), isQuick: true },
+  pipelining('keys', 'unknown keys', (scene) => place(scene, makeKeyValue(randomBytes), callBody('never'))),
+  pipelining('pages', 'GET /', () => get('/')),
+  pipelining('sessions', 'GET /console/session', () => get('/console/session')),
   {
     ...{ name: 'unread', title: '300 connections that pipeline and never read', isQuick: true },
     begin: (scene) => times(300, () => open(scene).pause().write(get('/').repeat(2_000))),
@@ -69,18 +63,14 @@ export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQ
     const duration = trial.isQuick ? 2_000 : 15_000;
     const quiet = await placeFor(scene, duration / 3);
     const end = begin(scene);
-    let memory = 0;
-    const watching = setInterval(() => {
-      memory = Math.max(memory, residentMegabytes(scene.core()));
-    }, 250);
-    trial.cleanup.defer(() => clearInterval(watching));
+    const watched = watchMemory(trial, scene.core());
     const during = await placeFor(scene, duration);
-    clearInterval(watching);
+    const memory = watched();
     if (typeof end === 'function') await end();
     scene.ledger.note(`p99 ${quiet} ms before, ${during} ms during, ${memory} MB at most`);
     if (memory > memoryBound) scene.ledger.fail(`the core took ${memory} MB`);
     if (!trial.isQuick && during > Math.max(short, quiet * longer)) scene.ledger.fail('valid keys waited');
-    await stopAndCompare(scene);
+    await scene.stopAndCompare();
   },
 }));
 
@@ -114,14 +104,18 @@ function every(scene: Scene, ms: number, work: () => unknown): void {
   scene.trial.cleanup.defer(() => clearInterval(timer));
 }
 
-/** Sends 1 MB of a request per second, as far as the core accepts it, and reads the responses. */
-function pour(scene: Scene, request: string): void {
-  const chunk = request.repeat(100_000 / request.length);
-  let socket = open(scene).resume();
-  every(scene, 100, () => {
-    if (socket.destroyed) socket = open(scene).resume();
-    if (socket.writableLength < 2_000_000) socket.write(chunk);
-  });
+/** One connection that sends 1 MB of a request per second, as far as the core accepts it, and reads the responses. */
+function pipelining(name: string, what: string, makeRequest: (scene: Scene) => string): Stranger {
+  const begin = (scene: Scene) => {
+    const request = makeRequest(scene);
+    const chunk = request.repeat(100_000 / request.length);
+    let socket = open(scene).resume();
+    every(scene, 100, () => {
+      if (socket.destroyed) socket = open(scene).resume();
+      if (socket.writableLength < 2_000_000) socket.write(chunk);
+    });
+  };
+  return { name: `pipelined-${name}`, title: `one connection pipelining ${what}`, begin };
 }
 
 /** Sends a text again whenever the core has accepted it, and reads the responses. */
