@@ -79,7 +79,7 @@ describeDesktop('the tenancy switcher', () => {
   it('says that no account or partner matches', async () => {
     await harness.page.getByRole('button', { name: 'None selected' }).click();
     await harness.page.getByRole('dialog').getByRole('combobox').fill('no such place');
-    await harness.page.getByText('No account or partner matches “no such place”.').waitFor();
+    await harness.page.getByText('Nothing matches “no such place”.').waitFor();
   });
 
   it('shows which campaigns a staff key will have access to', async () => {

@@ -4,6 +4,7 @@ import { folded } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
 import { oneOf, text, viewFields } from './address/fields.ts';
 import type { Pages } from './loading/pages.ts';
+import { mapped } from './loading/resource.ts';
 
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
 /** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
@@ -49,11 +50,6 @@ function accountEntry({ id, name, partner, campaigns }: DirectoryAccountsView['a
 
 function campaignEntry({ id, name, partner, account }: DirectoryCampaignsView['campaigns'][number]): DirectoryEntry {
   return { kind: 'campaign', id, name, partner, account, count: null };
-}
-
-async function mapped<Value, Mapped>(result: Promise<Result<Value>>, map: (value: Value) => Mapped): Promise<Result<Mapped>> {
-  const settled = await result;
-  return settled.ok ? { ok: true, value: map(settled.value) } : settled;
 }
 
 type Requests = {

@@ -2,7 +2,7 @@ import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export type Option = { id: string; name: string; caption: string };
 
-type PickerProps = {
+type PickerProps<Choice extends Option> = {
   /** The name of the field and the list for screen readers. */
   label: string;
   listLabel: string;
@@ -10,12 +10,13 @@ type PickerProps = {
   search: string;
   onSearch: (search: string) => void;
   /** Null while searching. */
-  options: readonly Option[] | null;
-  onChoose: (option: Option) => void;
+  options: readonly Choice[] | null;
+  onChoose: (option: Choice) => void;
 };
 
 /** Shows a text field above a list; arrows and Enter choose an option (ARIA APG, combobox with a listbox). */
-export function Picker({ label, listLabel, placeholder, search, onSearch, options, onChoose }: PickerProps) {
+export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
+  const { label, listLabel, placeholder, search, onSearch, options, onChoose } = props;
   const [active, setActive] = useState(0);
   const listId = useId();
 

@@ -1,13 +1,7 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { CampaignsView } from '#contract/console/directory.ts';
-import { Dialog } from '../../components/forms/dialog.tsx';
-import { FormError } from '../../components/forms/field.tsx';
-import { type Option, Picker } from '../../components/forms/picker.tsx';
-import { useDebounced } from '../../components/forms/use-debounced.ts';
-import { useResource } from '../../components/loadable.tsx';
-import { typingMs } from '../../components/use-pages.ts';
-import { describeFailure } from '../../state/format/failure-text.ts';
-import { pluralize } from '../../state/format/format.ts';
+import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
+import { mapped } from '../../state/loading/resource.ts';
 
 export type Campaign = CampaignsView['campaigns'][number];
 
@@ -69,49 +63,30 @@ function CampaignSearch({ chosen, isRequired = false, onChange }: CampaignSelect
 type CampaignDialogProps = { hasAll: boolean; onChoose: OnChange; onClose: () => void };
 
 function CampaignDialog({ hasAll, onChoose, onClose }: CampaignDialogProps) {
-  const [search, setSearch] = useState('');
-  const settled = useDebounced(search.trim(), typingMs);
-  const resource = useResource(() => window.callkey.request('listCampaigns', { search: settled, cursor: null }), settled);
-  const { value, failure, isLoading } = resource.state.value;
-  const isSearching = isLoading || settled !== search.trim();
-  const options = useMemo(() => value?.campaigns.map(toOption) ?? null, [value]);
   return (
-    <Dialog title="Choose a campaign" onDismiss={onClose}>
-      <Picker
-        label="Find a campaign"
-        listLabel="Campaigns"
-        placeholder="Type the name of a campaign or account"
-        search={search}
-        onSearch={setSearch}
-        options={isSearching ? null : options}
-        onChoose={({ id }) => onChoose(id, value?.campaigns.find((each) => each.id === id) ?? null)}
-      />
-      <FormError text={failure && describeFailure(failure)} />
-      <p class="hint" role="status">
-        {describeMatches(value, isSearching)}
-      </p>
-      <div class="actions">
-        {hasAll && (
-          <button type="button" onClick={() => onChoose('', null)}>
-            All campaigns
-          </button>
-        )}
-        <button type="button" onClick={onClose}>
-          Cancel
+    <PickerDialog
+      title="Choose a campaign"
+      label="Find a campaign"
+      listLabel="Campaigns"
+      placeholder="Type the name of a campaign or account"
+      find={findCampaigns}
+      onChoose={({ id, campaign }) => onChoose(id, campaign)}
+      onClose={onClose}
+    >
+      {hasAll && (
+        <button type="button" onClick={() => onChoose('', null)}>
+          All campaigns
         </button>
-      </div>
-    </Dialog>
+      )}
+    </PickerDialog>
   );
 }
 
-function describeMatches(view: CampaignsView | null, isSearching: boolean): string {
-  if (view === null || isSearching) return 'Searching…';
-  const count = pluralize(view.campaigns.length, 'match', 'matches');
-  return view.nextCursor === null ? count : `Showing the first ${count}. Type more of the name to find others.`;
-}
-
-function toOption({ id, name, account }: Campaign): Option {
-  return { id, name, caption: account.name };
+function findCampaigns(search: string) {
+  return mapped(window.callkey.request('listCampaigns', { search, cursor: null }), ({ campaigns, nextCursor }) => ({
+    options: campaigns.map((campaign) => ({ id: campaign.id, name: campaign.name, caption: campaign.account.name, campaign })),
+    isAll: nextCursor === null,
+  }));
 }
 
 const selectId = 'campaign';

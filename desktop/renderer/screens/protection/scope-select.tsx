@@ -1,13 +1,12 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { folded } from '#contract/text/text.ts';
-import { Dialog } from '../../components/forms/dialog.tsx';
-import { type Option, Picker } from '../../components/forms/picker.tsx';
-import { useDebounced } from '../../components/forms/use-debounced.ts';
-import { useResource } from '../../components/loadable.tsx';
-import { typingMs } from '../../components/use-pages.ts';
+import type { Result } from '../../../ipc.ts';
+import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
 import { capitalized } from '../../state/format/labels.ts';
+import { mapped } from '../../state/loading/resource.ts';
 import type { Scope } from './protection-view.ts';
 
 export type NamedScope = Scope & { name: string };
@@ -53,58 +52,39 @@ export function ScopeSelect({ home, kinds, chosen, onChoose }: ScopeSelectProps)
 type ScopeDialogProps = Pick<ScopeSelectProps, 'home' | 'kinds' | 'onChoose'> & { onClose: () => void };
 
 function ScopeDialog({ home, kinds, onChoose, onClose }: ScopeDialogProps) {
-  const [search, setSearch] = useState('');
-  const settled = useDebounced(search.trim(), typingMs);
-  const scopes = useScopes(home, kinds, settled);
-  const isSearching = scopes === null || settled !== search.trim();
-  const options = useMemo(() => scopes?.map(toOption) ?? null, [scopes]);
   return (
-    <Dialog title="Choose whose rules to show" onDismiss={onClose}>
-      <Picker
-        label="Find an account or campaign"
-        listLabel="Partners, accounts and campaigns"
-        placeholder="Type a name"
-        search={search}
-        onSearch={setSearch}
-        options={isSearching ? null : options}
-        onChoose={({ id }) => {
-          const scope = scopes?.find((each) => toOption(each).id === id);
-          if (scope) onChoose(scope);
-        }}
-      />
-      <p class="hint" role="status">
-        {isSearching ? 'Searching…' : options?.length === 0 ? 'No matches' : ''}
-      </p>
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </Dialog>
+    <PickerDialog
+      title="Choose whose rules to show"
+      label="Find an account or campaign"
+      listLabel="Partners, accounts and campaigns"
+      placeholder="Type a name"
+      find={(search) => findScopes(home, kinds, search)}
+      onChoose={({ scope }) => onChoose(scope)}
+      onClose={onClose}
+    />
   );
 }
 
-type ListedScope = NamedScope & { parent: string };
-
-function useScopes(home: NamedScope | null, kinds: readonly ProtectionScope[], search: string): ListedScope[] | null {
+async function findScopes(home: NamedScope | null, kinds: readonly ProtectionScope[], search: string) {
   const page = { search, cursor: null };
   const hasAccounts = home?.kind !== 'account' && kinds.includes('account');
-  const hasCampaigns = kinds.includes('campaign');
-  const accounts = useResource(() => window.callkey.request('listAccounts', page), `accounts ${hasAccounts} ${search}`).state.value;
-  const campaigns = useResource(() => window.callkey.request('listCampaigns', page), `campaigns ${hasCampaigns} ${search}`).state.value;
-  return useMemo(() => {
-    if (accounts.isLoading || campaigns.isLoading) return null;
-    const isMatch = home && folded(home.name).includes(folded(search));
-    return [
-      ...(isMatch ? [{ ...home, parent: '' }] : []),
-      ...(hasAccounts ? (accounts.value?.accounts ?? []).map(({ id, name }) => ({ kind: 'account' as const, id, name, parent: '' })) : []),
-      ...(hasCampaigns
-        ? (campaigns.value?.campaigns ?? []).map(({ id, name, account }) => ({ kind: 'campaign' as const, id, name, parent: account.name }))
-        : []),
-    ];
-  }, [accounts, campaigns, search]);
+  const campaigns = kinds.includes('campaign') ? window.callkey.request('listCampaigns', page) : Promise.resolve(noCampaigns);
+  const accounts = await (hasAccounts ? window.callkey.request('listAccounts', page) : noAccounts);
+  if (!accounts.ok) return accounts;
+  return mapped(campaigns, (view) => ({
+    options: [
+      ...(home && folded(home.name).includes(folded(search)) ? [toOption(home, '')] : []),
+      ...accounts.value.accounts.map(({ id, name }) => toOption({ kind: 'account', id, name }, '')),
+      ...view.campaigns.map(({ id, name, account }) => toOption({ kind: 'campaign', id, name }, account.name)),
+    ],
+    isAll: accounts.value.nextCursor === null && view.nextCursor === null,
+  }));
 }
 
-function toOption({ kind, id, name, parent }: ListedScope): Option {
-  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in ') };
+const noAccounts: Result<AccountsView> = { ok: true, value: { accounts: [], nextCursor: null } };
+const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], nextCursor: null } };
+
+function toOption(scope: NamedScope, parent: string) {
+  const { kind, id, name } = scope;
+  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), scope };
 }

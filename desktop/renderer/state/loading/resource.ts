@@ -53,3 +53,9 @@ export class Resource<Value> {
     this.state.value = { ...this.state.peek(), value, isLoading: false };
   }
 }
+
+/** Maps the value of a successful result. */
+export async function mapped<Value, Mapped>(result: Promise<Result<Value>>, map: (value: Value) => Mapped): Promise<Result<Mapped>> {
+  const settled = await result;
+  return settled.ok ? { ok: true, value: map(settled.value) } : settled;
+}
