@@ -65,7 +65,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await button('Delete Üser 0001').click();
     await page.getByText('700 API keys stop working').waitFor();
     await page.getByText('These are the newest 500.').waitFor();
-    await page.getByLabel('Also cancel their calls not yet dialed').waitFor();
+    await page.getByLabel('Also cancel calls not yet dialed').waitFor();
   });
 
   it('finds an account for a new user by searching', async () => {

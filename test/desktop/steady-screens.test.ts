@@ -21,6 +21,7 @@ for (const [where, describeHome, openHome] of homes) {
     let harness: CoreHarness;
     let network: FaultyProxy;
     let home: Home;
+    let keyValue: string;
 
     before(async () => {
       harness = await openCore({ environment: { DIALER: 'off' } });
@@ -35,9 +36,14 @@ for (const [where, describeHome, openHome] of homes) {
       await write('users').where({ id: tenants.users.teammate.id }).update({ name: longName });
       const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
       await createKeyOn(harness, tenants.users.teammate, longName, { on: soon, expiration: { kind: 'years', years: 1 } });
-      const { keyValue } = await createKeyOn(harness, tenants.users.account, 'Reminder service');
+      ({ keyValue } = await createKeyOn(harness, tenants.users.account, 'Reminder service'));
       const call = { requestId: 'order-1', contact: { phone: '+493012345678', name: 'Ada' } };
       await placeCallIn(harness, tenants.campaign.id, keyValue, call, { state: 'completed' });
+      const { keyValue: another } = await createKeyOn(harness, tenants.users.partner, 'Another service');
+      await placeCallIn(harness, tenants.siblingCampaign.id, another, {
+        requestId: 'order-2',
+        contact: { phone: '+493012345679', name: 'Bob' },
+      });
       home = await openHome(network.url);
       home.page.setDefaultTimeout(6_000);
       await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
@@ -160,6 +166,56 @@ for (const [where, describeHome, openHome] of homes) {
       for (const text of ['Ada Account', 'ada@example.com', '27 Mar 2026', 'No expiration', id])
         await eventually(async () => expect(await dialog.innerText()).to.include(text));
       await button('Cancel').click();
+    });
+
+    it('leave the buttons of the revoke dialog where they are when its preview arrives', async () => {
+      await goTo('API keys');
+      const arrival = Promise.withResolvers<void>();
+      network.faults.push({ path: '/revocation', fault: arrival.promise }, { path: '?timeZone=', fault: arrival.promise });
+      await page().getByRole('row', { name: 'Reminder service' }).getByRole('button').click();
+      const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
+      const revoke = dialog.getByRole('button', { name: 'Revoke', exact: true });
+      await dialog.locator('[aria-busy="true"]').first().waitFor();
+      const before = await revoke.boundingBox();
+      arrival.resolve();
+      await dialog.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
+      await dialog.getByText('No calls are waiting to be dialed.').waitFor();
+      expect(await revoke.boundingBox()).to.deep.equal(before);
+      await button('Cancel').click();
+    });
+
+    it('open the key whose value is in a pasted line', async () => {
+      await goTo('API keys');
+      for (const line of [`CALLKEY_API_KEY=${keyValue}`, `X-API-Key: ${keyValue}\n`]) {
+        await button('Which key is this?').click();
+        await page().getByLabel('Key value').fill(line);
+        await button('Find key').click();
+        await page()
+          .getByRole('complementary', { name: /Reminder service/ })
+          .waitFor();
+        await button('Close details').click();
+      }
+    });
+
+    it('announce opened details, three tabs from the row to Replace', async () => {
+      await goTo('API keys');
+      await page().getByRole('row', { name: 'Key 26' }).focus();
+      await page().keyboard.press('Enter');
+      await page().getByRole('status').getByText('Details of Key 26 opened').waitFor({ state: 'attached' });
+      for (const _ of ['link', 'close', 'replace']) await page().keyboard.press('Tab');
+      await button('Replace…').and(page().locator(':focus')).waitFor();
+      await page().keyboard.press('Escape');
+      await page().getByRole('status').getByText('Details closed').waitFor({ state: 'attached' });
+    });
+
+    it('show only the calls of a key from its details', async () => {
+      await goTo('API keys');
+      await page().getByRole('row', { name: 'Reminder service' }).click();
+      await link('Show calls').click();
+      await page().getByRole('row', { name: 'Ada' }).waitFor();
+      expect(await page().getByRole('row', { name: 'Bob' }).count()).to.equal(0);
+      await page().getByRole('combobox', { name: 'Key', exact: true }).selectOption('Any key');
+      await page().getByRole('row', { name: 'Bob' }).waitFor();
     });
 
     it('move the focus to the search when a slash is pressed, except while typing', async () => {

@@ -50,19 +50,17 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
 
   if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found'))
     return <AlreadyRemoved onGone={onGone} />;
-  const queuedCalls = loaded.value === null ? 0 : queuedCallsOf(loaded.value);
   // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
   const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
-  const isReady = (loaded.value !== null || loaded.failure !== null) && isConfirmed(proof, typed) && isFilledIn;
+  const isReady = (loaded.loadedAt > 0 || loaded.failure !== null) && isConfirmed(proof, typed) && isFilledIn;
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
       <Loadable resource={preview} what="details">
         {describe}
       </Loadable>
-      {queuedCalls !== 0 && (
+      {loaded.value !== null && (
         <CancelCalls
-          what={queuedCalls === null ? 'their calls' : pluralize(queuedCalls, 'call')}
-          isOne={queuedCalls === 1}
+          calls={queuedCallsOf(loaded.value)}
           isChosen={cancelQueuedCalls}
           isSuggested={suggestsCancelling}
           onChoose={setCancel}
@@ -109,13 +107,17 @@ export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel,
   );
 }
 
-type CancelCallsProps = { what: string; isOne?: boolean; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
+/** @property calls null if their number isn't known */
+type CancelCallsProps = { calls: number | null; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
 
-export function CancelCalls({ what, isOne = false, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
+/** Offers to cancel the queued calls. Says so if there are none, so that the buttons below stay in place when the number arrives. */
+export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
+  if (calls === 0) return <p class="hint two-lines">No calls are waiting to be dialed.</p>;
+  const isOne = calls === 1;
   return (
-    <div class="check">
+    <div class="check two-lines">
       <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
-      <label for="cancel-calls">Also cancel {what} not yet dialed</label>
+      <label for="cancel-calls">Also cancel {calls === null ? 'calls' : pluralize(calls, 'call')} not yet dialed</label>
       <p class={isSuggested ? 'warning' : 'hint'}>
         {isSuggested && `Someone else may have placed ${isOne ? 'it' : 'them'}. `}
         Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.

@@ -1,17 +1,18 @@
 import type { ApiKeyDetailsView } from '#contract/console/api-keys.ts';
 import { useResource } from '../../components/loadable.tsx';
+import { Clip } from '../../components/table/clip.tsx';
 import { ownZone } from '../../state/clock.ts';
 
-/** Shows on its own line what a key has access to. Empty until that's known. */
+/** Shows on its own line what a key has access to. It has the same height before that's known. */
 export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;
   return (
-    view && (
-      <p>
-        {subject} has access to <AccessScope reach={view.reach} />.
-      </p>
-    )
+    <p aria-busy={view === null}>
+      <Clip>
+        {subject} has access to {view ? <AccessScope reach={view.reach} /> : '…'}.
+      </Clip>
+    </p>
   );
 }
 

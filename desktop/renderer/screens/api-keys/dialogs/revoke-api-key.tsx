@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ApiKeyView } from '#contract/console/api-keys.ts';
+import type { ApiKeyView, RevocationView } from '#contract/console/api-keys.ts';
 import { Facts } from '../../../components/details.tsx';
 import { ConfirmDanger } from '../../../components/forms/confirm-danger.tsx';
 import { useResource } from '../../../components/loadable.tsx';
@@ -20,9 +20,16 @@ type RevokeApiKeyProps = {
   onClose: () => void;
 };
 
+/** @property queuedCalls null before the core has counted them */
+type Preview = Omit<RevocationView, 'queuedCalls'> & { queuedCalls: number | null };
+
 export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onGone, onClose }: RevokeApiKeyProps) {
   const [why, setWhy] = useState<WhyDraft>({ reason: successor ? 'replaced' : '', note: '' });
-  const preview = useResource(() => window.callkey.request('previewRevocation', { id: apiKey.id }));
+  // The list's data fills the dialog, so that nothing in it moves when the preview arrives.
+  const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
+    apiKey,
+    queuedCalls: null,
+  });
   const { owner } = apiKey;
   return (
     <ConfirmDanger

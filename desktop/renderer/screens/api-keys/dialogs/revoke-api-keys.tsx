@@ -56,7 +56,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
     >
       <KeyTable apiKeys={apiKeys} />
       <ReasonFields why={why} onChange={setWhy} />
-      <CancelCalls what="their calls" isChosen={cancelQueuedCalls} onChoose={setCancel} />
+      <CancelCalls calls={null} isChosen={cancelQueuedCalls} onChoose={setCancel} />
       {proof && !isTooMany && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
       <DangerActions

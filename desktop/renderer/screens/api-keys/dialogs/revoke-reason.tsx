@@ -70,7 +70,7 @@ export function ReasonFields({ why, onChange }: { why: WhyDraft; onChange: (why:
   );
 }
 
-type LastDayProps = { view: RevocationView; successor: ApiKeyView | null; onReplace: () => void };
+type LastDayProps = { view: Pick<RevocationView, 'apiKey' | 'lastDay'>; successor: ApiKeyView | null; onReplace: () => void };
 
 /** Shows what a leaked key has done in the last 24 hours, and what replaces it. */
 export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: LastDayProps) {
@@ -96,12 +96,12 @@ export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: Las
       )}
       {successor ? (
         <p>
-          Its replacement keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
+          Its successor keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
           <Moment at={successor.createdAt} />.
         </p>
       ) : (
         <p>
-          It has no replacement yet.{' '}
+          It has no successor yet.{' '}
           <button type="button" onClick={onReplace}>
             Replace…
           </button>
