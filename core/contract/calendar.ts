@@ -2,8 +2,8 @@ import { DateTime, IANAZone } from 'luxon';
 
 // Calendar days are text in the format YYYY-MM-DD, and instants are milliseconds since 1970.
 
-/** Checked first, because asking the runtime about a time zone takes a hundred times as long. */
-const knownZones = new Set(Intl.supportedValuesOf('timeZone'));
+/** Checked first, because asking the runtime about a time zone takes a hundred times as long. The runtime's own list omits UTC. */
+const knownZones = new Set(['UTC', ...Intl.supportedValuesOf('timeZone')]);
 
 export function isTimeZone(name: string): boolean {
   return knownZones.has(name) || (/^[A-Za-z].{0,63}$/.test(name) && IANAZone.isValidZone(name));

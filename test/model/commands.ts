@@ -63,35 +63,28 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], i
   const answers = await (isLocked ? world.whileLocked(send) : send());
   const pairs = requests.map((request, n) => ({ request, answer: answers[n] ?? { status: 0, headers: {}, text: '', json: {} } }));
   const text = ` ${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
-  const wrong: string[] = [];
-  const models: Model[] = [];
-  for (const { order, dialsAfter } of requests.length === 1 ? [{ order: pairs, dialsAfter: [true] }] : ordersOf(pairs)) {
-    const model = requests.length === 1 ? walk.model : walk.model.clone();
-    const mismatch = order
-      .map(({ request, answer }, n) => {
-        const found = findMismatch(request.expect(model, answer), answer);
-        if (dialsAfter[n]) model.dial();
-        return found && `${request.text}: ${found}`;
-      })
-      .find((found) => found !== null);
-    model.dial();
-    if (mismatch) wrong.push(mismatch);
-    else models.push(model);
-  }
-  if (models.length === 0) throw new Error(`${text}\n${[...new Set(wrong)].join('\nor ')}`);
+  const wrong = new Set<string>();
+  const models = [...possibleModels(walk.model, pairs, wrong)];
+  if (models.length === 0) throw new Error(`${text}\n${[...wrong].join('\nor ')}`);
   walk.model = await settle(world, models);
   return text;
 }
 
-/** All orders of the requests, with the dialers at work after any of them. */
-function* ordersOf<Item>(items: readonly Item[]): Generator<{ order: Item[]; dialsAfter: boolean[] }> {
-  for (const order of permutations(items))
-    for (let bits = 0; bits < 2 ** (items.length - 1); bits++) yield { order, dialsAfter: order.map((_, n) => ((bits >> n) & 1) === 1) };
-}
-
-function permutations<Item>(items: readonly Item[]): Item[][] {
-  if (items.length < 2) return [[...items]];
-  return items.flatMap((first, n) => permutations(items.toSpliced(n, 1)).map((rest) => [first, ...rest]));
+/** What any order of the requests leads to, with the dialers at work after any of them. Changes the given model. */
+function* possibleModels(model: Model, pairs: readonly { request: Request; answer: Answer }[], wrong: Set<string>): Generator<Model> {
+  if (pairs.length === 0) yield model;
+  for (const [n, { request, answer }] of pairs.entries()) {
+    const left = pairs.toSpliced(n, 1);
+    const next = n === pairs.length - 1 ? model : model.clone();
+    const mismatch = findMismatch(request.expect(next, answer), answer);
+    if (mismatch !== null) {
+      wrong.add(`${request.text}: ${mismatch}`);
+      continue;
+    }
+    if (left.length > 0) yield* possibleModels(next.clone(), left, wrong);
+    next.dial();
+    yield* possibleModels(next, left, wrong);
+  }
 }
 
 function findMismatch(expected: Expected, answer: Answer): string | null {
@@ -442,6 +435,7 @@ async function pass(ms: number, walk: Walk, world: World): Promise<void> {
   walk.model.now += ms;
   world.clock.advance(ms);
   if (ms >= day) await world.acceptClock();
+  world.wake();
   walk.model.dial();
   walk.model = await settle(world, [walk.model]);
 }

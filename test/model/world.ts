@@ -8,6 +8,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports/environment.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import type { DatabaseKind } from '../support/databases.ts';
@@ -16,6 +17,9 @@ import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { type Model, mannerOf, retentionDays, type Viewer } from './model.ts';
+
+const findOpen = (rows: string) =>
+  `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
 
 /** With these, every delay between two tries is the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
@@ -35,6 +39,8 @@ export class World {
   #outcomes = 0;
   #database = '';
   #direct: DirectAccess | undefined;
+  /** Prepared, because it runs after every command. */
+  #findOpen: ReturnType<Database['prepare']> = async () => [];
   #receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
   isProviderUp = true;
 
@@ -49,6 +55,7 @@ export class World {
     const { database, tenants } = await databaseWithTenants(kind);
     world.#database = database;
     world.#direct = await openDirect(database, world.clock);
+    world.#findOpen = world.#storage.prepare({ n: 'bigint' }, findOpen, 'read');
     world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
       world.#provide(handoffId, contact.phone, response),
     );
@@ -226,14 +233,11 @@ export class World {
 
   /** The calls that haven't ended, and the number of calls whose data was erased. */
   async look(withErased: boolean): Promise<{ open: Map<string, string>; erased: number | null }> {
-    const { query } = this.#storage;
-    const rows = await query<{ contact_id: string; state: string; handoff: string | null }>(
-      'SELECT contact_id, state, handoff FROM calls WHERE due_at IS NOT NULL',
-    );
+    const rows = await this.#findOpen([[1]]);
     const counted = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
-    const [erased] = withErased ? await query<{ calls: number }>(counted) : [];
+    const [erased] = withErased ? await this.#storage.query<{ calls: number }>(counted) : [];
     return {
-      open: new Map(rows.map(({ contact_id, state, handoff }) => [contact_id, state === 'queued' ? state : (handoff ?? '')])),
+      open: new Map(rows.map(({ contact_id, stage }) => [String(contact_id), String(stage)])),
       erased: erased === undefined ? null : Number(erased.calls),
     };
   }
