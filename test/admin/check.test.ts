@@ -57,7 +57,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await direct.close();
   });
 
-  it('reports since when the provider has been refusing calls, while a core reports the problem', async () => {
+  it('says how long the provider has been refusing calls, as a running core reports it', async () => {
     const direct = await openDirect(database());
     const { dialing } = direct.ports.stores;
     expect((await admin(['check'])).stdout).to.contain('ok     dialer: no calls are due');

@@ -36,7 +36,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
 
-  it('exports everything known about a phone number in all campaigns, and records an event without the number', async () => {
+  it('exports everything stored about a phone number in all campaigns, and records an event without the number', async () => {
     const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');
     expect(calls.map(({ requestId }: { requestId: string }) => requestId)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
     const ended = calls.find(({ requestId }: { requestId: string }) => requestId === 'ended');
@@ -52,7 +52,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await json('contact', 'export', '+493099999999')).to.deep.equal({ calls: [], doNotCallEntries: [] });
   });
 
-  it('leaves a number on do-not-call lists when it is erased, unless it is told otherwise', async () => {
+  it('leaves an erased number on do-not-call lists, unless --do-not-call is given', async () => {
     const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
     const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
     const now = direct.ports.clock.now();
@@ -91,7 +91,7 @@ describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
     expect(await events()).to.have.length(2);
   });
 
-  it('finds every matching call whatever the batch size', async () => {
+  it('finds every matching call, whatever the batch size', async () => {
     for (const atOnce of [1, 2, 3, 4, 5, 6]) {
       const matches = await contactStore(direct.storage.database, atOnce).findCalls(phone);
       expect(

@@ -62,7 +62,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect(await actions()).to.include.members(['do-not-call.added', 'do-not-call.lifted']);
     });
 
-    it('refuses a number, a reason, a date and a scope that are invalid', async () => {
+    it('refuses an invalid number, reason, date and scope', async () => {
       for (const args of [
         ['12', ...account],
         [phone, ...account, '--reason', 'none'],
@@ -86,7 +86,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect(await read()('number_imports')).to.deep.equal([]);
     });
 
-    it('refuses to import a folder, or with a country that is none', async () => {
+    it('refuses to import a folder, or with an invalid country', async () => {
       const folder = await admin(['do-not-call', 'import', freshDirectory(), ...account]);
       expect([folder.code, folder.stderr]).to.satisfy(([code, text]: [number, string]) => code === 2 && text.includes('it is a folder'));
       const country = await admin(['do-not-call', 'import', file('020 7946 0958'), ...account, '--country', 'UK']);
@@ -105,7 +105,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
     });
 
-    it('leaves nothing half done: a core deletes an import that was not committed, and finishes one that was', async () => {
+    it('leaves nothing half done: a core deletes an uncommitted import, and finishes a committed one', async () => {
       const { ports } = direct;
       const imports = ports.stores.numberImports;
       const entry = { reason: 'imported', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
@@ -135,7 +135,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       { prefix: '', date: '2026-12-25', closed: true },
     ];
 
-    it('replaces the rules of a scope, shows what others inherit, and removes them', async () => {
+    it('replaces the rules of a scope, shows which scopes inherit them, and removes them', async () => {
       const path = file(rules, 'hours.json');
       expect(await json('calling-hours', 'set', path, ...partner)).to.deep.equal({ rules });
       const from = { kind: 'partner', id: tenants.partner.id, name: tenants.partner.name };
@@ -152,7 +152,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect((await admin(['calling-hours', 'set', file(rules, 'hours.json'), ...account])).stdout).to.contain('may be called at any time');
     });
 
-    it('refuses an invalid file, and says what is wrong where', async () => {
+    it('refuses an invalid file, and says what is wrong and where', async () => {
       const { code, stderr } = await admin(['calling-hours', 'set', file([{ ...rules[0], to: '08:00' }], 'hours.json'), ...account]);
       expect([code, stderr]).to.satisfy(([exit, text]: [number, string]) => exit === 2 && text.includes('0 to Must be later than from.'));
       expect((await admin(['calling-hours', 'set', file('no JSON', 'hours.json'), ...account])).code).to.equal(2);
@@ -161,7 +161,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
   });
 
   describe('numbers', () => {
-    it('limits countries and allows kinds, which accounts inherit', async () => {
+    it('limits countries and allows kinds, and accounts inherit both', async () => {
       await json('numbers', 'set', ...partner, '--countries', 'de,AT', '--kinds', 'premium-rate,satellite');
       const effective = { countries: ['DE', 'AT'], kinds: ['premium-rate', 'satellite'] };
       expect(await json('numbers', 'show', ...account)).to.deep.equal({ numbers: { countries: null, kinds: null, effective } });
@@ -170,14 +170,14 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       expect((await json('numbers', 'set', ...account, '--kinds', 'inherit')).numbers.effective.kinds).to.deep.equal(effective.kinds);
     });
 
-    it('refuses unknown countries and kinds, and no change at all', async () => {
+    it('refuses unknown countries and kinds, and a command that changes nothing', async () => {
       for (const args of [['--countries', 'Germany'], ['--countries', 'DE,UK'], ['--kinds', 'cheap'], []]) {
         expect((await admin(['numbers', 'set', ...account, ...args])).code, args.join(' ')).to.equal(2);
       }
     });
   });
 
-  it('lists people who opt out in calls of an account for its partner, and records the change once', async () => {
+  it("applies an account's opt-outs to its partner, and records that setting once", async () => {
     const optOuts = (scope: string) => json('account', 'opt-outs', tenants.account.id, '--for', scope);
     expect(await optOuts('partner')).to.deep.equal({ optOuts: { listedFor: 'partner' } });
     await optOuts('partner');

@@ -232,7 +232,7 @@ describe('admin restore', () => {
           expect((await json('partner', 'list')).partners).to.have.length(2);
         });
 
-        it('can also be done with plain pg_restore into an empty database', async () => {
+        it('also works with plain pg_restore into an empty database', async () => {
           await json('partner', 'add', 'One');
           const direct = await openDirect(url);
           await direct.storage.database.write.raw('CREATE SCHEMA elsewhere');

@@ -167,7 +167,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
     }
   });
 
-  it('lists and removes links with people at a provider, and records who unlinked whom', async () => {
+  it('lists and removes links to identities at a provider, and records who unlinked whom', async () => {
     const direct = await openDirect(database());
     try {
       const { user } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');

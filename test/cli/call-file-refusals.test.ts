@@ -79,7 +79,7 @@ describe('refusing a call file', () => {
     expect(await badLines('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
   });
 
-  it('rejects a call that only its request ID makes too large', async () => {
+  it('rejects a call whose request ID makes it too large', async () => {
     const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
     const line = JSON.stringify({ contact: { phone }, variables });
     expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);

@@ -108,7 +108,7 @@ describe('reading a call file', () => {
     expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
   });
 
-  it('counts lines as an editor does, whatever line ends a cell contains', async () => {
+  it('counts lines as an editor does, whatever line endings a cell contains', async () => {
     const cells = ['"a\r\nb"', '"a\nb"', '"a\rb"', '"a\r\n\r\n"', 'a'];
     const text = ['phone,var.note', ...cells.map((cell, n) => `+4930123456${10 + n},${cell}`)].join('\r\n');
     expect((await readCalls(text)).good.map(({ line }) => line)).to.deep.equal([2, 4, 6, 8, 11]);
@@ -225,7 +225,7 @@ describe('reading a file saved by a spreadsheet', () => {
 });
 
 describe('reading NDJSON', () => {
-  it('accepts LF, CR LF and CR as line ends, even where two chunks meet', async () => {
+  it('accepts LF, CR LF and CR as line endings, even where two chunks meet', async () => {
     const line = JSON.stringify({ contact: { phone } });
     for (const end of ['\n', '\r\n', '\r']) {
       const chunks = [`${line}${end}`, ...`${line}${end}${line}`];

@@ -59,7 +59,7 @@ describe('CallkeyClient', () => {
     });
   });
 
-  it('tells the status, the wait and the ID for the operator in its errors', async () => {
+  it("includes the status, the wait and the operator's ID in its errors", async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600', 'X-Request-Id': 'seen-1' } });
     expect(await rejection(connect().place(its.tenants.campaign.id, newCall('details-1')))).to.include({
       ...{ kind: 'unreachable', status: 503, retryAfter: 3600, requestId: 'seen-1' },

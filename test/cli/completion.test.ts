@@ -69,7 +69,7 @@ describe('callkey completion', () => {
         expect(offered('callkey call ', 'resume')).to.contain('place').and.contain('cancel').and.contain('resume');
       });
 
-      it('completes the options of a command after program options', () => {
+      it("completes a command's options after global options", () => {
         expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
       });
 

@@ -29,7 +29,7 @@ describe('callkey with certificates and proxies', () => {
   after(() => secure?.close());
   const trusting = () => ({ CALLKEY_SERVER: server, NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE });
 
-  it("ends the command immediately if the certificate isn't trusted, without a retry or a call in doubt", async () => {
+  it("exits immediately if the certificate isn't trusted, without retrying or leaving a call in doubt", async () => {
     const phone = somePhone();
     const { code, stderr } = await its.home.run(placeArgs(phone, '--verbose'), { environment: { CALLKEY_SERVER: server } });
     expect(code).to.equal(1);
@@ -39,7 +39,7 @@ describe('callkey with certificates and proxies', () => {
     expect(its.home.files()).to.deep.equal([]);
   });
 
-  it('checks the certificate whatever NODE_TLS_REJECT_UNAUTHORIZED says, also as a library, and says so', async () => {
+  it('checks the certificate whatever NODE_TLS_REJECT_UNAUTHORIZED says, even as a library, and warns about it', async () => {
     const environment = { CALLKEY_SERVER: server, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment });
     expect(code).to.equal(1);
@@ -55,7 +55,7 @@ describe('callkey with certificates and proxies', () => {
     expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 
-  it("ends the command immediately if the server doesn't support TLS", async () => {
+  it("exits immediately if the server doesn't support TLS", async () => {
     const environment = { CALLKEY_SERVER: its.network.url.replace('http:', 'https:') };
     const { code, stderr } = await its.home.run(placeArgs(somePhone(), '--verbose'), { environment });
     expect(code).to.equal(1);

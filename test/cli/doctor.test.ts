@@ -128,7 +128,7 @@ describe('the campaign of a command', () => {
     return code === 0 ? JSON.parse(stdout).campaignId : code;
   };
 
-  it('can be given by its local name', async () => {
+  it('can be given by its alias', async () => {
     const home = new CliHome();
     expect((await home.run(['campaign', 'alias', 'reminders', id])).code).to.equal(0);
     expect(await wouldCall(home, ['reminders'])).to.equal(id);

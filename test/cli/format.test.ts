@@ -20,7 +20,7 @@ describe('formatting', () => {
     expect([0, 999, 10_000, 1_234_567].map(formatCount)).to.deep.equal(['0', '999', '10,000', '1,234,567']);
   });
 
-  it('tells the time left of a run', () => {
+  it('shows the time left in a run', () => {
     expect(formatPace(800.4, 8_000)).to.equal('800 per second, 10 s left');
     expect(formatPace(20, 10_000)).to.equal('20 per second, 9 min left');
     expect(formatPace(1, 7_230)).to.equal('1 per second, 2 h 1 min left');
@@ -84,7 +84,7 @@ describe('the error for a response', () => {
     [403, 'do-not-call'],
     [422, 'outside-calling-hours'],
   ] as const) {
-    it(`has the kind notCallable for ${code}, and doesn't advise to check the campaign`, () => {
+    it(`has the kind notCallable for ${code}, and doesn't suggest checking the campaign`, () => {
       const error = problem(status, { type: `urn:callkey:problems#${code}` });
       expect(error).to.include({ kind: 'notCallable', code, message: 'D.' });
     });

@@ -216,7 +216,7 @@ describe("a profile's key", () => {
     });
   }
 
-  it('stays the old one, with its server, if key set is stopped before the profile names the new server', async () => {
+  it('stays the old key, with its server, if key set is stopped before the profile names the new server', async () => {
     await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
     await (await openKeyStore('file', 'work', 'https://new.example', folders)).write(makeKeyValue(randomBytes));
     expect(await readKey(stored, {}, folders)).to.equal(keyValue);

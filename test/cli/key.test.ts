@@ -156,7 +156,7 @@ describe('callkey key', () => {
   });
 
   describe('status', () => {
-    it('shows the profile, server and where the key is kept, but never the key', async () => {
+    it('shows the profile, the server and where the key is stored, but never the key', async () => {
       const home = await homeWithFile();
       const { code, stdout } = await home.run(['key', 'status', '--json']);
       expect(code).to.equal(0);

@@ -32,7 +32,7 @@ describe("callkey key, with the system's keychain", () => {
     expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
-  it("doesn't send the stored key to another server, which gets a key of its own", async () => {
+  it("doesn't send the stored key to another server, which gets its own key", async () => {
     const { code, stderr } = await run(['call', 'place', 'a-campaign', '--phone', '+493012345678', '--server', 'http://127.0.0.1:2']);
     expect([code, stderr.includes("isn't sent to http://127.0.0.1:2")]).to.deep.equal([2, true]);
     expect((await run(['key', 'set', '--server', 'http://127.0.0.1:2'], keyValue)).code).to.equal(0);

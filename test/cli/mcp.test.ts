@@ -36,7 +36,7 @@ describe('callkey mcp', () => {
   const callsTo = (phone: string) => its.direct.storage.database.read('calls').where({ phone });
   const getText = (result: Record<string, unknown>) => JSON.stringify(result['content']);
 
-  it('offers two tools, and warns that placing a call reaches into the world', async () => {
+  it('offers two tools, and marks placing a call as having effects in the real world', async () => {
     const agent = await startAgent();
     const { tools } = z
       .object({ tools: z.array(z.object({ name: z.string(), annotations: z.unknown(), inputSchema: z.looseObject({}) })) })
@@ -48,7 +48,7 @@ describe('callkey mcp', () => {
     expect((await agent.ended).code).to.equal(0);
   });
 
-  it('places a call once, cancels it, and never tells an outcome', async () => {
+  it('places a call once, cancels it, and never reveals an outcome', async () => {
     const agent = await startAgent();
     const phone = somePhone();
     const place = () => agent.call('place_call', { requestId: 'agent-1', contact: { phone } });
@@ -95,7 +95,7 @@ describe('callkey mcp', () => {
     await agent.ended;
   });
 
-  it('finishes a call in flight when the agent leaves', async () => {
+  it('finishes a call in flight when the agent disconnects', async () => {
     const agent = await startAgent();
     const phone = somePhone();
     const held = Promise.withResolvers<void>();

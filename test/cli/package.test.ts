@@ -58,7 +58,7 @@ describe('the published package', () => {
     expect(stderr).to.contain('E.164');
   });
 
-  it('loads only a small part of its code to show help, as for every Tab', () => {
+  it('loads only a small part of its code for help and for completion', () => {
     const countLoaded = `import { registerHooks } from 'node:module';
       let bytes = 0;
       registerHooks({

@@ -186,7 +186,7 @@ describe('run journals', () => {
     expect(String(failure)).to.contain(`Couldn't read ${file}: it is a folder. Nothing was sent. Specify a folder`);
   });
 
-  it('identify a line by its content, whatever its request ID and the order of its variables', () => {
+  it('identify a line by its content, whatever its request ID or the order of its variables', () => {
     const contact = { phone: '+493012345678', name: 'Ada' };
     const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
     expect(digest).to.match(/^[0-9a-f]{20}$/);

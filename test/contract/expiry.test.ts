@@ -22,7 +22,7 @@ const choice = (kind: string): Expiration => (kind === 'none' ? { kind } : { kin
 
 describe('expiry', () => {
   describe('the range of a custom date', () => {
-    it('starts tomorrow and ends one day before five years are over', () => {
+    it('starts tomorrow and ends the day before five years from now', () => {
       expect(customRange(at('2026-11-21T09:00:00Z'), 'Europe/Berlin')).to.deep.equal({ earliest: '2026-11-22', latest: '2031-11-20' });
     });
 
@@ -154,7 +154,7 @@ describe('expiry', () => {
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('counts as soon in the last thirty days, and afterwards', () => {
+  it('counts as expiring soon in the last thirty days, and after it has expired', () => {
     const thirtyDays = 30 * 86_400_000;
     expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => endsSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
     expect(endsSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);

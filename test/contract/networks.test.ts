@@ -5,7 +5,7 @@ const networks = (...texts: string[]) => texts.map(parseNetwork).filter((network
 const includes = (network: string, address: string) => isInNetworks(networks(network), address);
 
 describe('a network', () => {
-  it('is written in CIDR notation, in its canonical spelling and only once', () => {
+  it('is written in CIDR notation, in canonical form and only once', () => {
     const spellings = ['192.0.2.7', '192.0.2.7/32', '::ffff:192.0.2.7', '::ffff:c000:207/128', '0:0:0:0:0:FFFF:192.0.2.7'];
     expect(canonicalNetworks(spellings)).to.deep.equal(['192.0.2.7/32']);
     expect(canonicalNetworks(['2001:DB8:0:0:0:0:0:1', '2001:db8::0.0.0.1/128', '2001:0db8::0001'])).to.deep.equal(['2001:db8::1/128']);
@@ -20,7 +20,7 @@ describe('a network', () => {
     ]);
   });
 
-  it('contains an address in any spelling', () => {
+  it("contains an address however it's written", () => {
     for (const address of ['2001:db8:0:0::1', '2001:DB8::1', '2001:db8::0.0.0.1', '2001:0db8:0000::0001', '2001:db8::1%eth0'])
       expect(includes('2001:db8::/64', address), address).to.equal(true);
     for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:a01:203', '0:0:0:0:0:ffff:10.1.2.3'])

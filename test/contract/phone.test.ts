@@ -26,7 +26,7 @@ const nearExample = fc
   });
 
 describe('a phone number', () => {
-  it('is accepted exactly if the library accepts it, for random digits', () => {
+  it('is accepted if and only if the library accepts it, for random digits', () => {
     const anyNumber = fc.tuple(code, digits(12)).map(([prefix, rest]) => `+${prefix}${rest}`);
     fc.assert(
       fc.property(anyNumber, (text) => isPhoneNumber(text) === isAccepted(text)),
@@ -34,14 +34,14 @@ describe('a phone number', () => {
     );
   });
 
-  it('is accepted exactly if the library accepts it, close to real numbers', () => {
+  it('is accepted if and only if the library accepts it, for variations of real numbers', () => {
     fc.assert(
       fc.property(nearExample, (text) => isPhoneNumber(text) === isAccepted(text)),
       runs(20_000),
     );
   });
 
-  it('is recognized without the library in the main country of each calling code, unless leading digits or a national prefix matter', () => {
+  it('needs the library only for other countries that share a calling code, or if leading digits or a national prefix matter', () => {
     const codes = Object.entries(metadata.country_calling_codes);
     const asked = codes.filter(([code, [first]]) => !isPlainNumber(`+${code}${first && examples[first]}`)).map(([code]) => code);
     expect(asked).to.have.members(['7', '47', '54', '212', '290', '358', '599']);

@@ -124,7 +124,7 @@ describeBrowser('the console in a browser', () => {
       expect(await page.evaluate('getSelection().toString()')).to.equal(keyValue);
     });
 
-    it('is gone from the storage, address, history, log and heap after the dialog is closed', async () => {
+    it('is gone from storage, address, history, log and heap after the dialog is closed', async () => {
       await open();
       const secret = (await createKey()).slice('svc_sk_live_'.length);
       await button("I've Saved It").click();

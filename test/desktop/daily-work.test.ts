@@ -58,7 +58,7 @@ describeBrowser("an administrator's day", () => {
     }
   });
 
-  it('has help behind a question mark, and keeps the chosen colors and number of rows', async () => {
+  it('shows help when ? is pressed, and keeps the chosen colors and number of rows', async () => {
     await enter();
     await rows().first().waitFor();
     await page.keyboard.press('?');

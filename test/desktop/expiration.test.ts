@@ -107,7 +107,7 @@ describeDesktop('choosing when a key expires', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Europe/Berlin'));
   });
 
-  it('says at midnight if the chosen date is now too early', async () => {
+  it('warns at midnight if the chosen date is now too early', async () => {
     await choose('Custom');
     await lastDay().fill('2026-11-22');
     await harness.page.getByText('Works until 22 Nov 2026').waitFor();

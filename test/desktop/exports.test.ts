@@ -76,7 +76,7 @@ for (const [where, describeHome, open] of [
       await exporter.page.getByText(text).waitFor();
     };
 
-    it('contains every call of all campaigns on the day that was chosen in the chart, not only the loaded ones', async () => {
+    it('contains every call in all campaigns on the day chosen in the chart, not only the loaded ones', async () => {
       const { tenants, direct, core } = harness;
       const { keyValue } = await createKeyOn(harness, tenants.users.partner, 'Nightly sync');
       for (let index = 0; index < 30; index++)

@@ -48,7 +48,7 @@ describeDesktop("the console, for a key's limits", () => {
     expect(await placeAndClose(keyValue)).to.equal(401);
   });
 
-  it('replaces a key by one with the same limits', async () => {
+  it('replaces a key with one that has the same limits', async () => {
     const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
     const version = { limits_version: 'v1', addresses: '["192.0.2.0/24"]', calls_per_day: 7 };
     await harness.direct.storage.database.write('api_keys').where({ id }).update(version);
@@ -66,7 +66,7 @@ describeDesktop("the console, for a key's limits", () => {
     ]);
   });
 
-  it('asks why a key is revoked, and shows what a leaked key has done in the last 24 hours', async () => {
+  it('asks why a key is being revoked, and shows what a leaked key did in the last 24 hours', async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
     await placeAndClose(keyValue);
     await signInAs(harness, 'account');

@@ -25,7 +25,7 @@ describeDesktop('the console, for protection', () => {
     await button('Add').click();
   }
 
-  it('adds a pasted list, shows who added it, and lifts a number with a reason', async () => {
+  it('adds a pasted list, shows who added it, and removes a number with a reason', async () => {
     const { page } = harness;
     await openAs('partner');
     await add('Phone\n+49 30 12345678\n+33 1 23 45 67 89');
@@ -43,7 +43,7 @@ describeDesktop('the console, for protection', () => {
     await page.getByText('She asked for a call.').waitFor();
   });
 
-  it('lists people who opt out in calls of an account for the whole partner', async () => {
+  it("applies an account's opt-outs to the whole partner", async () => {
     await openAs('partner');
     await button('Opt-outs…').click();
     await button('Account Blue Clinic').click();
@@ -66,7 +66,7 @@ describeDesktop('the console, for protection', () => {
     expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 
-  it('lets account users add numbers to their account, but not lift them', async () => {
+  it('lets account users add numbers to their account, but not remove them', async () => {
     await openAs('account');
     await add('+49 30 12345678');
     await row('+493012345678').waitFor();

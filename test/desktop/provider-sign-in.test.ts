@@ -33,7 +33,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     await button(on, 'Sign in at Example Corp').click();
   }
 
-  it('goes to the provider and back to the console, and offers to sign out there as well', async () => {
+  it('redirects to the provider and back to the console, and offers to sign out there as well', async () => {
     await page.goto(harness.url);
     await signInThere();
     await home(page);
@@ -45,7 +45,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     await page.waitForURL(`${harness.provider.issuer}/**`);
   });
 
-  it('says that the user is unknown, without saying why, and then lets someone else sign in', async () => {
+  it('refuses an unknown user without saying why, and then lets someone else sign in', async () => {
     harness.provider.person = { subject: 'eve', email: 'eve@example.com', isVerified: true };
     await page.goto(harness.url);
     await signInThere();
@@ -55,7 +55,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     expect(await page.getByText('You couldn’t be signed in.').count()).to.equal(0);
   });
 
-  it('says that the provider does not respond, and works once it does', async () => {
+  it("says that the provider isn't responding, and works once it is", async () => {
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Down</h1>');
       return true;
@@ -108,7 +108,7 @@ function otherProgram(port: string): { next(): Promise<string>; end(): Promise<u
 }
 
 describeDesktop('signing in with the provider in the app', () => {
-  describeBrowser('through the browser of the system', () => {
+  describeBrowser("through the system's browser", () => {
     let harness: ProviderHarness;
     let desktop: RunningConsole;
     let context: BrowserContext;
@@ -140,7 +140,7 @@ describeDesktop('signing in with the provider in the app', () => {
       return (await opened()).at(-1) ?? '';
     }
 
-    it('has no axe violations where it starts and is confirmed', async () => {
+    it("has no axe violations when it starts and when it's confirmed", async () => {
       await desktop.page.emulateMedia({ reducedMotion: 'reduce' });
       await desktop.page.getByLabel('Server address').fill(harness.url);
       await desktop.page.getByLabel('Email').focus();
@@ -158,7 +158,7 @@ describeDesktop('signing in with the provider in the app', () => {
       expect(violations).to.deep.equal([]);
     });
 
-    it('cancels, after which a code is refused', async () => {
+    it('can be cancelled, and then refuses a code', async () => {
       const address = await start();
       await button(desktop.page, 'Cancel').click();
       await button(desktop.page, 'Sign in with Example Corp').waitFor();
@@ -170,7 +170,7 @@ describeDesktop('signing in with the provider in the app', () => {
       expect(reached).to.equal(false);
     });
 
-    it('gives nothing to another program, neither while it waits nor on its port afterwards', async () => {
+    it('gives nothing to another program, either while it waits or on its port afterwards', async () => {
       const port = new URL(await start()).searchParams.get('port') ?? '';
       expect(await otherProgram(port).next()).to.equal('EADDRINUSE');
       const page = await context.newPage();
@@ -193,7 +193,7 @@ describeDesktop('signing in with the provider in the app', () => {
       await context.clearCookies();
     });
 
-    it('gets a session of its own after the user has confirmed it in the browser', async () => {
+    it('gets its own session after the user has confirmed it in the browser', async () => {
       const address = await start();
       const port = new URL(address).searchParams.get('port');
       // Another program's invented code doesn't end the wait.

@@ -127,7 +127,7 @@ describeBrowser('a second factor in a browser', () => {
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [480, 1280]) {
-      it(`has a QR code that a phone can read, ${colorScheme} and ${width} px wide`, async () => {
+      it(`has a QR code that a phone can scan, ${colorScheme} and ${width} px wide`, async () => {
         await open({ SECOND_FACTOR: 'required' });
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 900 });
@@ -142,7 +142,7 @@ describeBrowser('a second factor in a browser', () => {
     }
   }
 
-  it('gets new recovery codes, after which the earlier ones no longer work', async () => {
+  it('gets new recovery codes, and the earlier ones stop working', async () => {
     await open();
     const { core } = harness;
     const { app, recoveryCodes } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
@@ -173,7 +173,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('stays signed out if the session was still being read when the user signed out', async () => {
+  it('stays signed out if the session was still loading when the user signed out', async () => {
     await open();
     const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
     await enterPassword(page, 'pat@example.com');
@@ -204,7 +204,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('has no axe violations where codes are entered, replaced and saved', async () => {
+  it('has no axe violations when codes are entered, replaced and saved', async () => {
     await open();
     await page.emulateMedia({ reducedMotion: 'reduce' });
     const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
@@ -230,7 +230,7 @@ describeBrowser('a second factor in a browser', () => {
     expect(violations).to.deep.equal([]);
   });
 
-  it('is asked for again to replace a one-time password', async () => {
+  it('is required again to replace a one-time password', async () => {
     await open();
     const { core, direct, tenants } = harness;
     const { app } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
@@ -259,7 +259,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('is asked for when the session has ended, when the password changes, and before others’ are reset', async () => {
+  it('is required when the session has ended, when the password changes, and before other users’ are reset', async () => {
     await open();
     const { core, direct, tenants } = harness;
     const { app } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);

@@ -113,7 +113,7 @@ describeDesktop('a menu command', () => {
     await desktop.close();
   });
 
-  it("is dropped on the sign-in screen, so that the next session doesn't start with it", async () => {
+  it("is cleared on the sign-in screen, so that the next session doesn't start with it", async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
     await chooseCommand(desktop, 'sign-out');

@@ -50,7 +50,7 @@ describe('the channels of the Asterisk recipe', () => {
     ...more,
   });
 
-  it('that are found again after a reconnection are followed to their outcome, without a duration if they were answered before it', () => {
+  it('that are found again after reconnecting are followed to their outcome, without a duration if they were answered earlier', () => {
     const channels = followedChannels();
     channels.found({ id: 'talking', state: 'Up' });
     channels.found({ id: 'ringing', state: 'Ringing' });
@@ -61,7 +61,7 @@ describe('the channels of the Asterisk recipe', () => {
     expect(channels.handle(unanswered)).to.include({ state: 'busy', durationSeconds: 0 });
   });
 
-  it('that are gone after a reconnection have an outcome only if they were answered before it', () => {
+  it('that are gone after reconnecting have an outcome only if they were answered earlier', () => {
     const channels = followedChannels();
     for (const id of ['talked', 'rang', 'asked']) channels.expect(id);
     for (const [id, state] of [

@@ -225,7 +225,7 @@ describe('the dialer', () => {
       return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
     };
 
-    it('hands a call off once and ends it as unknown if the core was killed while the provider had it, without de-duplication', async () => {
+    it('without de-duplication, hands a call off once, and ends it as unknown if the core was killed during the hand-off', async () => {
       const { killed, placeThere } = await startToKill({}, () => undefined);
       const contactId = await placeThere();
       await receiver.until(1);

@@ -15,7 +15,7 @@ import { eventually, until } from '../support/until.ts';
 
 const phone = '+493012345678';
 
-describe('an outcome of a call that is unknown', () => {
+describe('a late outcome of an unknown call', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let database: string;
@@ -146,7 +146,7 @@ describe('an outcome of a call that is unknown', () => {
       return { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt };
     };
 
-    it('stays when a dialer whose claim has expired gets its response', async () => {
+    it('stays when a dialer with an expired claim gets its response', async () => {
       const held: ServerResponse[] = [];
       answer = (response) => held.push(response);
       const core = await start();
@@ -160,7 +160,7 @@ describe('an outcome of a call that is unknown', () => {
       expect((await show(core, contactId)).call.state).to.equal('completed');
     });
 
-    it("starts its retention, and changes nothing once the call's data has been erased", async () => {
+    it("restarts its retention period, and changes nothing once the call's data has been erased", async () => {
       answer = (response) => response.destroy();
       const core = await start();
       const [told, untold] = [await place(core.url), await place(core.url)];

@@ -101,7 +101,7 @@ describe('the dialer, for opt-outs,', () => {
           ]);
         });
 
-        it("puts the number on the partner's list if the account is set so, and stops calls of its other accounts", async () => {
+        it("puts the number on the partner's list if the account's opt-outs apply to its partner, and stops calls from the other accounts", async () => {
           await start({});
           await direct.ports.stores.protection.setOptOutScope(tenants.account.id, 'partner', {
             ...{ id: testRandomness.id(), at: direct.ports.clock.now(), actor: null, action: 'account.changed', address: 'local' },
@@ -118,7 +118,7 @@ describe('the dialer, for opt-outs,', () => {
           expect(entry).to.include({ scope_id: tenants.partner.id, account_id: null, contact_id: first });
         });
 
-        it('keeps one entry if it is reported twice, or only after the outcome', async () => {
+        it("keeps one entry if it's reported twice, or only after the outcome", async () => {
           await start({});
           const phone = somePhone();
           const handoffId = await dialed(phone);

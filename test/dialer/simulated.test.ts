@@ -26,7 +26,7 @@ describe('the simulated provider', () => {
     expect(await simulate('+493012345678')).to.deep.equal(await simulate('+493012345678'));
   });
 
-  it("ends a call as the number's last digits say, and reports a duration only if it was answered", async () => {
+  it("ends a call as the number's last digits specify, and reports a duration only if it was answered", async () => {
     expect(await simulate('+493023125300')).to.deep.equal({
       ...{ state: 'completed', detail: 'Simulated: Talked to the contact.', seconds: 50, durationSeconds: 50, endedAt: clock.now() },
     });

@@ -221,7 +221,7 @@ describe('API keys', () => {
     expect(asked).to.have.members(['2026-10-22T22:00:00.000Z', 50]);
   });
 
-  it('are shown with what revoking them affects: queued calls, and what they placed in the last 24 hours, and from where', async () => {
+  it('are shown with the effects of revoking them: queued calls, and what was placed in the last 24 hours and from where', async () => {
     const usage = [{ quarterAt: at('2026-11-21T08:00:00Z'), placed: 100, cancelled: 0, refused: 0 }];
     const { ports } = createKeys({ usage });
     expect(await previewRevocation(ports, account, 'k1')).to.deep.equal({

@@ -71,7 +71,7 @@ describe("a campaign's calls", () => {
     ]);
   });
 
-  it('are returned as far as they were found when the time is up, with the place where the search stopped', async () => {
+  it('are returned as far as they were found when time runs out, with a cursor to where the search stopped', async () => {
     const { ports } = createPorts({ ends: ['e1', 'e2'] });
     const page = await listCalls(ports, account, query, { goOn: async () => false });
     expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);

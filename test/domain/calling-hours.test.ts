@@ -105,7 +105,7 @@ describe('calling hours', () => {
     it('close a date even if weekly rules have a longer prefix', () => {
       expect(open({ ...inBerlin, rules: [german, christmas] })).to.equal('2026-12-28T08:00:00.000Z');
     });
-    it('with the longest prefix decide', () => {
+    it('with the longest prefix apply', () => {
       const exception = { prefix: '+49', date: '2026-12-25', from: '10:00', to: '14:00' };
       expect(open({ ...inBerlin, rules: [german, christmas, exception] })).to.equal('open');
     });
@@ -120,7 +120,7 @@ describe('calling hours', () => {
     });
   });
 
-  it('are those of the longest prefix alone', () => {
+  it('are only those for the longest prefix', () => {
     const rules = [daily('09:00', '20:00'), daily('10:00', '11:00', '+49'), daily('06:00', '22:00', '+4930')];
     expect(selectRules(rules, '+498912345678')).to.deep.equal([rules[1]]);
     expect(selectRules(rules, '+493012345678')).to.deep.equal([rules[2]]);
@@ -161,7 +161,7 @@ describe('calling hours', () => {
       }
     }
 
-    it('open at the next minute that everyone may be called', () => {
+    it('open at the next minute in which everyone may be called', () => {
       const days = fc.integer({ min: 0, max: 5 * 365 * 24 * 60 - 1 });
       fc.assert(
         fc.property(fc.constantFrom(...zones), days, (zone, minutes) => check(zone, instant(start + minutes * minute + 30_000))),
@@ -169,7 +169,7 @@ describe('calling hours', () => {
       );
     });
 
-    it('open correctly around every change of the clocks', () => {
+    it('open correctly around every clock change', () => {
       for (const zone of zones) {
         for (const change of findChanges(zone)) for (const hours of [-26, -3, -0.5, 0]) check(zone, instant(change + hours * hour));
       }

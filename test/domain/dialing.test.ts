@@ -194,7 +194,7 @@ describe('the delay before a retry', () => {
     const delays = Array.from({ length: 12 }, (_, n) => Math.ceil((retryDelay(n + 1, longest) - 100) / 1_000));
     expect(delays).to.deep.equal([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
   });
-  it('is at least a tenth of a second at random', () => {
+  it('is randomized, but at least a tenth of a second', () => {
     for (const attempt of [1, 5, 40]) expect(retryDelay(attempt, () => 0)).to.equal(100);
   });
 });

@@ -46,7 +46,7 @@ describe('the country of a number', () => {
   for (const [phone, country] of countries) it(`is ${country} for ${phone}`, () => expect(getCountry(phone)).to.equal(country));
 });
 
-describe('a number as people write it', () => {
+describe('a phone number as people write it', () => {
   const spellings: [text: string, country: string | undefined, phone: string | null][] = [
     ['+49 30 12345678', undefined, '+493012345678'],
     ['030 / 123 456-78', 'DE', '+493012345678'],

@@ -75,7 +75,7 @@ describe('a session', () => {
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
 
-  it("is swept by the same limits by which it's refused", async () => {
+  it("is swept by the same limits that it's refused by", async () => {
     const { ports, swept, now } = createSession();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
@@ -155,7 +155,7 @@ describe('signing in', () => {
     expect(results.map(({ result }) => result)).to.deep.equal(['no problem: undefined', 'no problem: undefined', refused]);
   });
 
-  it('with an open session of the same user counts only against that session', async () => {
+  it('from an open session of the same user counts only against that session', async () => {
     const { session } = createSession();
     const other = { ...session, user: partner };
     const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);

@@ -19,7 +19,7 @@ describe('a TOTP code', () => {
     });
   }
 
-  it('is accepted in its own step and in the ones next to it, up to their edges', () => {
+  it('is accepted from the start of the previous step to the end of the next', () => {
     const step = 1_000_000;
     const code = codeAt(secret, step);
     const starts = (step - 1) * totp.stepMs;
@@ -41,7 +41,7 @@ describe("an authenticator app's secret", () => {
     expect(toBase32(secret)).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
   });
 
-  it('is in an address with the issuer and an escaped account', () => {
+  it('is in a URI with the issuer and the escaped account', () => {
     const uri = 'otpauth://totp/Callkey:ada%2Btest%40example.com?secret=GEZD&issuer=Callkey';
     expect(otpauthUri('GEZD', 'ada+test@example.com')).to.equal(uri);
   });

@@ -174,7 +174,7 @@ describe('filtered calls and activity in the console', () => {
       expect(await events('action=backup.created')).to.deep.equal([]);
     });
 
-    it("offer the users and actions that occur in the viewer's scope", async () => {
+    it("list the users and actions that occur in the viewer's scope", async () => {
       const facets = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
       expect(facets.actors.map(({ name }) => name)).to.have.members(['The operator', 'Ada Account', 'Pat Partner']);
       expect(facets.actions).to.include.members(['account.added', 'api-key.created', 'session.started', 'user.added']);
@@ -193,7 +193,7 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.match(/\r\n# complete, 2 rows\r\n$/);
     });
 
-    it('include who acted with their email, but only staff see that of staff', async () => {
+    it("include the email address of the user who acted, but show staff's only to staff", async () => {
       const staff = await signIn(core.url, 'stan@example.com');
       await ask('PUT', `${core.url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
       await createKey(core.url, staff, 'Of staff');
@@ -208,7 +208,7 @@ describe('filtered calls and activity in the console', () => {
       expect(actors.map(({ email }) => email ?? null)).to.have.members([null, null, 'ada@example.com', 'pat@example.com']);
     });
 
-    it('say in the last line of a file if the export was cut short, and after how many rows', async () => {
+    it("say in the file's last line if the export was cut short, and after how many rows", async () => {
       const { id } = tenants.otherCampaign;
       const count = 20_500;
       const numbers =

@@ -70,7 +70,7 @@ describe('calling hours', () => {
       expect((await claim()).map(({ requestId }) => requestId)).to.include('held');
     });
 
-    it('are in the exported calls that wait for them, and not in others', async () => {
+    it('appear in exported calls that are waiting for them, and in no others', async () => {
       await setHours([daily('09:00', '20:00')]);
       await place({ requestId: 'held' });
       await place({ requestId: 'cancelled' });
@@ -109,7 +109,7 @@ describe('calling hours', () => {
       expect([told.status, told.json]).to.deep.include(202);
     });
 
-    it('of the campaign come before those of the account, and those before the partner', async () => {
+    it('of the campaign override those of the account, which override those of the partner', async () => {
       await setHours([daily('09:00', '10:00')], 'partner');
       expect((await place()).json).to.have.property('heldUntil', '2026-11-22T08:00:00.000Z');
       await setHours([daily('11:00', '12:00')], 'account');
@@ -135,14 +135,14 @@ describe('calling hours', () => {
       expect(await claim()).to.have.length(1);
     });
 
-    it('that leave a queued call no time let it lapse, with the reason', async () => {
+    it('let a queued call lapse with the reason if they leave it no time', async () => {
       await place({ notAfter: '2026-11-21T21:00:00Z' });
       await setHours([daily('09:00', '20:00')]);
       await claim();
       expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't open in time." });
     });
 
-    it('let a call wait that a provider refused, and then try for an hour again', async () => {
+    it('hold a call that a provider refused, and then allow another hour of tries', async () => {
       clock.set('2026-11-21T18:58:00.000Z');
       await setHours([daily('09:00', '20:00')]);
       await place();
@@ -157,7 +157,7 @@ describe('calling hours', () => {
       expect(again).to.include({ contactId: call.contactId, handoff: 'open', firstAttemptAt: clock.now(), stopped: null });
     });
 
-    it('stop a call that may be with the provider from being handed off again', async () => {
+    it('keep a call that the provider may have from being handed off again', async () => {
       clock.set('2026-11-21T18:58:59.999Z');
       await setHours([daily('09:00', '20:00')]);
       await place();
@@ -166,7 +166,7 @@ describe('calling hours', () => {
       expect((await claim())[0]).to.include({ handoff: 'doubt', stopped: 'Calling hours have ended.' });
     });
 
-    it('let calls of others through, however many calls they hold', async () => {
+    it('let other calls through, however many calls they hold', async () => {
       await setHours([daily('09:00', '20:00')], 'account');
       await place();
       const row = await harness.direct.storage.database.read('calls').first();
@@ -243,7 +243,7 @@ describe('calling hours', () => {
         expect((await listed())[0]).to.include({ state: 'blocked', detail: "Numbers in DE can't be called from this account." });
       });
 
-      it('can be checked: what would happen now, and why', async () => {
+      it('can be checked, to see what would happen now and why', async () => {
         expect(await check(berlin)).to.include({ phone: berlin, allowed: true, kind: 'ordinary', country: 'DE', zones: 1 });
         await setHours([daily('09:00', '20:00')]);
         expect(await check('+49 30 200000')).to.deep.include({
@@ -263,7 +263,7 @@ describe('calling hours', () => {
         await harness.direct.storage.database.write('do_not_call').delete();
       });
 
-      it("tell an account's user that the partner's list blocks a number, but not what the partner wrote", async () => {
+      it("tell an account user that the partner's list blocks a number, but not the partner's note", async () => {
         const body = { phones: [berlin], reason: 'asked', note: 'Threatens to sue', partnerId: harness.tenants.partner.id };
         await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
         expect((await check(berlin)).entries[0]).to.include({ note: 'Threatens to sue' });

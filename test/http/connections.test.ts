@@ -163,7 +163,7 @@ describe('a connection', () => {
     expect(statuses(seen.text)).to.deep.equal(['413', '200']);
   });
 
-  it("doesn't start waiting requests after its client has left", async () => {
+  it("doesn't start waiting requests after its client has disconnected", async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket } = await client(listener);

@@ -38,7 +38,7 @@ describe('the turns of console lists', () => {
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['1 begins', 'other begins', '2 begins', '3 begins']);
   });
 
-  it('give a second free place only to another user', async () => {
+  it('give a second free slot only to a different user', async () => {
     const { run, log } = stage({ atOnce: 2 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = run('a', 'slow', () => promise);
@@ -50,7 +50,7 @@ describe('the turns of console lists', () => {
     expect(log.slice(3)).to.deep.equal(['slow ends', 'same begins', 'same ends']);
   });
 
-  it('are handed over between the steps of a search if others are waiting', async () => {
+  it('are passed on between the steps of a search if others are waiting', async () => {
     const { run, log } = stage();
     await Promise.all([run('a', 'search', pieces(3, log, 'search'), true), run('b', 'list')]);
     expect(log).to.deep.equal(['search begins', 'search 1', 'list begins', 'list ends', 'search 2', 'search 3', 'search ends']);
@@ -68,7 +68,7 @@ describe('the turns of console lists', () => {
     expect(log.filter((line) => /\d/.test(line))).to.deep.equal(['older 1', 'other 1', 'newer 1', 'newer 2']);
   });
 
-  it('end a search whose time is up or whose client has left', async () => {
+  it('end a search whose time is up or whose client has disconnected', async () => {
     const { run, log } = stage({ search: 0 });
     await run('a', 'late', pieces(3, log, 'late'), true);
     await run('a', 'gone', pieces(3, log, 'gone'), true);

@@ -54,7 +54,7 @@ describe('a do-not-call list', () => {
       expect(await readState(ofPartner)).to.deep.equal([]);
     });
 
-    it("doesn't tell a key that is refused anyway", async () => {
+    it("isn't revealed to a refused key", async () => {
       const phone = somePhone();
       await add([phone]);
       const answer = await place(phone, {}, harness.tenants.otherCampaign.id);
@@ -89,7 +89,7 @@ describe('a do-not-call list', () => {
       expect(await readState(other)).to.deep.equal([{ state: 'queued', detail: null }]);
     });
 
-    it('says how many calls can no longer be stopped, and never hands off a call in doubt again', async () => {
+    it('reports how many calls can no longer be stopped, and never hands off a call in doubt again', async () => {
       const phone = somePhone();
       await place(phone);
       await claim();
@@ -99,7 +99,7 @@ describe('a do-not-call list', () => {
       expect(again).to.include({ phone, handoff: 'doubt', stopped: 'The number is on a do-not-call list.' });
     });
 
-    it('keeps the older date of a number that is added again, and its later end', async () => {
+    it("keeps the earlier creation date and the later end of a number that's added again", async () => {
       const phone = somePhone();
       await add([phone], { until: '2026-12-31', timeZone: 'Europe/Berlin' });
       clock.advance({ days: 1 });
@@ -108,7 +108,7 @@ describe('a do-not-call list', () => {
       expect(entry).to.include({ phone, reason: 'asked', createdAt: '2026-11-21T09:00:00.000Z', endsAt: null });
     });
 
-    it('allows a number again after the end of its entry', async () => {
+    it('allows a number again after its entry ends', async () => {
       const phone = somePhone();
       await add([phone], { until: '2026-11-21', timeZone: 'Europe/Berlin' });
       clock.set('2026-11-21T22:59:59.999Z');
@@ -146,7 +146,7 @@ describe('a do-not-call list', () => {
       expect((await place(phone)).status).to.equal(403);
     });
 
-    it('is paged, newest first, and searched by the beginning of a number', async () => {
+    it('is paged, newest first, and searched by the start of a number', async () => {
       const numbers = Array.from({ length: 60 }, somePhone);
       await add(numbers, { accountId: harness.tenants.siblingAccount.id });
       const sue = await signIn(harness.core.url, 'sue@example.com');
@@ -173,7 +173,7 @@ describe('a do-not-call list', () => {
       expect(text).to.match(/# complete, \d+ rows\r\n$/);
     });
 
-    it('is read by account users, who can add numbers to it but not remove any', async () => {
+    it('can be read by account users, who can add numbers but not remove them', async () => {
       const ada = await signIn(harness.core.url, 'ada@example.com');
       const phone = somePhone();
       expect((await add([phone], {}, ada)).status).to.equal(201);

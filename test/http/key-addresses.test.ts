@@ -44,7 +44,7 @@ describe("an API key's addresses", () => {
       });
     const statusFrom = async (forwardedFor: string | undefined, core?: RunningCore) => (await placeFrom(forwardedFor, core)).status;
 
-    it('are answered in canonical form, and null if there are none', async () => {
+    it('are returned in canonical form, and as null if there are none', async () => {
       const { json } = await limit({ addresses: ['192.0.2.7', '::ffff:10.0.0.0/104', '2001:DB8::/32', '192.0.2.7/32'] });
       expect(json).to.have.nested.property('apiKey.addresses').that.deep.equals(['192.0.2.7/32', '10.0.0.0/8', '2001:db8::/32']);
       for (const addresses of [[], null]) {
@@ -54,7 +54,7 @@ describe("an API key's addresses", () => {
       }
     });
 
-    it('decide at the next request, on every core', async () => {
+    it('take effect at the next request, on every core', async () => {
       const cores = [harness.core, behindProxy];
       for (let round = 0; round < 3; round++) {
         for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(202);
@@ -65,7 +65,7 @@ describe("an API key's addresses", () => {
       }
     });
 
-    it('decide about cancels and invalid bodies, too', async () => {
+    it('also apply to cancels and invalid bodies', async () => {
       const { json } = await placeCall(harness.core.url, harness.tenants.campaign.id, key.keyValue);
       await limit({ addresses: ['192.0.2.0/24'] });
       const cancel = await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/${json['contactId']}`, {
@@ -88,7 +88,7 @@ describe("an API key's addresses", () => {
       expect(await statusFrom('')).to.equal(401);
     });
 
-    it('match the client in any spelling of its address', async () => {
+    it('match the client however its address is written', async () => {
       await limit({ addresses: ['2001:db8::/64', '10.0.0.0/8'] });
       for (const spelling of ['2001:db8::1', '2001:DB8:0:0:0:0:0:1', '2001:0db8::0.0.0.1', '[2001:db8::1]:4711', '2001:db8::1%eth0'])
         expect(await statusFrom(spelling), spelling).to.equal(202);
@@ -98,7 +98,7 @@ describe("an API key's addresses", () => {
         expect(await statusFrom(other), other).to.equal(401);
     });
 
-    it('refuse a client with the same bytes as an unknown key', async () => {
+    it('refuse a client byte for byte like an unknown key', async () => {
       await limit({ addresses: ['192.0.2.0/24'] });
       const raw = (keyValue: string) =>
         overSocket(
@@ -108,7 +108,7 @@ describe("an API key's addresses", () => {
       expect(await raw(key.keyValue)).to.equal(await raw(unknownKey));
     });
 
-    it("refuse a client of a key in use before its body is read, as if the key didn't exist", async () => {
+    it("refuse a client before its body is read, as if the key didn't exist, even if the key was recently accepted", async () => {
       await limit({ addresses: ['203.0.113.7'] });
       expect(await statusFrom('203.0.113.7')).to.equal(202);
       // Announces a body, but never sends it.
@@ -119,7 +119,7 @@ describe("an API key's addresses", () => {
       expect(answer).to.match(/^HTTP\/1\.1 401 /);
     });
 
-    it("don't let a refused request count as a use of the key, but show it in the key's details and to its owner", async () => {
+    it("don't count a refused request as a use of the key, but show it in the key's details and to its owner", async () => {
       await limit({ addresses: ['203.0.113.7'] });
       await placeFrom('203.0.113.7');
       clock.advance({ minutes: 2 });
@@ -139,7 +139,7 @@ describe("an API key's addresses", () => {
       clock.set('2026-11-21T09:00:00.000Z');
     });
 
-    it('bound what a flood of refused addresses writes', async () => {
+    it('limit what a flood of refused addresses can write', async () => {
       await limit({ addresses: ['203.0.113.7'] });
       await Promise.all(Array.from({ length: 200 }, (_, n) => placeFrom(`198.51.100.${n}`)));
       await behindProxy.close();
@@ -149,7 +149,7 @@ describe("an API key's addresses", () => {
       expect(activity.filter(({ action }) => action === 'api-key.refused')).to.have.length(20);
     });
 
-    it('are never passed by a request that was judged by another list', async () => {
+    it('never let a request through that was checked against an outdated list', async () => {
       let wrong = 0;
       for (let round = 0; round < 8; round++) {
         await limit({ addresses: ['203.0.113.0/24'] });
@@ -193,7 +193,7 @@ describe("an API key's addresses", () => {
       }
     });
 
-    it('are audited when they change, with what they became, and not otherwise', async () => {
+    it('leave an audit event with the new addresses, but only when they change', async () => {
       await limit({ addresses: ['10.0.0.0/8'], callsPerDay: 1 });
       await limit({ addresses: ['10.0.0.0/8'] });
       await limit({ addresses: ['::ffff:10.0.0.0/104'], callsPerDay: 1 });
@@ -208,7 +208,7 @@ describe("an API key's addresses", () => {
       );
     });
 
-    it("aren't undone by a dialog that doesn't know them yet", async () => {
+    it("aren't overwritten by a dialog with outdated limits", async () => {
       const opened = await details();
       await limit({ addresses: ['10.0.0.0/8'] });
       // A change of the other limit keeps them.
@@ -220,7 +220,7 @@ describe("an API key's addresses", () => {
       expect((await limit({ addresses: null, limitsVersion })).status).to.equal(200);
     });
 
-    it('leave other keys of the same user alone', async () => {
+    it("don't affect the same user's other keys", async () => {
       await limit({ addresses: ['192.0.2.0/24'], callsPerDay: 1 });
       const other = await createKey(harness.core.url, cookie);
       const answer = await placeCall(harness.core.url, harness.tenants.campaign.id, other.keyValue);

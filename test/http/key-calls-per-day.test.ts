@@ -46,7 +46,7 @@ describe("an API key's calls per day", () => {
     const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 
-    it('end with 429 until the next midnight, and each response says how many are left', async () => {
+    it('end with a 429 until the next midnight, and each response says how many are left', async () => {
       const { place } = await limitedKey(2);
       expect(quota(await place())).to.deep.equal(['"day";q=2;w=86400', '"day";r=1;t=54000']);
       clock.advance({ hours: 1 });
@@ -81,7 +81,7 @@ describe("an API key's calls per day", () => {
       expect((await place()).status).to.equal(429);
     });
 
-    it('are exact with a hundred parallel requests over two cores', async () => {
+    it('are exact with a hundred concurrent requests to two cores', async () => {
       for (const most of [1, 37]) {
         const { place, today } = await limitedKey(most);
         const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other)));
@@ -90,7 +90,7 @@ describe("an API key's calls per day", () => {
       }
     });
 
-    it('count one call for the same request ID, a hundred times at once over two cores', async () => {
+    it('count one call for a hundred concurrent requests with the same request ID to two cores', async () => {
       const { place, today } = await limitedKey(2);
       const body = { requestId: 'same', contact: { phone: '+493012345678' } };
       const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other, body)));
@@ -125,7 +125,7 @@ describe("an API key's calls per day", () => {
       expect((await place(other)).status).to.equal(429);
     });
 
-    it('can be raised, lowered and lifted, and this counts at the next request on every core', async () => {
+    it('can be raised, lowered and removed, with effect from the next request on every core', async () => {
       const { limit, place } = await limitedKey(1);
       expect((await place()).status).to.equal(202);
       for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
@@ -146,7 +146,7 @@ describe("an API key's calls per day", () => {
       expect((await place(other)).status).to.equal(429);
     });
 
-    it('of one key leave the other keys alone', async () => {
+    it("of one key don't affect other keys", async () => {
       const { place } = await limitedKey(1);
       const free = await limitedKey(null);
       const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));

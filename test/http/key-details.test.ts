@@ -53,7 +53,7 @@ describe('the details of an API key', () => {
       expect(createdIn).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
     });
 
-    it('tell a partner who owns the key', async () => {
+    it('show a partner who owns the key', async () => {
       const { id } = await createKey(core.url, cookie);
       const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
       expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });
@@ -67,7 +67,7 @@ describe('the details of an API key', () => {
     });
 
     describe('usage counts', () => {
-      it('are given by day in the time zone, for 30 days, oldest first', async () => {
+      it('are given per day in the time zone, for 30 days, oldest first', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-19T23:14:00.000Z');
         await place(keyValue, 'first');

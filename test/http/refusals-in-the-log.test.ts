@@ -100,7 +100,7 @@ describe('refused requests', () => {
     expect(log.at(-1)).to.include({ msg: 'API keys refused, from other addresses', addresses: 9_900, count: 19_900 });
   });
 
-  it('have an unknown address if a proxy forwards an invalid address', async () => {
+  it('are logged without an address if a proxy forwards an invalid one', async () => {
     expect((await findLines(['"}\n{"forged'])).map(({ address, count }) => [address, count])).to.deep.equal([['unknown', 1]]);
   });
 });

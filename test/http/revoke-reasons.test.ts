@@ -8,7 +8,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
-describe('the reason of a revoke', () => {
+describe('the reason for a revoke', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
     let harness: CoreHarness;
@@ -41,14 +41,14 @@ describe('the reason of a revoke', () => {
       expect(await readDetails(ids)).to.deep.equal(['leaked', 'no longer needed: The shop closed', 'A drill', undefined]);
     });
 
-    it('is recorded for each key that is revoked at once', async () => {
+    it('is recorded for each of several keys that are revoked together', async () => {
       const keys = [await createKey(harness.core.url, cookie), await createKey(harness.core.url, cookie)];
       const ids = keys.map(({ id }) => id);
       await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body: { ids, reason: 'left' } });
       expect(await readDetails(ids)).to.deep.equal(['someone left', 'someone left']);
     });
 
-    it('must be a known one, and needs a note if it is another one', async () => {
+    it("must be a listed one, and needs a note if it is 'other'", async () => {
       const { id } = await createKey(harness.core.url, cookie);
       for (const query of ['?reason=x', '?reason=other', '?reason=other&note=']) {
         const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });
@@ -59,7 +59,7 @@ describe('the reason of a revoke', () => {
       expect((await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie })).status).to.equal(200);
     });
 
-    it('can be chosen knowing what the key placed in the last 24 hours, and from where', async () => {
+    it('is chosen after a preview of what the key placed in the last 24 hours, and from where', async () => {
       const { id, keyValue } = await createKey(harness.core.url, cookie);
       const from = async (address: string) => {
         const core = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sharedLookUps } from '../../core/http/shared-look-ups.ts';
 import { until } from '../support/until.ts';
 
-describe('session look-ups', () => {
+describe('session lookups', () => {
   let begun: { id: string; end: (found: string) => void; fail: () => void }[];
   const lookUp = () =>
     sharedLookUps(
@@ -15,7 +15,7 @@ describe('session look-ups', () => {
     begun = [];
   });
 
-  it('that arrive while another is in progress share the next look-up, and never use an earlier result', async () => {
+  it('that arrive while another is in progress share the next lookup, and never use an earlier result', async () => {
     const find = lookUp();
     const first = find('a');
     const late = Array.from({ length: 100 }, () => find('a'));
@@ -29,7 +29,7 @@ describe('session look-ups', () => {
     expect(await last).to.equal('gone');
   });
 
-  it("don't wait for look-ups of another session", () => {
+  it("don't wait for lookups of another session", () => {
     const find = lookUp();
     void find('a');
     void find('a');
@@ -37,7 +37,7 @@ describe('session look-ups', () => {
     expect(begun.map(({ id }) => id)).to.deep.equal(['a', 'b']);
   });
 
-  it('continue after a failed look-up', async () => {
+  it('continue after a failed lookup', async () => {
     const find = lookUp();
     const first = find('a').catch(() => 'failed');
     const second = find('a');

@@ -205,7 +205,7 @@ describe('the rules for who can see, revoke and use what', () => {
       });
     });
 
-    describe('a key follows a creator', () => {
+    describe("a key follows its creator's access", () => {
       const file = (user: object) =>
         importFileSchema.parse({
           partners: [

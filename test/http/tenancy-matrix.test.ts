@@ -227,7 +227,7 @@ describe('the rules for who can see, revoke and use what', () => {
     }
 
     for (const viewer of everyone) {
-      it(`${viewer} sees next to the calls only the names of keys visible to them, including revoked keys`, async () => {
+      it(`${viewer} sees only the names of visible keys next to the calls, including revoked keys`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
         const { id: campaignId } = tenants[reached];
         const names = new Map<string, string>();

@@ -42,7 +42,7 @@ describe('a number that is listed on one core while another core places and dial
       await receiver.close();
     });
 
-    it('is never dialed unless its call was claimed before, and then the response says so', async () => {
+    it('is never dialed unless its call was claimed earlier, and then the response says so', async () => {
       const [here = '', there = ''] = cores.map(({ url }) => url);
       const cookie = await signIn(there, 'ada@example.com');
       const key = (await createKey(here, cookie)).keyValue;

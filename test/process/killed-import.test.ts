@@ -63,7 +63,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       expect(await count('do_not_call')).to.equal(2_000);
     });
 
-    it('while it adds the numbers is finished by a core, or by a repeat', async () => {
+    it('while it adds the numbers is finished by a core, or by repeating it', async () => {
       const file = join(freshDirectory(), 'numbers.csv');
       writeFileSync(file, Array.from({ length: 5_000 }, toNumber).join('\n'));
       await killedWhen(file, async () => (await count('do_not_call')) > 0);

@@ -52,13 +52,13 @@ describe('two cores that sign in the same users', () => {
       expect(answers.map(({ status }) => status).toSorted()).to.deep.equal(once);
     });
 
-    it("accept a code of a user's app once", async () => {
+    it("accept a code from a user's app once", async () => {
       const { app } = await enrolled(tenants.users.partner.email);
       const answers = await enterSixTimes(tenants.users.partner.email, () => app.code(1));
       expect(answers.map(({ status }) => status).toSorted()).to.deep.equal(once);
     });
 
-    it('leave ten recovery codes if both replace them, and accept only those of one response', async () => {
+    it('leave ten recovery codes if both replace them, and accept only the codes from one response', async () => {
       const { id, email } = tenants.users.staff;
       const { cookie, recoveryCodes } = await enrolled(email);
       const answers = await Promise.all(

@@ -47,7 +47,7 @@ describe('the check of a provider adapter', () => {
     expect(receiver.received.at(-1)?.handoff.contact).to.include({ timeZone: 'Europe/Berlin' });
   });
 
-  it("says why an adapter can't be reached, and what is wrong with its arguments", async () => {
+  it("says why an adapter can't be reached, and what is wrong with the arguments", async () => {
     const ended = await check([`http://127.0.0.1:${await freePort()}/`, '--port', '0']);
     expect([ended.code, ended.stdout.includes('WRONG  The adapter can be reached: connection refused')]).to.deep.equal([1, true]);
     for (const [args, secrets, text] of [

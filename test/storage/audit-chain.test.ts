@@ -128,7 +128,7 @@ describe('the audit chain in the database', () => {
       expect([await chain.prune(4), (await events()).length]).to.deep.equal([2, 1]);
     });
 
-    it('is pruned in short steps', async () => {
+    it('is pruned in small batches', async () => {
       await addEvents(300);
       await addEvents(201);
       await chain.extend();

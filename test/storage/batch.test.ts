@@ -182,7 +182,7 @@ describe('a batch', () => {
     }
   });
 
-  it('gives each requester places in turn, however many requests a requester makes', async () => {
+  it('gives requesters places in turn, however many requests each one makes', async () => {
     const { ask, runs, finish } = controlled({ size: 4, getShare: ({ n }) => (n < 100 ? 'flood' : String(n)) });
     void ask(0);
     await turns();

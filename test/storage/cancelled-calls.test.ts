@@ -117,7 +117,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it('are accepted only with a key that is active at that time', async () => {
+    it("are accepted only with a key that's active at that time", async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -139,7 +139,7 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it('that change between statement and look-up are retried up to five times', async () => {
+    it('that change between statement and lookup are retried up to five times', async () => {
       const { database } = direct.storage;
       let tries = 0;
       const never =

@@ -57,7 +57,7 @@ describe('queued calls', () => {
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
     const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, id, true);
 
-    it('of a revoked key are cancelled in steps, between which others can write', async () => {
+    it('of a revoked key are cancelled in batches, so that others can write in between', async () => {
       await addKey('goes');
       await addKey('stays');
       await addCalls('goes', 95);
@@ -243,7 +243,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 2 });
     });
 
-    it('that calling hours hold are left alone each hour, unless the clock was ahead when they were held', async () => {
+    it('held by calling hours are left alone each hour, unless the clock was ahead when they were held', async () => {
       const now = clock.now();
       const until = (at: number, more: object = {}) => ({ due_at: instant(at), held_until: instant(at), ...more });
       await addCalls('tomorrow', 1, until(now + day));

@@ -60,7 +60,7 @@ describe('a user with thousands of API keys', () => {
     });
     afterEach(() => direct.close());
 
-    it("is deleted immediately for every reader, while the keys' rows are deleted in steps", async () => {
+    it("is deleted immediately for every reader, while the keys' rows are deleted in batches", async () => {
       const deleted = await remove();
       expect([deleted.apiKeys, await left()]).to.deep.equal([many, many + 1 - 1_000]);
       expect(await Promise.all([authorize(1), authorize(many)])).to.deep.equal(['unauthorized', 'unauthorized']);
@@ -130,7 +130,7 @@ describe('a user with thousands of API keys', () => {
       expect((await listKeys('otherPartner')).apiKeys.map(({ id }) => id)).to.deep.equal(newest);
     });
 
-    it('has their keys moved to the new partner in steps, and then the counts are correct', async () => {
+    it('has their keys moved to the new partner in batches, and then the counts are correct', async () => {
       await move('otherAccount');
       expect(await finishMoves()).to.equal(many - 1_000);
       expect(await recordedWith('partner')).to.equal(1);

@@ -57,7 +57,7 @@ describe('classifying a database error', () => {
     });
   }
 
-  it('recognizes an outage if the pool had no connection', () => {
+  it('recognizes an outage if the pool had no free connection', () => {
     expect(isOutage(Object.assign(new Error('x'), { name: 'KnexTimeoutError' }))).to.equal(true);
     expect(isOutage(new Error('x'))).to.equal(false);
   });

@@ -157,7 +157,7 @@ describe('a running core', () => {
       expect(logged(/^the clock is trusted again$/)).to.equal(1);
     });
 
-    it('continues housekeeping if its clock is behind or stood still for a week', async () => {
+    it('continues housekeeping if its clock is behind or stopped for a week', async () => {
       await start();
       clock.advance(maxPause);
       await passAnHour();

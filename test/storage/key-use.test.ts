@@ -35,7 +35,7 @@ describe('the use of a key', () => {
       throw error;
     };
 
-    it('is counted in the quarter of an hour when the request arrived', async () => {
+    it('is counted in the quarter-hour when the request arrived', async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.note(by(key.digest, clock.now()), 'placed');
       clock.advance({ milliseconds: 1 });

@@ -7,7 +7,7 @@ import { databaseWithTenants, openDirect } from '../support/tenants.ts';
 
 describe('the rules of more campaigns than a process remembers', () => {
   onEachDatabase((kind) => {
-    it('are all right in one claim, and in the next', async () => {
+    it('are all applied correctly in one claim and in the next', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const { ports, storage, close } = await openDirect(database);
       try {

@@ -150,7 +150,7 @@ describe('queued calls', () => {
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
-    it("that were never dialed are erased at the first check that is due, together with the provider's texts", async () => {
+    it("that were never dialed are erased at the first due check, together with the provider's texts", async () => {
       // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });

@@ -6,7 +6,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 
 describe('recovery codes in the database', () => {
   onEachDatabase((kind) => {
-    it('are those of one renewal after two at the same moment, with a code of each kind', async () => {
+    it('come from only one of two concurrent renewals, with a code of each kind', async () => {
       const { ports, storage, close } = await openDirect(await freshDatabase(kind));
       try {
         const { users } = await createTenants(ports);

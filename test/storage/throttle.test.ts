@@ -31,7 +31,7 @@ describe('the counters of attempts', () => {
     };
     const take = (at: number = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, instant(at));
 
-    it('allow a certain number of attempts and are then full until their window is over', async () => {
+    it('allow a fixed number of attempts, and are then full until their window is over', async () => {
       expect(await take()).to.equal(true);
       expect(await throttle.blockedUntil([one, other], now)).to.equal(null);
       expect(await take(now + 1)).to.equal(true);
@@ -44,7 +44,7 @@ describe('the counters of attempts', () => {
       ]).to.deep.equal([null, null]);
     });
 
-    it('allow attempts again when the last full counter does', async () => {
+    it('allow attempts again once the last full counter does', async () => {
       await counters().insert([
         { key: 'one', points: 2, expire: instant(now + window) },
         { key: 'other', points: 3, expire: instant(now + 2 * window) },

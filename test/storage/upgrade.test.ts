@@ -77,7 +77,7 @@ describe('a database from an earlier release', () => {
       for (const row of calls) await database.write('calls').insert(row);
     });
     afterEach(() => database.close());
-    it('has a count of its existing keys', async () => {
+    it('gets a count of its existing keys', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
@@ -117,7 +117,7 @@ describe('a database from an earlier release', () => {
       expect(await read('oidc_links')).to.deep.equal([]);
     });
 
-    it('asks its users for no code, in their sessions either, until they set up a second factor', async () => {
+    it("doesn't ask its users for a code, even in their sessions, until they set up a second factor", async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
@@ -149,7 +149,7 @@ describe('a database from an earlier release', () => {
       subject: { kind: 'api-key' as const, id: 'key-1', name: 'A key' },
     });
 
-    it('has keys without limits and addresses, which can be limited', async () => {
+    it('has keys without limits, which can then be limited', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });
@@ -167,7 +167,7 @@ describe('a database from an earlier release', () => {
       expect(await read('api_key_days').select('day', 'placed')).to.deep.equal([{ day: '2026-11-21', placed: 0 }]);
     });
 
-    it('has queued calls that a do-not-call list blocks', async () => {
+    it('has queued calls that a do-not-call list can block', async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('accounts').insert({ id: 'account', partner_id: 'partner', name: 'Blue Clinic', created_at: instant(1) });
@@ -214,7 +214,7 @@ describe('a database from an earlier release', () => {
       expect(await details).to.deep.equal([null, 'Ada has moved.']);
     });
 
-    it("counts last month's key use and call outcomes by quarter of an hour, and continues counting", async () => {
+    it("counts last month's key use and call outcomes by quarter-hour, and continues counting", async () => {
       const { write, read } = database;
       await write('partners').insert({ id: 'partner', name: 'Northwind Voice', created_at: instant(1) });
       await write('users').insert({ ...user, id: 'user', email: 'pat@example.com' });

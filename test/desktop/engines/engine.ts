@@ -39,7 +39,7 @@ const opensEveryScreen = process.env['ENGINES'] === 'all';
 
 /** The tests of the console in a browser engine. Only an engine with `inspect` opens every screen each time, because it takes minutes. */
 export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
-  it('lead from the sign-in form to a new key, and to its revocation', async () => {
+  it('lead from the sign-in form to a new key and its revocation', async () => {
     const harness = await openCore();
     const { core, tenants } = harness;
     const { page, close } = await open(core.url);
@@ -69,7 +69,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
     }
   });
 
-  it('never scroll sideways, and have no dialog that is higher than its content', async function () {
+  it("never scroll sideways, and have no dialog that's taller than its content", async function () {
     if (!inspect && !opensEveryScreen) skip(this, 'ENGINES=all opens every screen in this engine');
     this.timeout(480_000);
     const complaints: string[] = [];

@@ -13,7 +13,7 @@ const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}
 });
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id);
 
-describe('the origin of an event', () => {
+describe("an event's origin", () => {
   it("is an address, or the server together with the operator's login name", () => {
     expect(['192.0.2.1', 'local', 'local:ada (as callkey)'].map(addressLabel)).to.deep.equal([
       '192.0.2.1',
@@ -23,7 +23,7 @@ describe('the origin of an event', () => {
   });
 });
 
-describe('the users in the filter of the activity', () => {
+describe('the users in the activity filter', () => {
   it('are distinguished by their email address if they share a name', () => {
     const actors = [
       { id: 'me', name: 'Sam', email: 'sam@example.com' },
@@ -46,7 +46,7 @@ describe('the subject of an export', () => {
 describe('newer activity', () => {
   const view = (...events: string[]): ActivityView => ({ events: events.map((id) => event(id)), nextCursor: events.at(-1) ?? null });
 
-  it('is added before the older events', () => {
+  it('is shown before older events', () => {
     const { events, nextCursor } = mergeActivity(view('5', '4'), view('4', '3', '2'));
     expect(ids(events)).to.deep.equal(['5', '4', '3', '2']);
     expect(nextCursor).to.equal('2');

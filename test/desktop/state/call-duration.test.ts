@@ -4,7 +4,7 @@ import { callDurationMs } from '../../../desktop/renderer/screens/calls/call-dur
 describe("a call's duration", () => {
   const dialedAt = '2026-11-21T12:00:00.000Z';
 
-  it('runs from dialing to its end', () => {
+  it('is the time from dialing until the call ended', () => {
     expect(callDurationMs({ dialedAt, endedAt: '2026-11-21T12:02:16.000Z' })).to.equal(136_000);
   });
 

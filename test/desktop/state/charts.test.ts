@@ -30,11 +30,11 @@ describe('a chart of days', () => {
     expect(columns.map(({ segments }) => segments.map(({ height }) => height))).to.deep.equal([[1.5], [100], []]);
   });
 
-  it("doesn't have a highest day if there are no calls", () => {
+  it('has no highest day if there are no calls', () => {
     expect(stack([{ day: '2026-11-20', counts: [0] }])).to.include({ total: 0, highest: null });
   });
 
-  it('rounds shares to whole percents that add up to 100', () => {
+  it('rounds shares to whole percentages that add up to 100', () => {
     expect(percentages([1, 1, 1])).to.deep.equal(['34 %', '33 %', '33 %']);
     expect(percentages([295, 435, 135, 135])).to.deep.equal(['30 %', '44 %', '13 %', '13 %']);
     expect(percentages([0, 0])).to.deep.equal(['0 %', '0 %']);
@@ -45,7 +45,7 @@ describe('a chart of days', () => {
   });
 });
 
-describe('outcomes of a day', () => {
+describe("a day's outcomes", () => {
   it('are counted in groups', () => {
     const states = { completed: 7, no_answer: 2, busy: 1, failed: 3, unknown: 1, cancelled: 4, lapsed: 1, queued: 5, dialing: 2 };
     expect(outcomesByDay({ dialerTrouble: null, days: [{ day: '2026-11-21', states }] })).to.deep.equal([

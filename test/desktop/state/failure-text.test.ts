@@ -18,7 +18,7 @@ describe('the text of a failure', () => {
     [90, 'Check the fields. Try again in 2 minutes.'],
     [121, 'Check the fields. Try again in 3 minutes.'],
   ] as const) {
-    it(`never gives a wait shorter than the core's ${seconds} s`, () => {
+    it(`never shows a shorter wait than the core's ${seconds} s`, () => {
       expect(describeFailure(refused({ retryAfterSeconds: seconds }))).to.equal(text);
     });
   }

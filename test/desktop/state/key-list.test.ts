@@ -64,7 +64,7 @@ describe('the filter for unused keys', () => {
     expect(passes({ createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
   });
 
-  it('counts from creation for a key that was never used', () => {
+  it('counts from the creation of a key that was never used', () => {
     expect(passes({ createdAt: '2026-08-23T12:00:00.000Z' })).to.equal(true);
     expect(passes({ createdAt: '2026-08-23T12:00:00.001Z' })).to.equal(false);
   });

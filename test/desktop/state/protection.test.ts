@@ -30,7 +30,7 @@ describe('the week of calling hours', () => {
     ]);
   });
 
-  it('shows prefixes with the same hours once, and the other numbers first', () => {
+  it('groups prefixes with the same hours, after all other numbers', () => {
     const weeks = toWeeks([
       rule('+1305', '08:00', '20:00'),
       rule('+1', '08:00', '21:00'),
@@ -77,7 +77,7 @@ describe('pasted numbers', () => {
     );
   });
 
-  it('that are invalid are named', async () => {
+  it("are named if they're invalid", async () => {
     const errors = [{ path: 'phones.1', message: 'Must be a valid phone number.' }];
     const failure = { kind: 'refused', code: 'invalid', detail: 'Invalid.', errors, retryAfterSeconds: null } as const;
     const result = await addAll(['+493012345678', '12'], async () => ({ ok: false, failure: { ...failure, errors: [...errors] } }));
@@ -99,19 +99,19 @@ describe('a checked number', () => {
     ...{ zones: 2, zoneNames: ['America/Boise', 'America/Los_Angeles'], rules: [rule('', '09:00', '20:00')], rulesFrom: null },
   };
 
-  it('shows possible zones as possible, and a known one by its name', () => {
+  it("says that several zones are possible, and names the zone if it's known", () => {
     expect(describeHours(checked)).to.equal('between 09:00 and 20:00 in each of 2 possible zones');
     expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
     expect(describeHours({ ...checked, rules: [] })).to.equal(null);
   });
 
-  it('says when hours open in the zone of the person if it is known', () => {
+  it("says when hours open in the recipient's zone, if it's known", () => {
     const opensAt = '2026-11-28T09:00:00.000Z';
     expect(describeOpening(opensAt, ['Europe/Berlin'], 'Asia/Tokyo')).to.equal('28 Nov 2026, 10:00 Europe/Berlin');
     expect(describeOpening(opensAt, checked.zoneNames, 'Asia/Tokyo')).to.equal('28 Nov 2026, 18:00 Asia/Tokyo');
   });
 
-  it('says each reason in a sentence', () => {
+  it('explains each reason in a sentence', () => {
     const rulesFrom = { kind: 'account', id: 'a', name: 'Blue Clinic' } as const;
     const opensAt = '2026-11-24T09:00:00.000Z';
     expect(describeReasons({ ...checked, reasons: ['outside-calling-hours'], rulesFrom, opensAt })).to.deep.equal([
@@ -132,7 +132,7 @@ describe('a held call', () => {
     expect(describeHeld({ state: 'queued', heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
 
-  it('names the time of the person called if the zone is known', () => {
+  it("shows the recipient's local time if the zone is known", () => {
     const call = { state: 'queued', heldUntil, heldZone: 'America/New_York' } as const;
     expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
   });

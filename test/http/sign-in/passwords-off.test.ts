@@ -36,14 +36,14 @@ describe('with PASSWORD_SIGN_IN=off', () => {
       ]);
     };
 
-    it('no password is checked, even the correct one', async () => {
+    it('every password is refused, even the correct one', async () => {
       const answer = await ask('POST', `${harness.url}/console/session`, { body: { email: 'stan@example.com', password } });
       refused(answer);
       expect(answer.headers['set-cookie']).to.equal(undefined);
       expect(checked).to.deep.equal([]);
     });
 
-    it('no password is changed, reset or used for a second factor', async () => {
+    it("passwords can't be changed, reset or used to set up a second factor", async () => {
       const browser = await staff();
       const { users } = harness.tenants;
       refused(await browser.send('POST', `${harness.url}/console/password`, { currentPassword: password, newPassword: 'another one' }));
@@ -65,7 +65,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
       expect(session.json).not.to.have.property('passwordChangeDue');
     });
 
-    it('the operator can still set a password, which works once passwords are on again', async () => {
+    it('the operator can still set a password, which works once passwords are back on', async () => {
       const { database, url } = harness;
       const { password: made } = await adminOn(database).json('user', 'password', 'stan@example.com');
       refused(await ask('POST', `${url}/console/session`, { body: { email: 'stan@example.com', password: made } }));
@@ -77,7 +77,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
       }
     });
 
-    it('a first start makes no user whose password no one could use, and says what to do', async () => {
+    it("a first start doesn't create a user with an unusable password, and says what to do", async () => {
       const core = await startCoreHere(await emptyDatabase(kind), {
         environment: { ...harness.provider.environment(harness.url), PASSWORD_SIGN_IN: 'off' },
       });

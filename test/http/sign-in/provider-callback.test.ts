@@ -71,7 +71,7 @@ describe('signing in with the provider', () => {
         });
       }
 
-      it("in a browser that didn't start it, such as one that another site sends there", async () => {
+      it("in a browser that didn't start the sign-in, such as one that another site redirected", async () => {
         const attacker = new TestBrowser();
         const callback = await goToProvider(at.harness, attacker);
         const victim = new TestBrowser();
@@ -82,7 +82,7 @@ describe('signing in with the provider', () => {
         expect((await session(victim)).status).to.equal(401);
       });
 
-      it('that is repeated, even with the cookie of the first time', async () => {
+      it("that's repeated, even with the original cookie", async () => {
         const browser = new TestBrowser();
         const callback = await goToProvider(at.harness, browser);
         const copy = new TestBrowser();
@@ -120,7 +120,7 @@ describe('signing in with the provider', () => {
         expect(await finishSignIn(browser, callback)).to.equal('expired');
       });
 
-      it('whose user said no, and tells the page', async () => {
+      it('whose user cancelled, and tells the page', async () => {
         const browser = new TestBrowser();
         const callback = new URL(await goToProvider(at.harness, browser));
         callback.searchParams.delete('code');
@@ -135,7 +135,7 @@ describe('signing in with the provider', () => {
     });
 
     describe('throttles an address', () => {
-      it('after a hundred failures, and not after successes', async () => {
+      it('after a hundred failures, but not after successes', async () => {
         const { write } = at.harness.direct.storage.database;
         expect(await signInWithProvider(at.harness)).to.equal('done');
         expect(await write('sign_in_attempts').where('key', 'like', 'provider:%').where('points', '>', 0)).to.deep.equal([]);

@@ -28,7 +28,7 @@ describe('a provider that', () => {
   };
 
   for (const [what, answer] of faults) {
-    it(`${what} is reported, stops no one else, and works again once it does not`, async () => {
+    it(`${what} is reported, doesn't affect other users, and works again after it recovers`, async () => {
       const { provider, url } = harness;
       provider.intercept = (_path, req, res) => {
         answer(req, res);
@@ -55,7 +55,7 @@ describe('a provider that', () => {
     });
   }
 
-  it('never answers is given up on', async function () {
+  it('never responds is given up on', async function () {
     this.timeout(30_000);
     harness.provider.intercept = () => true;
     expect(await start()).to.equal('/?sign-in=unreachable');
@@ -72,7 +72,7 @@ describe('a provider that', () => {
     expect(await start()).to.equal('/?sign-in=unreachable');
   });
 
-  it('is down fills no log, however often someone tries', async () => {
+  it("is down doesn't fill the log, however often someone tries", async () => {
     harness.provider.intercept = (_path, req) => {
       req.socket.destroy();
       return true;
@@ -96,14 +96,14 @@ describe('a provider that', () => {
     expect(JSON.stringify(failure)).to.match(/issuer/);
   });
 
-  it('is asked for its description only once by everyone who signs in at the same moment', async () => {
+  it('serves its discovery document only once for concurrent sign-ins', async () => {
     await Promise.all(Array.from({ length: 10 }, start));
     expect(harness.provider.requests.filter((path) => path.startsWith('/.well-known/'))).to.have.length(1);
   });
 });
 
 describe('without a provider', () => {
-  it('its paths answer like any other path', async () => {
+  it('its paths respond like any unknown path', async () => {
     const { openCore } = await import('../../support/core-harness.ts');
     const harness = await openCore();
     try {

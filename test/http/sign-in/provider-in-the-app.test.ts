@@ -46,7 +46,7 @@ describe('signing in with the provider', () => {
         expect(rows.at(-1)?.digest).to.equal(hash('sha256', code));
       });
 
-      it('refuses the code with another verifier, and then also with the right one', async () => {
+      it('refuses the code with a wrong verifier, and afterwards even with the right one', async () => {
         const code = await codeFor();
         expect((await trade(code, 'w'.repeat(43))).status).to.equal(401);
         expect((await trade(code)).status).to.equal(401);
@@ -58,7 +58,7 @@ describe('signing in with the provider', () => {
         expect((await trade(code)).status).to.equal(401);
       });
 
-      it('refuses an invented code without waiting for a turn to write', async () => {
+      it('refuses a made-up code without waiting for a turn to write', async () => {
         const { write } = at.harness.direct.storage.database;
         const { status } = await write.transaction(async (trx) => {
           await trx('sign_in_codes').delete();
@@ -67,7 +67,7 @@ describe('signing in with the provider', () => {
         expect(status).to.equal(401);
       });
 
-      it('starts one session if the code is used twice at the same moment', async () => {
+      it('starts only one session if the code is used twice concurrently', async () => {
         const code = await codeFor();
         const answers = await Promise.all([trade(code), trade(code)]);
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401]);
@@ -84,7 +84,7 @@ describe('signing in with the provider', () => {
         expect((await handOver()).status).to.equal(401);
       });
 
-      it('refuses the code of a user who was disabled or unlinked in between', async () => {
+      it('refuses the code of a user who was disabled or unlinked in the meantime', async () => {
         const code = await codeFor();
         await at.harness.direct.storage.database.write('oidc_links').delete();
         expect((await trade(code)).status).to.equal(401);
@@ -103,7 +103,7 @@ describe('signing in with the provider', () => {
       }
     });
 
-    it('lets out no secret: not in logs, errors, metrics or tables', async () => {
+    it('never reveals a secret in logs, errors, metrics or tables', async () => {
       const { core, direct, provider } = at.harness;
       const browser = new TestBrowser();
       const callback = await goToProvider(at.harness, browser);

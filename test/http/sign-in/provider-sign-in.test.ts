@@ -78,7 +78,7 @@ describe('signing in with the provider', () => {
         }
       });
 
-      it('whose user is linked with another person', async () => {
+      it('whose user is linked to another person', async () => {
         expect(await signInWithProvider(at.harness)).to.equal('done');
         at.harness.provider.person = { ...ada, subject: 'someone-with-the-same-address' };
         expect(await signInWithProvider(at.harness)).to.equal('failed');
@@ -86,7 +86,7 @@ describe('signing in with the provider', () => {
       });
     });
 
-    it('links only one of two people with the same email address who sign in at the same moment', async () => {
+    it('links only one of two people with the same email address who sign in concurrently', async () => {
       const browsers = [new TestBrowser(), new TestBrowser()];
       const callbacks: string[] = [];
       for (const [index, browser] of browsers.entries()) {
@@ -104,7 +104,7 @@ describe('signing in with the provider', () => {
       });
     }
 
-    it('finds the user of an address in another Unicode form', async () => {
+    it('finds a user by an address in another Unicode form', async () => {
       const input = { email: 'jos\u00e9@example.com', name: 'Jos\u00e9', userType: 'staff', accountId: null, partnerId: null } as const;
       await createUser(at.harness.direct.ports, operator, input, password);
       at.harness.provider.person = { subject: 'jos\u00e9-there', email: 'JOSE\u0301@example.com', isVerified: true };
@@ -129,7 +129,7 @@ describe('signing in with the provider', () => {
       ['the provider is replaced', { OIDC_ISSUER: 'https://login.example.org' }, [401, 200]],
       ['the provider is removed', null, [401, 200]],
     ] as const) {
-      it(`keeps only sessions that could still begin in the same way, if ${what}`, async () => {
+      it(`keeps only sessions that could still start the same way, if ${what}`, async () => {
         const { database, provider, url } = at.harness;
         const browser = new TestBrowser();
         expect(await signInWithProvider(at.harness, browser)).to.equal('done');

@@ -14,7 +14,7 @@ describe('a second factor', () => {
       at;
 
     describe('at sign-in', () => {
-      it('has to follow the password, and opens a session with a new ID', async () => {
+      it('is required after the password, and starts a session with a new ID', async () => {
         const { email, app } = await newUser();
         const answer = await tryPassword(email);
         expect([answer.status, answer.json]).to.deep.equal([202, { secondFactor: true }]);
@@ -44,7 +44,7 @@ describe('a second factor', () => {
         expect((await enterCode(cookie, '123456')).status).to.equal(401);
       });
 
-      it('has to follow within ten minutes', async () => {
+      it('must be entered within ten minutes', async () => {
         const { email, app } = await newUser();
         const [inTime, late] = [await halfOpen(email), await halfOpen(email)];
         at.clock.advance({ minutes: 10 });
@@ -53,7 +53,7 @@ describe('a second factor', () => {
         expect((await enterCode(late, app.code(1))).status).to.equal(401);
       });
 
-      it('isn’t asked for again in a session that someone had before: they can’t be given one', async () => {
+      it('gives its session a new ID, so that an ID that someone knew before is useless', async () => {
         const { email, app, cookie: theirs } = await newUser();
         const attackers = await halfOpen(email);
         const entered = await enterCode(attackers, app.code());
@@ -62,7 +62,7 @@ describe('a second factor', () => {
         expect(await statusOf(theirs), 'the user’s own').to.equal(200);
       });
 
-      it('ends with a changed password or a disabled user', async () => {
+      it('is no longer accepted if the password changes or the user is disabled', async () => {
         const { email, app, id } = await newUser();
         const cookie = await halfOpen(email);
         const user = (await at.ports.stores.users.findByEmail(email))?.user;
@@ -74,7 +74,7 @@ describe('a second factor', () => {
         expect((await enterCode(again, app.code())).status).to.equal(401);
       });
 
-      it('is recorded in the activity, whether or not the code was right', async () => {
+      it('is recorded in the activity, whether or not the code was valid', async () => {
         const { email, app, id } = await newUser();
         const { read } = database();
         await halfOpen(email);

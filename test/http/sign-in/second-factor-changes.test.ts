@@ -13,7 +13,7 @@ describe('a second factor', () => {
     const { database, newUser, newUserWithout, actionsOf, tryPassword, enterCode, inSession, statusOf, signInWith } = at;
 
     describe('in a signed-in session', () => {
-      it('is asked for before the password changes', async () => {
+      it('is required to change the password', async () => {
         const { cookie, app, email } = await newUser();
         const change = (body: object) =>
           inSession('POST', '/console/password', cookie, { currentPassword: password, newPassword: 'another long one', ...body });
@@ -25,7 +25,7 @@ describe('a second factor', () => {
         expect((await tryPassword(email, 'another long one')).status).to.equal(202);
       });
 
-      it('is asked for again to replace a one-time password', async () => {
+      it('is required again to replace a one-time password', async () => {
         const { email, app, user } = await newUser();
         const { password: once } = await resetPassword(at.ports, operator, user, null);
         const answer = await enterCode(readCookies(await tryPassword(email, once ?? '')), app.code());
@@ -37,7 +37,7 @@ describe('a second factor', () => {
         expect((await choose({ code: app.code(1) })).status).to.equal(204);
       });
 
-      it('is turned off with a code, and then isn’t asked for', async () => {
+      it('is turned off with a code, and then no longer required', async () => {
         const { cookie, email, recoveryCodes, id } = await newUser();
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[3] })).status).to.equal(204);
         expect((await tryPassword(email)).status).to.equal(201);
@@ -51,7 +51,7 @@ describe('a second factor', () => {
       const renew = (cookie: string, code: string) => inSession('POST', '/console/second-factor/recovery-codes', cookie, { code });
       const left = async (cookie: string) => (await inSession('GET', '/console/second-factor', cookie)).json;
 
-      it('are counted, and replaced with a code, which is recorded', async () => {
+      it('can be counted, and replaced with a code, which is recorded', async () => {
         const { cookie, email, id, app, recoveryCodes } = await newUser();
         const [first = '', second = '', third = ''] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
@@ -67,7 +67,7 @@ describe('a second factor', () => {
         expect((await actionsOf(id)).filter((action) => action === 'recovery-codes.renewed')).to.have.length(2);
       });
 
-      it('stay as they are if the code is wrong', async () => {
+      it('stay unchanged if the code is wrong', async () => {
         const { cookie, email, recoveryCodes } = await newUser();
         expect((await renew(cookie, '000000')).status).to.equal(401);
         expect((await signInWith(email, recoveryCodes[0] ?? '')).status).to.equal(201);
@@ -79,7 +79,7 @@ describe('a second factor', () => {
         expect((await renew(cookie, '000000')).status).to.equal(404);
       });
 
-      it('are ten after two renewals at the same moment', async () => {
+      it('still number ten after two concurrent renewals', async () => {
         const { cookie, id, recoveryCodes } = await newUser();
         const answers = await Promise.all(recoveryCodes.slice(0, 4).map((code) => renew(cookie, code)));
         expect(answers.map(({ status }) => status)).to.include(200);

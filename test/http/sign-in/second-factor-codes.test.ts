@@ -40,7 +40,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
       });
 
-      it('works in the step before and after its own, and not two steps later', async () => {
+      it('works in the step before and after its own, but not two steps later', async () => {
         const { email, app } = await newUser();
         expect((await signInWith(email, app.code(-2))).status).to.equal(401);
         expect((await signInWith(email, app.code(-1))).status).to.equal(201);
@@ -49,7 +49,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code(0))).status, 'older than the last one').to.equal(401);
       });
 
-      it('was used up by the confirmation', async () => {
+      it('is already used up by the confirmation', async () => {
         const { cookie, email } = await newUserWithout();
         const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
         const code = authenticator(textAt(begun, 'secret'), at.clock.now).code();
@@ -72,7 +72,7 @@ describe('a second factor', () => {
     });
 
     describe('with a recovery code', () => {
-      it('works once, in any spelling, and is recorded', async () => {
+      it('works once, in any notation, and is recorded', async () => {
         const { email, recoveryCodes, id } = await newUser();
         const [first = '', second = ''] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
@@ -92,7 +92,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
       });
 
-      it('works for its own user only', async () => {
+      it('works only for its own user', async () => {
         const [one, other] = [await newUser(), await newUser()];
         expect((await signInWith(one.email, other.recoveryCodes[0] ?? '')).status).to.equal(401);
         expect((await signInWith(one.email, other.app.code())).status).to.equal(401);
@@ -123,7 +123,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('starts from zero after a valid code, and gives back what it counted', async () => {
+      it('is counted from zero after a valid code', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();
@@ -169,7 +169,7 @@ describe('a second factor', () => {
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
       });
 
-      it('starts from zero with a new second factor', async () => {
+      it('is counted from zero with a new second factor', async () => {
         const { email, cookie, recoveryCodes } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[0] });
@@ -177,7 +177,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('can be right again after a day', async () => {
+      it('can succeed again after a day', async () => {
         const { email, app } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         at.clock.advance({ hours: 24, seconds: -1 });

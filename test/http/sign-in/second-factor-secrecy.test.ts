@@ -14,7 +14,7 @@ describe('a second factor', () => {
     const { database, startAnother, newUser, enterCode, inSession, halfOpen, signInWith } = at;
 
     describe('in a stolen database', () => {
-      it('can’t be used: neither the secret nor the codes are readable', async () => {
+      it('can’t be used, because neither the secret nor the codes are readable', async () => {
         const { id, app, recoveryCodes } = await newUser();
         const rows = JSON.stringify([
           await database().read('second_factors').where({ user_id: id }),
@@ -25,7 +25,7 @@ describe('a second factor', () => {
         expect(await database().read('recovery_codes').where({ user_id: id })).to.have.length(10);
       });
 
-      it("doesn't open with another session secret, and a secret doesn't work in another user's row", async () => {
+      it("can't be decrypted with another session secret, or in another user's row", async () => {
         const [one, other] = [await newUser(), await newUser()];
         const thief = await startAnother({ SESSION_SECRETS: otherSecret });
         expect((await enterCode(await halfOpen(one.email, { at: thief }), one.app.code(), { at: thief })).status).to.equal(500);
@@ -39,7 +39,7 @@ describe('a second factor', () => {
         await factors().whereIn('user_id', [one.id, other.id]).delete();
       });
 
-      it('is encrypted again with a new session secret, and then no longer needs the old one', async () => {
+      it('is re-encrypted with a new session secret, and then no longer needs the old one', async () => {
         const { email, app, recoveryCodes } = await newUser();
         const { ports } = at;
         const resealed = await resealSecrets({ ...ports, secretBox: createSecretBox([otherSecret, testSecret], testRandomness) });

@@ -14,7 +14,7 @@ describe('a second factor', () => {
     const { startAnother, newUser, newUserWithout, actionsOf, tryPassword, inSession, halfOpen } = at;
 
     describe('being set up', () => {
-      it('needs the password, and a code from the app, and then gives ten recovery codes once', async () => {
+      it('requires the password and a code from the app, and then shows ten recovery codes once', async () => {
         const { cookie, email, id } = await newUserWithout();
         const begin = (currentPassword: string) => inSession('POST', '/console/second-factor', cookie, { currentPassword });
         expect((await begin('wrong')).status).to.equal(422);
@@ -34,7 +34,7 @@ describe('a second factor', () => {
         expect(await actionsOf(id)).to.include('second-factor.enabled');
       });
 
-      it('starts again with another secret until it’s confirmed, and then is a conflict', async () => {
+      it('can start again with another secret until it’s confirmed, and is then a conflict', async () => {
         const { cookie } = await newUserWithout();
         const begin = () => inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
         const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
@@ -55,7 +55,7 @@ describe('a second factor', () => {
     });
 
     describe('that is required', () => {
-      it('has to be set up before anything else, but after a one-time password was replaced', async () => {
+      it('must be set up before anything else, but after replacing a one-time password', async () => {
         const strict = await startAnother({ SECOND_FACTOR: 'required' });
         const input = { email: `due-${kind}@example.com`, name: 'Due', userType: 'staff', accountId: null, partnerId: null } as const;
         const { password: once } = await createUser(at.ports, operator, input, null);

@@ -200,7 +200,7 @@ describe('sessions', () => {
         expect(await madeIn()).to.deep.equal([siblingAccount.id]);
       });
 
-      it('can no longer act in a tenancy that only staff may name', async () => {
+      it('can no longer act in a tenancy that only staff can select', async () => {
         const place = { userType: 'staff', accountId: null, partnerId: null } as const;
         const { user } = await createUser(at.direct.ports, operator, { ...place, email: 'demoted@example.com', name: 'Demoted' }, password);
         const cookie = await signIn(at.core.url, 'demoted@example.com');

@@ -132,7 +132,7 @@ describe('the sign-in throttle', () => {
       expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
     });
 
-    it("counts guesses of another user's password from a session like any others", async () => {
+    it("counts guesses of another user's password from a session normally", async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
@@ -187,14 +187,14 @@ describe('the sign-in throttle', () => {
           expect((await tryPassword('otto@example.com', password)).status).to.equal(201);
         });
 
-        it('count like any others for another user, or with a forged cookie', async () => {
+        it('count normally for another user, or with a forged cookie', async () => {
           await guess('oda@example.com', 1);
           await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, '_') });
           expect(await readPoints('device')).to.deep.equal([]);
           expect(await readPoints('account')).to.deep.equal([1, 1]);
         });
 
-        it('count like any others after 90 days, or after a password change', async () => {
+        it('count normally after 90 days, or after a password change', async () => {
           clock.advance({ days: 90 });
           await guess('otto@example.com', 1);
           expect(await readPoints('device')).to.deep.equal([1]);
