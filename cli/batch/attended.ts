@@ -10,14 +10,14 @@ type Attended = {
   output: Output;
   progress: Progress;
   formatProgress(): string;
-  /** A sentence that says how to continue, or nothing if that's not possible. */
+  /** A sentence that says how to continue; empty if that's not possible. */
   resumeAdvice(): string;
   isComplete(): boolean;
   /** Whether the work stops if no one can read its results. */
   stopsUnread: boolean;
 };
 
-/** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice how to continue; Interrupted after a signal */
+/** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice on how to continue; Interrupted after a signal */
 export async function attend(attended: Attended, work: () => Promise<void>): Promise<void> {
   const { interrupt, output, progress, formatProgress, resumeAdvice, stopsUnread } = attended;
   const stop = () => stopsUnread && interrupt.controller.abort();

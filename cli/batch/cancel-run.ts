@@ -16,7 +16,7 @@ import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { earlierLines, lineRequestId, type Run, unsettledLines } from './run-journal.ts';
 
-/** A call to cancel. `isSure`: whether it was placed. Otherwise, no response told. */
+/** A call to cancel. `isSure`: whether it was placed. If not, the response was lost. */
 type Target = { line: number; call: CallReference; isSure: boolean };
 
 type CancelBatch = {
@@ -45,7 +45,7 @@ const maxNotes = 100;
 const settlingTime = 1_000;
 
 /**
- * Cancels the calls of a run that haven't been dialed. What was done is in a journal, so that a stopped command continues where it was.
+ * Cancels the calls of a run that haven't been dialed. A journal records what was done, so that a stopped command can continue.
  *
  * @throws CallkeyError `conflict` if calls were already dialed; Interrupted after a signal
  */

@@ -89,7 +89,7 @@ function isRepetition(run: Run | undefined): boolean {
 
 /** Returns the runs to compare with, whatever their files' names: a file may have been copied, renamed, extended or re-encoded since. */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
-  // All lines are already placed.
+  // All lines were already placed.
   if (continued && continued.completedAt !== null) return [];
   const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
   // The core recognizes such lines in any file by their own request IDs.

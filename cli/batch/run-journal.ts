@@ -51,7 +51,7 @@ const placedSchema = z.object({
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
 /**
- * Written before a line is sent. If the command is killed, no response tells whether its call was placed, but `call cancel --run` must still
+ * Written before a line is sent. If the command is killed, it isn't known whether its call was placed, but `call cancel --run` must still
  * find it.
  */
 const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().optional() });

@@ -6,7 +6,7 @@ export type Answer = { status: number; headers: IncomingHttpHeaders; text: strin
 /** A year. More digits would become Infinity. */
 const longestWait = 365 * 24 * 3_600_000;
 
-/** Returns what an error says about the response that caused it. @param now in milliseconds */
+/** Returns the fields that an error has about the response that caused it. @param now in milliseconds */
 export function errorDetails({ status, headers }: Pick<Answer, 'status' | 'headers'>, now: number) {
   const header = headers[requestIdHeader.toLowerCase()];
   const wait = headers['retry-after'];

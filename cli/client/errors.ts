@@ -37,7 +37,7 @@ export class CallkeyError extends Error {
   readonly status: number | undefined;
   /** How many seconds the server asked to wait before the next request. */
   readonly retryAfter: number | undefined;
-  /** The `X-Request-Id` of the last response: the operator finds the request in the log by it. It isn't the call's request ID. */
+  /** The `X-Request-Id` of the last response: the operator can use it to find the request in the log. It isn't the call's request ID. */
   readonly requestId: string | undefined;
   /** The call's invalid fields: `{ path: 'contact.phone', message: '…' }`. */
   readonly errors: readonly FieldError[];

@@ -11,7 +11,7 @@ import { openKeychain } from './keychain.ts';
 
 /** Stores the key of one profile, in the keychain or in a file. */
 type KeyStore = {
-  /** Differs between all places of a machine. */
+  /** Unique among all places on a machine. */
   readonly id: string;
   /** The location, for messages to the user. */
   readonly where: string;

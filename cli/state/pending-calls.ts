@@ -30,7 +30,7 @@ const lifetime = 24 * 60 * 60 * 1000;
 /**
  * A command waiting for its response touches its file at the first interval. Another command that finds the file untouched for the second
  * assumes that the first one is dead. Process IDs don't help, since they're reused and mean nothing in another container. If a stopped or
- * starved command is assumed dead, both send the same request ID, so there may be one call too few but never one too many.
+ * starved command is assumed dead, both send the same request ID, so there may be one call too few, but never one too many.
  */
 const [betweenBeats, maxSilence] = [100, 1_000];
 

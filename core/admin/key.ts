@@ -88,7 +88,7 @@ async function runLimit({ ports, actor, output }: AdminContext, id: string, opti
   output.answer({ apiKey: keyJson(key, ports.clock.now()) }, `API key ${oneLine(key.name)} now has ${describeLimits(key.limits)}.`);
 }
 
-/** Names the wrong value, because the list may be long. */
+/** Identifies the wrong value, because the list may be long. */
 function describeError({ path, message }: FieldError, addresses: readonly string[] | null | undefined): string {
   const [field, index] = path.split('.');
   if (field === 'callsPerDay') return `--calls-per-day: ${message}`;

@@ -38,7 +38,7 @@ export const startOidcQuerySchema = z
   })
   .refine(({ port, challenge }) => (port === undefined) === (challenge === undefined), { error: 'Pass port and challenge, or neither.' });
 
-/** The app trades a code for a session of its own. */
+/** The app trades a code for its own session. */
 export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: randomText });
 
 /** The address on this computer that hands the code over to the app. */

@@ -9,7 +9,7 @@ export type Connections = {
   dispatcher: Dispatcher;
   /**
    * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
-   * been sent, because no later error tells how much arrived.
+   * been sent, because no later error shows how much arrived.
    */
   whyNotSent(error: unknown): string | null;
 };

@@ -5,11 +5,11 @@ import type { DialerTrouble } from '../domain/model.ts';
 import type { DialingStore, HandoffResult } from '../domain/ports/dialing.ts';
 import type { Clock } from '../domain/ports/environment.ts';
 
-/** Notices if the provider isn't taking calls, and reports this in the log, in the database for the console, and in the metrics. */
+/** Detects that the provider isn't accepting calls, and reports this in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
   /**
-   * Seconds between the first and the latest refused call; 0 if the provider takes calls, or if no call was handed off in the last hour.
+   * Seconds between the first and the latest refused call; 0 if the provider accepts calls, or if no call was handed off in the last hour.
    */
   seconds(): number;
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   }
 
   function say(): void {
-    // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider takes another
+    // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider accepts another
     // call.
     if (failing && clock.now() > failing.forgottenAt)
       end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");

@@ -49,20 +49,20 @@ export type ListedUser = User & {
   hasSecondFactor: boolean;
 };
 
-/** A person at an OpenID Connect provider. Only both fields together identify someone. */
+/** An identity at an OpenID Connect provider. Only both fields together identify someone. */
 export type Subject = { issuer: string; subject: string };
 
-/** The person at the provider who signs in as this user. */
+/** The identity at the provider that signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
-/** What a user has proven to start a session: the password, a code that follows it, or a link with a person at a provider. */
+/** What a user has proven to start a session: the password, a code that follows it, or a link to an identity at a provider. */
 export type Proof =
   | { user: User; passwordHash: string; hasSecondFactor: boolean }
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
   | LinkProof;
 export type LinkProof = { user: User; issuer: string };
 
-/** A code with which the app starts a session of its own. Only its digest is stored. */
+/** A code that the app trades for its own session. Only its digest is stored. */
 export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
 
 /** What else would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
@@ -186,7 +186,7 @@ export type NewCall = {
 };
 
 /**
- * The rules that count for a campaign's calls.
+ * The rules that apply to a campaign's calls.
  *
  * @property version changes whenever any rule of the campaign's partner, its accounts and their campaigns changes; null if none of them has
  * ever had rules
@@ -420,10 +420,10 @@ export type ImportedEntity = {
 export type ImportAddition = { thing: ImportedEntity; password: NewPassword | null; event: AuditEvent };
 export type ImportChange = { thing: ImportedEntity; event: AuditEvent };
 
-/** Says that the provider isn't taking calls. */
+/** Says that the provider isn't accepting calls. */
 export type DialerTrouble = {
-  /** When the provider first didn't take a call. */
+  /** When the provider first didn't accept a call. */
   since: Millis;
-  /** Why the provider didn't take the last call. Doesn't contain the provider's own words, because they may be about one call. */
+  /** Why the provider didn't accept the last call. Doesn't contain the provider's own words, because they may be about one call. */
   reason: string;
 };

@@ -63,8 +63,8 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
   const lists = new ConsoleTurns();
-  // A user's changes wait only for each other. Without turns, hundreds at once would fill the database's queue, and other users and
-  // sign-ins would get 503.
+  // A user's changes wait only for each other. Without turns, hundreds of concurrent changes would fill the database's queue, and other
+  // users and sign-ins would get 503.
   const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
 
   function register<Name extends SessionRoute>(name: Name): void {
@@ -118,7 +118,7 @@ function matched(path: string): Middleware {
   };
 }
 
-/** Refuses a request without a session. One that waits for a code can only be ended. */
+/** Refuses a request without a session. A session that still needs a code can only be ended. */
 function requireSession(name: SessionRoute): Middleware {
   return async (ctx, next) => (isSignedIn(ctx) || (name === 'signOut' && isHalfOpen(ctx)) ? next() : refuse(ctx));
 }

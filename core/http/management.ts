@@ -9,8 +9,8 @@ import { jsonLine } from './middleware/problems.ts';
 import { serveReference } from './reference.ts';
 
 /**
- * Creates the application of the management listener, for the operator's machines only. It tells whether the process is running, whether it
- * can serve requests, and how it's doing.
+ * Creates the application of the management listener, for the operator's machines only. It shows whether the process is running, whether it
+ * can serve requests, and its metrics.
  */
 export function createManagementApp(deps: {
   version: string;

@@ -142,7 +142,7 @@ export function createMetrics(version: string): Metrics {
     },
     onRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds);
-      // A sign-in ends with the password, or with the code that has to follow.
+      // A sign-in ends with the password, or with the code that's required after it.
       const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
       if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
       if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: toResult(status) });

@@ -10,20 +10,23 @@ type Metadata = OpenidClient.ServerMetadata;
 
 /** In seconds. How long one request to the provider may take. */
 const timeout = 5;
-/** In ms. How long the provider's description is used before it's read again. */
+/** In ms. How long the provider's discovery document is used before it's requested again. */
 const metadataLife = 600_000;
 /** In seconds. How far the provider's clock may be off. Kerberos allows the same difference. */
 const clockTolerance = 300;
 
-/** In each interval in ms, so many failures are logged, because anyone can start sign-ins. The metrics count all of them. */
+/**
+ * The number of failures that are logged per interval, and the interval in ms. Anyone can start sign-ins, so the log is limited; the
+ * metrics count all of them.
+ */
 const logged = { max: 20, interval: 10_000 };
 
-/** The provider's own answers to a sign-in, of which the user is the cause. */
+/** The provider's error responses that the user causes. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
 
 /**
- * The company's provider, with `openid-client`. It's asked for its description only when someone signs in, and again if it didn't respond,
- * so that a provider that's down doesn't stop a core from starting.
+ * The company's provider, with `openid-client`. Its discovery document is requested only when someone signs in, and again if there was no
+ * response, so that a provider that's down doesn't stop a core from starting.
  */
 export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
@@ -39,7 +42,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
   }
 
-  /** Everyone who signs in at the same time waits for the same request. */
+  /** Concurrent sign-ins share one request. */
   function discover(client: Client): Promise<Metadata> {
     if (known && known.until > performance.now()) return Promise.resolve(known.metadata);
     discovering ??= readMetadata(client).finally(() => {
@@ -57,7 +60,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     return known.metadata;
   }
 
-  /** The keys are kept with the configuration, so a new one reads them again: a provider may have replaced them a second ago. */
+  /** The keys are stored with the configuration, so a new one reads them again. A provider may have replaced them a second ago. */
   async function configure(client: Client): Promise<OpenidClient.Configuration> {
     const metadata = await discover(client);
     const skew = Math.round((clock.now() - Date.now()) / 1_000);
@@ -70,7 +73,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     return configuration;
   }
 
-  /** Without the first one, a token that anyone signed would be accepted if it came over the connection to the provider. */
+  /** Without the first check, a token with any signature would be accepted if it came directly from the provider. */
   function listChecks(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
     const isOnThisMachine = issuer.startsWith('http:');
     return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];
@@ -141,7 +144,7 @@ function invalid(message: string): ProviderError {
   return new ProviderError('refused', message);
 }
 
-/** The codes of openid-client and oauth4webapi that say that a response isn't one of a provider that works. */
+/** The codes of openid-client and oauth4webapi for a response that a working provider wouldn't send. */
 const unreachableCodes: readonly unknown[] = [
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_JSON',
@@ -157,7 +160,7 @@ function toReason(error: unknown): ProviderError['reason'] {
   return isNetwork || unreachableCodes.includes(code) ? 'unreachable' : 'refused';
 }
 
-/** Returns the library's own words, which don't quote what the provider sent. */
+/** Returns the library's own message, which doesn't quote the provider's response. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { cause } = error;

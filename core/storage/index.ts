@@ -171,7 +171,7 @@ export function openStorage(
   };
 }
 
-/** Creates the stores that use the lane for the console's lists. */
+/** Creates the stores whose statements go through the connections for the console's lists. */
 function createStores(lists: Database) {
   return {
     apiKeys: reportingOutages(apiKeyStore(lists)),

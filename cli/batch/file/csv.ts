@@ -108,8 +108,8 @@ function ownName(header: string): string | undefined {
 }
 
 /**
- * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside and outside of cells can't
- * be told apart
+ * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside cells can't be told apart
+ * from those outside
  */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];

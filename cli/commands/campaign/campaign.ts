@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts';
 import { deleteAlias, readAliases, setAlias } from './campaigns.ts';
 
-/** Names a campaign, for use in every command that accepts one. */
+/** Gives a campaign a name, for use in every command that accepts one. */
 export async function campaignAlias(context: Context, name: string, campaign: string): Promise<void> {
   const campaignId = await setAlias(context, name, campaign);
   context.output.answer({ alias: name, campaignId }, `${name} now refers to campaign ${campaignId}.`);

@@ -15,8 +15,8 @@ type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string
 type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
 
 /**
- * Serves two tools to an agent over standard input and output (Model Context Protocol), until the agent leaves. An agent can place calls in
- * one campaign and cancel them, but can't read outcomes, since keys can't.
+ * Serves two tools to an agent over standard input and output (Model Context Protocol), until the agent disconnects. An agent can place
+ * calls in one campaign and cancel them, but can't read outcomes, since keys can't.
  */
 export async function mcp(context: Context, { campaign, allow = [], most }: McpOptions): Promise<void> {
   const campaignId = await resolveCampaign(context, campaign);

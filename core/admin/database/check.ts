@@ -46,7 +46,7 @@ function formatMark({ ok, warning }: Finding): string {
   return ok ? 'ok   ' : 'FAIL ';
 }
 
-/** Looks for anything that would make a core lose data or let a stranger in. */
+/** Looks for anything that would make a core lose data or let strangers in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {

@@ -101,7 +101,7 @@ async function findRemoved({ read }: Database): Promise<RemovedRecords> {
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
   const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
-  // A user with many keys is deleted in steps, and the user's row goes last.
+  // A user with many keys is deleted in batches, and the user's row goes last.
   if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
@@ -158,7 +158,7 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
-  // If psql fails, nothing reads pg_restore's output any more, and pg_restore would wait forever.
+  // If psql fails, nothing reads pg_restore's output anymore, and pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
   const failure = await ended(restoring).then(
     () => undefined,

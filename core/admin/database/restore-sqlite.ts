@@ -131,7 +131,7 @@ async function revivedBy(database: Knex): Promise<Revived> {
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
-  // A user with many keys is deleted in steps, and the user's row goes last.
+  // A user with many keys is deleted in batches, and the user's row goes last.
   const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
   const users: RevivedUser[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id

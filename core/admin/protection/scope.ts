@@ -6,7 +6,7 @@ import { Problem } from '../../domain/problem.ts';
 
 export type ScopeOptions = { account?: string; partner?: string; campaign?: string };
 
-/** Adds the options that say whose list or rules a command is about. */
+/** Adds the options that select whose list or rules a command is about. */
 export function withScope(command: Command, kinds: readonly ProtectionScope[]): Command {
   for (const kind of kinds) command.option(`--${kind} <id>`, `ID of the ${kind}`);
   return command;

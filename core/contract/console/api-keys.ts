@@ -78,7 +78,7 @@ export const revokeQuerySchema = z.strictObject({
   cancelQueuedCalls: flagSchema,
 });
 
-/** Why keys are revoked, and how the activity says it. */
+/** The reasons for revoking a key, as the activity list shows them. */
 export const revokeReasons = {
   leaked: 'leaked',
   replaced: 'replaced',

@@ -97,7 +97,7 @@ export const allCallsSummaryQuerySchema = z
 
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
-/** Null unless the provider hasn't taken any calls for at least a minute. */
+/** Null unless the provider hasn't accepted any calls for at least a minute. */
 const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
 
 export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;

@@ -13,7 +13,7 @@ export const signInSchema = z.strictObject({
 /** Six digits from an authenticator app, or a recovery code. */
 const codeSchema = z.string().max(100);
 
-/** The response to a correct password if a code has to follow. */
+/** The response to a correct password if a code is required, too. */
 export const secondFactorNeededSchema = z.object({ secondFactor: z.literal(true) });
 
 export const enterCodeSchema = z.strictObject({ code: codeSchema });

@@ -14,7 +14,7 @@ export const userSchema = viewerSchema.extend({
   /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
   disabledAt: instantSchema.nullable().default(null),
   apiKeys: z.number().int(),
-  /** The person at the OpenID Connect provider who signs in as this user. Earlier cores don't send it. */
+  /** The identity at the OpenID Connect provider that signs in as this user. Earlier cores don't send it. */
   link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable().default(null),
   /** Whether the user has a second factor. Earlier cores don't send it. */
   secondFactor: z.boolean().optional(),
@@ -22,7 +22,7 @@ export const userSchema = viewerSchema.extend({
 
 export type UserView = z.infer<typeof userSchema>;
 
-/** `away` lists only users who haven't signed in for 90 days. A user who never has counts from their creation. */
+/** `away` lists only users who haven't signed in for 90 days. For a user who never has, their creation counts. */
 export const usersQuerySchema = directoryQuerySchema.extend({ away: flagSchema });
 
 export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });

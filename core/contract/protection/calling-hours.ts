@@ -11,7 +11,7 @@ const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, tim
 
 /**
  * One window, or one closed day, in the local time of the person who is called. Several rules make several windows. On a date that has a
- * rule, only rules for that date count. Among the rules that may decide, those with the longest matching prefix do.
+ * rule, only rules for that date apply. Of these, the rules with the longest matching prefix decide.
  */
 export const hoursRuleSchema = z
   .strictObject({
@@ -40,7 +40,7 @@ type GivenRule = {
   closed?: true | undefined;
 };
 
-/** Says which combination of fields is wrong; null if the rule is complete. */
+/** Describes what's wrong with the combination of fields; null if the rule is complete. */
 function findRuleProblem({ days, date, from, to, closed }: GivenRule): { path: string[]; message: string } | null {
   if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
   if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from and to." } : null;

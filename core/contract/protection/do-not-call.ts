@@ -27,12 +27,12 @@ export const doNotCallEntrySchema = z.object({
   reason: z.enum(doNotCallReasons),
   note: z.string().nullable(),
   source: z.enum(doNotCallSources),
-  /** The call in which the person said it. */
+  /** The call in which the person asked not to be called. */
   call: z.object({ campaignId: identifierSchema, contactId: identifierSchema }).nullable(),
   /** Null for the provider, and for the operator on the server itself. */
   createdBy: z.object({ id: identifierSchema, name: z.string() }).nullable(),
   createdAt: instantSchema,
-  /** When the entry stops counting; null if it doesn't end. */
+  /** When the entry expires; null if it doesn't. */
   endsAt: instantSchema.nullable(),
 });
 export type DoNotCallEntryView = z.infer<typeof doNotCallEntrySchema>;

@@ -9,7 +9,7 @@ import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restricte
 
 // Do-not-call list
 
-/** The search is the beginning of a number. */
+/** Searches for numbers that start with this. */
 export const doNotCallQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 export const doNotCallExportQuerySchema = z.strictObject({ search: searchSchema });
 
@@ -47,7 +47,7 @@ export const addedNumbersSchema = z.object({
   added: z.number().int(),
   /** Numbers that were already on the list. */
   known: z.number().int(),
-  /** Calls to these numbers that are being dialed, and can't be stopped any more. */
+  /** Calls to these numbers that are being dialed, and can no longer be stopped. */
   beingDialed: z.number().int(),
 });
 export type AddedNumbersView = z.infer<typeof addedNumbersSchema>;
@@ -68,12 +68,12 @@ export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protection
 export const callingHoursSchema = z.object({
   scope: ruledSchema,
   rules: z.array(hoursRuleSchema),
-  /** The rules that count if this scope has none: those of the campaign's account, or else of its partner. */
+  /** The rules that apply if this scope has none: those of the campaign's account, or else of its partner. */
   inherited: z.object({ from: ruledSchema, rules: z.array(hoursRuleSchema) }).nullable(),
 });
 export type CallingHoursView = z.infer<typeof callingHoursSchema>;
 
-/** Replaces all rules of the scope. Without any rules, it inherits those of the scope above. */
+/** Replaces all rules of the scope. Without any rules, the scope inherits them. */
 export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema });
 
 export const numbersQuerySchema = z.strictObject({
@@ -98,7 +98,7 @@ export const setNumbersSchema = numberRulesSchema;
 export const optOutScopes = ['account', 'partner'] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
-/** For whom someone is listed who opts out in a call of the account. */
+/** Whether opt-outs in the account's calls apply to the account or to its whole partner. */
 export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
 export type OptOutsView = z.infer<typeof optOutsSchema>;
 
@@ -130,7 +130,7 @@ export const checkedNumberSchema = z.object({
   zoneNames: z.array(z.string()),
   /** The do-not-call entries that block the number. */
   entries: z.array(doNotCallEntrySchema),
-  /** The rules that decide about this number today or on other days; empty if no calling hours apply. */
+  /** The rules that apply to this number today or on other days; empty if no calling hours apply. */
   rules: z.array(hoursRuleSchema),
   /** The scope that has these rules. */
   rulesFrom: ruledSchema.nullable(),

@@ -31,7 +31,7 @@ import type { Millis } from '../instant.ts';
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
  * Two arrows are missing. The provider may report an outcome at every stage of `dialing`, and even later: the first one replaces `unknown`.
- * And if no dialer runs any more, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses;
+ * And if no dialer is running anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses;
  * at every other stage, it becomes unknown.
  */
 export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
@@ -71,10 +71,10 @@ export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies rea
 
 /** All transitions that a call can make. Domain, dialer and SQL take the stages from here. */
 export const transitions = [
-  // At `retry`, the provider definitely hasn't taken the call, so it hasn't been dialed.
+  // At `retry`, the provider definitely hasn't accepted the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
   { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
-  // The number is on a do-not-call list, or its kind or country isn't allowed any more.
+  // The number is on a do-not-call list, or its kind or country is no longer allowed.
   { event: 'block', from: ['queued', 'retry'], to: 'blocked', notes: ['endedAt'] },
 
   { event: 'claim', from: ['queued', 'retry'], to: 'open', notes: ['firstAttemptAt'] },

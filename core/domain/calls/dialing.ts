@@ -43,7 +43,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   return 'hand-off';
 }
 
-/** Asks the provider for an overdue outcome. A provider doesn't know calls that a different provider has taken. */
+/** Asks the provider for an overdue outcome. A provider doesn't know calls that a different provider has accepted. */
 function conclude(call: ClaimedCall, provider: Provider, now: Millis): Settlement {
   const conclusion = call.provider === provider.name ? provider.conclude(call) : null;
   if (!conclusion) return ended('unreported', call, 'No outcome was reported in time.', now);
@@ -67,8 +67,8 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
-      // If there won't be another try before `notAfter` and the provider hasn't taken the call, it can still be cancelled until then, and
-      // lapses.
+      // If there won't be another try before `notAfter` and the provider hasn't accepted the call, it can still be cancelled until then,
+      // and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };

@@ -34,7 +34,7 @@ export async function createManagedUser(
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
   const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: ports.clock.now(), ...unused };
-  // Without passwords, the user signs in with the provider, and no one learns this one.
+  // Without passwords, the user signs in with the provider, and no one learns this password.
   return { user: listed, password: ports.passwordSignIn ? password : null };
 }
 
@@ -106,7 +106,7 @@ export async function resetManagedUserPassword(
   return password;
 }
 
-/** Unlinks a user from the person at the provider. Their next sign-in links them again, by email address. */
+/** Unlinks a user from their identity at the provider. Their next sign-in links them again, by email address. */
 export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string, code?: string): Promise<void> {
   const user = await findManagedUser(ports, viewer, id);
   if (user.id === viewer.id) throw new Problem('conflict', "You can't unlink yourself. Ask another administrator to do it.");

@@ -82,7 +82,7 @@ export async function enableUser(ports: Ports, actor: Actor, user: User): Promis
   if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
-/** Unlinks a user from the person at the provider, and ends the sessions that this person started. */
+/** Unlinks a user from their identity at the provider, and ends the sessions that it started. */
 export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
   const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
   if (!(await ports.stores.links.delete(user.id, event))) throw new Problem('conflict', `${user.email} isn't linked with anyone.`);
@@ -175,14 +175,14 @@ async function createPassword(ports: Ports, chosen: string | null): Promise<{ st
   return { stored, made: password };
 }
 
-/** Makes a password that the user has to change soon. */
+/** Generates a password that the user must change soon. */
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
   const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
-/** Makes a password of 120 bits, in groups of four characters that are hard to confuse (Crockford's base32). */
+/** Generates a password of 120 bits, in groups of four characters that are hard to confuse (Crockford's base32). */
 function makePassword(ports: Ports): string {
   const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(/.{4}/g) ?? []).join('-');

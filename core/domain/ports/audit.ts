@@ -3,7 +3,7 @@ import type { ActivityFilter, AuditEvent, ChainedEvent, ListedActor, ListedEvent
 
 /** The chain of audit events: see audit-chain.ts. */
 export type AuditChainStore = {
-  /** Chains the events that aren't chained yet, oldest first, in short steps. @returns the number of events */
+  /** Chains the events that aren't chained yet, oldest first, in small batches. @returns the number of events */
   extend(signal?: AbortSignal): Promise<number>;
   /** Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
@@ -11,7 +11,7 @@ export type AuditChainStore = {
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
   /** Returns the time of the oldest chained event. */
   oldestAt(): Promise<number | null>;
-  /** Deletes the chain's oldest events, up to and including this number, in short steps. @returns the number of events */
+  /** Deletes the chain's oldest events, up to and including this number, in small batches. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
 };
 

@@ -91,15 +91,15 @@ export type RetentionStore = {
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
   /** Counts calls that ended before this time and still have contact data, and finds when the oldest of all of them ended. */
   countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
-  /** Erases phone number, name, time zone, variables and the provider's detail, in short steps. @returns the number of calls */
+  /** Erases phone number, name, time zone, variables and the provider's detail, in small batches. @returns the number of calls */
   erase(endedBefore: Millis, signal?: AbortSignal): Promise<number>;
-  /** Deletes counts from before this time, because charts no longer show them, in short steps. @returns the number of counts */
+  /** Deletes counts from before this time, because charts no longer show them, in small batches. @returns the number of counts */
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
 /** Everything that's stored about one phone number. */
 export type ContactStore = {
-  /** Returns the number's calls, oldest first. Reads all calls, in short steps. */
+  /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
   findCalls(phone: string): Promise<ContactCall[]>;
   /** Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed. */
   erase(calls: readonly CallKey[], at: Millis): Promise<{ cancelled: number; erased: number }>;

@@ -47,9 +47,9 @@ export type DialingStore = {
     now: Millis,
     optOut?: OptOut,
   ): Promise<'recorded' | 'not-needed' | 'erased' | null>;
-  /** Lapses calls that weren't dialed by their `notAfter`, in short steps. @returns the number of calls */
+  /** Lapses calls that weren't dialed by their `notAfter`, in small batches. @returns the number of calls */
   lapse(now: Millis, signal?: AbortSignal): Promise<number>;
-  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in short steps. @returns the number of calls */
+  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in small batches. @returns the number of calls */
   endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
   /**
    * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
@@ -59,7 +59,7 @@ export type DialingStore = {
    * @returns the number of calls
    */
   recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;
-  /** Records that a core's provider isn't taking calls; null clears the record. @param core the name of the core's process */
+  /** Records that a core's provider isn't accepting calls; null clears the record. @param core the name of the core's process */
   noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
   /** Returns the oldest trouble recorded since this time. */
   findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;

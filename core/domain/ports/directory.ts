@@ -50,7 +50,7 @@ export type UserStore = {
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in steps.
+   * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in batches.
    * @returns false if the user doesn't exist
    */
   change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
@@ -62,14 +62,14 @@ export type UserStore = {
   setDisabled(userId: string, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
   /**
    * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
-   * deleted later, in steps.
+   * deleted later, in batches.
    *
    * @returns the numbers of deleted keys and sessions, or null if the user doesn't exist
    */
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
-  /** Deletes the remaining data of deleted users, in short steps. @returns the number of keys */
+  /** Deletes the remaining data of deleted users, in small batches. @returns the number of keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
-  /** Finishes moving users' keys to the right lists, in short steps. @returns the number of keys */
+  /** Finishes moving users' keys to the right lists, in small batches. @returns the number of keys */
   finishMoves(signal: AbortSignal): Promise<number>;
 };
 

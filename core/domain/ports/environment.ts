@@ -43,7 +43,7 @@ export type ClockStore = {
 
 /** Encrypts secrets that must not be readable in a copy of the database. */
 export type SecretBox = {
-  /** What all secrets start with that are encrypted with the newest key. */
+  /** The beginning of every secret that's encrypted with the newest key. */
   newest: string;
   /** @param owner the ID of the user: the secret can't be read as another user's */
   seal(owner: string, secret: Uint8Array): string;

@@ -31,7 +31,7 @@ export type ApiKeyStore = {
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
    * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, all calls
-   * that it has placed today count once this returns.
+   * that it has placed today are included in the count once this returns.
    *
    * @returns false, without changing anything, if the key was revoked or has other limits
    */

@@ -38,7 +38,7 @@ export type Ports = {
   stores: Stores;
   /** The company's OpenID Connect provider; null if none is configured. */
   provider: IdentityProvider | null;
-  /** Whether users can sign in with a password. If not, no password is checked, changed or given out. */
+  /** Whether users can sign in with a password. If not, passwords can't be used, changed or handed out. */
   passwordSignIn: boolean;
   secretBox: SecretBox;
   /** Whether everyone who signs in with a password needs a second factor. */
@@ -49,6 +49,6 @@ export type Ports = {
   onOutcome(state: OutcomeState): void;
   /** Counts the calls that lists, hours or rules about numbers have stopped. */
   onStopped(reason: StopReason, calls: number): void;
-  /** Is called when numbers were added to a list, so that queued calls to them can be blocked soon. */
+  /** Called when numbers were added to a list, so that queued calls to them can be blocked soon. */
   onListed(): void;
 };

@@ -5,7 +5,7 @@ import type { CampaignAccess } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { AuditEvent, CampaignRules, DoNotCallEntry, ImportedNumbers, NewDoNotCall, OwningScope, RuleScope } from '../model.ts';
 
-/** The rules that a scope itself has. Null means that it inherits those of the scope above. */
+/** The rules that a scope itself has. Null means that it inherits them. */
 export type ScopeRules = {
   hours: readonly HoursRule[] | null;
   countries: readonly string[] | null;
@@ -36,7 +36,7 @@ export type ProtectionStore = {
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
-  /** Lists numbers with this beginning by number, after the cursor (a number and an ID). */
+  /** Lists numbers that start with this, by number, after the cursor (a number and an ID). */
   searchNumbers(
     access: ProtectionAccess,
     prefix: string,
@@ -48,15 +48,15 @@ export type ProtectionStore = {
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   rulesOf(scopeId: string): Promise<ScopeRules>;
-  /** Returns the rules that count for a campaign's calls; null if it doesn't exist. */
+  /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
-  /** Returns for whom an opt-out in a call of the account counts. */
+  /** Returns whether opt-outs in the account's calls apply to the account or to its whole partner. */
   optOutScope(accountId: string): Promise<OptOutScope>;
   setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
-  /** Blocks the queued calls to numbers that were added since the last time, in short steps. @returns the number of calls */
+  /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
-  /** Deletes entries that have ended, in short steps. @returns the number of entries */
+  /** Deletes entries that have ended, in small batches. @returns the number of entries */
   deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Counts the calls that wait for calling hours. */
   countHeld(now: Millis): Promise<number>;
@@ -68,13 +68,13 @@ export type OptOut = { id: string; eventOf(owner: OwningScope): AuditEvent };
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {
   begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
-  /** Stores some of the numbers. They don't count yet. */
+  /** Stores some of the numbers. They have no effect yet. */
   addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
-  /** From now on, all stored numbers will be moved to the list. */
+  /** Commits the import: from now on, all stored numbers will be moved to the list. */
   commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
   /** Moves some numbers to the list, in a short transaction. @returns null if none are left */
   moveSome(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
-  /** Waits until no claim can miss the moved numbers, and forgets the import. */
+  /** Waits until no claim can miss the moved numbers, and deletes the import. */
   finish(id: string): Promise<void>;
   discard(id: string): Promise<void>;
   listStartedBefore(before: Millis): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;

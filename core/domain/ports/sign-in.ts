@@ -33,7 +33,7 @@ export type ThrottleCounter = { key: string; max: number; window: number };
 export type ThrottleStore = {
   /** @returns when the last full counter opens again, at most one window from now; null if none of them is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
-  /** Adds one to all counters or, if one is full, to none of them. @returns whether it counted */
+  /** Increments all counters or, if one is full, none of them. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
   giveBack(key: string): Promise<void>;
   reset(key: string): Promise<void>;
@@ -60,7 +60,7 @@ export type SessionStore = {
    * @returns false, without changing anything, if the half-open session has ended or the code was already used
    */
   finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
-  /** @returns false, without starting a session, if the user isn't linked with the provider any more or is disabled */
+  /** @returns false, without starting a session, if the user is no longer linked to the provider or is disabled */
   startLinked(id: Digest, userId: string, issuer: string, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
@@ -74,13 +74,14 @@ export type SessionStore = {
   sweep(bounds: SessionBounds, allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 
-/** Stores which person at the provider is which user. */
+/** Stores the links between users and their identities at the provider. */
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null } | null>;
   /**
-   * Links a user, in place of a person at another provider.
+   * Links a user, and replaces a link to another provider.
    *
-   * @returns false if the user is linked with another person at this provider, this person is another user, or the user is disabled
+   * @returns false if the user is linked to another identity at this provider, this identity belongs to another user, or the user is
+   * disabled
    */
   create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
   /** Ends the sessions that the link has started. @returns false if the user isn't linked */
@@ -95,9 +96,12 @@ export type LinkStore = {
 
 export type SecondFactorStore = {
   find(userId: string): Promise<SecondFactor | null>;
-  /** Stores a secret that waits for its confirmation, instead of an earlier one. @returns false if one is already in force */
+  /**
+   * Stores an unconfirmed secret, and replaces an earlier one.
+   * @returns false if the user already has a second factor
+   */
   enroll(userId: string, secret: string): Promise<boolean>;
-  /** @returns false, without changing anything, if that secret isn't waiting for its confirmation */
+  /** @returns false, without changing anything, if that isn't the unconfirmed secret */
   confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
   /** Uses up a code. @returns false if it was already used, or never existed */
   use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;

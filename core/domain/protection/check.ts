@@ -23,7 +23,7 @@ export type CheckedNumber = {
   opensAt: Millis | null;
 };
 
-/** Says what would happen if a campaign called a number now, and why. Asks the same rules as a placed call. */
+/** Says what would happen if a campaign called a number now, and why. Applies the same rules as placing a call. */
 export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber): Promise<CheckedNumber> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const campaign = await ports.stores.protection.findScope(access, 'campaign', input.campaignId);
@@ -53,7 +53,7 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   };
 }
 
-/** Someone who sees only one account learns that the partner's list blocks a number, but not what its users have written. */
+/** Someone who sees only one account learns that the partner's list blocks a number, but not the notes of its users. */
 function withoutOthersNotes(entry: DoNotCallEntry): DoNotCallEntry {
   return entry.scope.kind === 'account' ? entry : { ...entry, note: null, call: null, createdBy: null };
 }

@@ -149,7 +149,7 @@ function parsePosition(cursor: string | null): { phone: string; id: string } | n
   return { phone: `+${digits}`, id };
 }
 
-/** Takes a number off the list. The reason stays in the audit log. */
+/** Removes a number from the list. The audit log keeps the reason. */
 export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller, id: string, reason: string): Promise<void> {
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
   const access = requireAccess(scopeFor(viewer).campaigns);
@@ -158,7 +158,7 @@ export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller
   await liftEntry(ports, actor, entry, reason);
 }
 
-/** @throws Problem `not-found` if someone else was faster */
+/** @throws Problem `not-found` if someone else has already removed it */
 export async function liftEntry(
   ports: Ports,
   actor: Actor,

@@ -11,7 +11,7 @@ type WrongLine = { line: number; message: string };
 /** @property wrong the first invalid lines @property wrongLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: WrongLine[]; wrongLines: number };
 
-/** A part is one row. It's stored before it counts, so it takes about a millisecond although it's large. */
+/** A part is one row. It has no effect when it's stored, so storing takes only about a millisecond although it's large. */
 const numbersInAPart = 10_000;
 
 const mostWrongLines = 10_000;
@@ -102,7 +102,7 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
   return { numbers, wrong, wrongLines };
 }
 
-/** Returns the first cell of a line of CSV. */
+/** Returns the first cell of a CSV line. */
 function readCell(text: string): string {
   return (/^\uFEFF?\s*"?([^",;\t]*)/.exec(text)?.[1] ?? '').trim();
 }

@@ -6,10 +6,10 @@ import { findOpening, selectRules } from './hours/calling-hours.ts';
 import { getZones, onlyZone } from './hours/zones.ts';
 import { getCountry, getNumberKind } from './numbers.ts';
 
-/** The rules where no one has set any. */
+/** The rules if no one has set any. */
 export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };
 
-/** What the rules say about a call: it may be made now, or not before a time, or not at all. */
+/** What the rules say about a call: it may be made now, only later, or not at all. */
 export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Objection;
 
 type JudgedCall = Pick<NewCall, 'phone' | 'timeZone' | 'notBefore' | 'notAfter'>;
@@ -49,7 +49,7 @@ export function getZonesOfCall({ phone, timeZone }: Pick<NewCall, 'phone' | 'tim
   return timeZone === null ? getZones(phone) : onlyZone(timeZone);
 }
 
-/** Whether there's no opening only because the number may be in several zones, or doesn't tell its zone. */
+/** Whether there's no opening only because the number may be in several zones, or its zone is unknown. */
 function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], from: Millis): boolean {
   const [first] = zones;
   return first === undefined || (zones.length > 1 && findOpening({ rules, zones: onlyZone(first), from }) !== null);

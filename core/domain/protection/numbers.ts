@@ -34,8 +34,8 @@ type Code = { code: string; kind: RestrictedKind | null; plan: Plan | null | und
 let codes: PrefixTree<Code> | undefined;
 
 /**
- * Returns the kind of a number. A number that begins like a restricted kind, but has too many digits or too few, is of that kind too, because
- * networks ignore further digits.
+ * Returns the kind of a number. A number that begins like a restricted kind, but has too many digits or too few, is of that kind too,
+ * because networks ignore extra digits.
  */
 export function getNumberKind(phone: string): NumberKind {
   const match = findCode(phone);
@@ -49,7 +49,7 @@ export function getNumberKind(phone: string): NumberKind {
   return type?.kind ?? 'ordinary';
 }
 
-/** Returns the country of a number as an ISO 3166-1 code; null if it has none, or if countries share its code and it doesn't tell. */
+/** Returns the country of a number as an ISO 3166-1 code; null if it has none, or if countries share its code and can't be told apart. */
 export function getCountry(phone: string): string | null {
   const match = findCode(phone);
   const countries = (match && getPlan(match)?.countries) || [];
@@ -60,7 +60,7 @@ export function getCountry(phone: string): string | null {
 }
 
 /**
- * Converts any usual spelling of a number to E.164.
+ * Converts a number in any common format to E.164.
  *
  * @param country of numbers without a country code
  * @returns null if it isn't a valid number, or has an extension

@@ -14,7 +14,7 @@ export function toStopReason({ kind }: Objection): StopReason {
 /** The detail of a call that ends because of a list. */
 export const listedDetail = 'The number is on a do-not-call list.';
 
-/** Says why a call that was placed can't be made any more. Never contains the number. */
+/** Says why a call that was placed can no longer be made. Never contains the number. */
 export function describeObjection(objection: Objection): string {
   switch (objection.kind) {
     case 'number-kind':

@@ -39,12 +39,12 @@ export async function setHoursInScope(
   return readHours(ports, scope);
 }
 
-/** Replaces all rules of a scope. Without any, it inherits those of the scope above. */
+/** Replaces all rules of a scope. Without any, the scope inherits them. */
 export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
   await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed');
 }
 
-/** Returns a scope's own rules, and those that count without them. */
+/** Returns a scope's own rules, and those that apply without them. */
 export async function readHours(ports: Ports, scope: RuleScope): Promise<ScopeHours> {
   const { hours } = await ports.stores.protection.rulesOf(scope.id);
   return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };

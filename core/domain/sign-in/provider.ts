@@ -9,8 +9,8 @@ import type { FlowSecrets, Identity } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
 /**
- * The provider couldn't say who it is. `unreachable`: it didn't respond as a provider should; `cancelled`: the user refused; `refused`: its
- * response isn't valid.
+ * The provider couldn't say who's signing in. `unreachable`: it didn't respond as a provider should; `cancelled`: the user refused;
+ * `refused`: its response isn't valid.
  */
 export class ProviderError extends Error {
   override name = 'ProviderError';
@@ -22,11 +22,11 @@ export class ProviderError extends Error {
   }
 }
 
-/** Why a person whom the provider knows may not sign in. */
+/** Why someone whom the provider knows can't sign in. */
 export const refusalReasons = ['unknown', 'disabled', 'unverified', 'other-person'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
-/** The user doesn't learn the reason: it's recorded in the audit. */
+/** The user doesn't learn the reason, but the audit log records it. */
 export class SignInRefused extends Error {
   override name = 'SignInRefused';
   readonly reason: RefusalReason;
@@ -54,7 +54,7 @@ function randomText({ randomness }: Ports): string {
 }
 
 /**
- * Finds the user whom a person at the provider is. The first time, finds the user by email address, and links the two.
+ * Finds the user that's linked to an identity at the provider. The first time, finds the user by email address, and links the two.
  *
  * @throws SignInRefused
  */
@@ -76,7 +76,7 @@ async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerifi
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
   const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
   if (await ports.stores.links.create(user.id, { issuer, subject }, event.at, event)) return user;
-  // The same person may have signed in twice at the same time.
+  // The same person may have signed in twice concurrently.
   if ((await ports.stores.links.find({ issuer, subject }))?.user.id === user.id) return user;
   throw new SignInRefused('other-person', user);
 }
@@ -89,7 +89,7 @@ function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
 }
 
-/** Makes a code that lets the app start a session, if it has the verifier of this challenge. */
+/** Generates a code that lets the app start a session, if it has the verifier of this challenge. */
 export async function createSignInCode(ports: Ports, { user, issuer, challenge }: { user: string; issuer: string; challenge: string }) {
   const code = randomText(ports);
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
@@ -102,7 +102,7 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const { stores, clock, provider } = ports;
   const taken = await stores.links.takeCode(digestOfCode(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
-  // A clock that was set back doesn't make a code live longer.
+  // Setting the clock back must not extend a code's life.
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.toMillis());
   const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);

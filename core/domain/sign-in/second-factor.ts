@@ -12,7 +12,7 @@ const recoveryCodes = 10;
 /** 50 bits. */
 const recoveryLetters = 10;
 
-/** Whether the user has to set up a second factor before anything else. A provider asks for its own. */
+/** Whether the user must set up a second factor before anything else. A provider has its own second factors. */
 export function isSecondFactorDue(
   { requiresSecondFactor }: Ports,
   { hasSecondFactor, issuer }: Pick<Session, 'hasSecondFactor' | 'issuer'>,
@@ -22,7 +22,7 @@ export function isSecondFactorDue(
 
 type Enrollment = { secret: string; uri: string };
 
-/** Makes a secret for the user's app. It's in force once {@link confirmSecondFactor} has received a code. */
+/** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */
 export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User, currentPassword: string): Promise<Enrollment> {
   const { stores, randomness, secretBox } = ports;
   requirePasswordSignIn(ports);
@@ -35,7 +35,7 @@ export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User,
   return { secret, uri: otpauthUri(secret, user.email) };
 }
 
-/** Puts the secret in force after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */
+/** Activates the secret after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */
 export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<string[]> {
   const { stores, clock, secretBox } = ports;
   const waiting = await stores.secondFactors.find(user.id);
@@ -122,7 +122,7 @@ export async function finishSignIn(
   if (!(await useCode(ports, attempt, user, code, use, true))) throw refused();
 }
 
-/** Returns the event of someone who knew the password, but had no valid code. As for a wrong password, the actor is the user. */
+/** Returns the audit event for a correct password without a valid code. As for a wrong password, the actor is the user. */
 export function refusedCodeEvent(ports: Ports, user: User, address: string): AuditEvent {
   return userEvent(ports, { who: user, address }, user, 'second-factor.refused');
 }

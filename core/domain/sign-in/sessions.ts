@@ -38,7 +38,7 @@ export async function authenticate(
 }
 
 /**
- * Starts a session. After the password of a user with a second factor, it's half-open until a code follows.
+ * Starts a session. After the password of a user with a second factor, it's half-open until the code is entered.
  *
  * @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check
  */

@@ -74,8 +74,8 @@ export async function checkPassword(
   };
   const credentials = await ports.passwords.verify(find, password, { address, vouched });
   if (!credentials || !mayEnter(credentials)) return null;
-  // A code has to follow, and clears the counters if it's right. Otherwise, clearing would reveal that the password was right, and someone
-  // who knows it could try codes without limit.
+  // The counters are cleared only after the code that's required next. Clearing them now would reveal that the password was right, and
+  // someone who knows it could try codes without limit.
   if (!credentials.hasSecondFactor) await clearCounters(ports, counters);
   return credentials;
 }
@@ -112,7 +112,7 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   if (followsPassword) await clearCounters(ports, usual);
 }
 
-/** Forgets wrong codes of six digits for a second factor that the user no longer has. */
+/** Clears the counters of wrong six-digit codes for a second factor that the user no longer has. */
 export async function forgetWrongCodes({ throttle }: Ports, userId: string): Promise<void> {
   await throttle.reset(createCounter('code', userId).key);
 }

@@ -313,7 +313,7 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 }
 
 /**
- * Handles CONNECT like every other method, so that callers can't tell it apart. Node would pass on a bare socket (RFC 9110 §9.3.6), or
+ * Handles CONNECT like every other method, so that callers can't distinguish it. Node would pass on a bare socket (RFC 9110 §9.3.6), or
  * close it if there's no listener. It doesn't keep CONNECT in order either, and throws if an earlier request on the connection still uses
  * the socket, so one packet from a stranger would stop the core. Without a listener, upgrades arrive as ordinary requests.
  */

@@ -155,7 +155,7 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
         const { placedToday } = explanation;
         if (explanation.call) return asRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
-        // Judge by the new limits.
+        // Check against the new limits.
         if (limits?.version !== request.key.limits?.version) continue;
         if (explanation.isListed) return { kind: 'do-not-call' };
         if (explanation.rulesVersion !== verdict.rulesVersion) {
@@ -205,7 +205,7 @@ function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placed
   return isFull;
 }
 
-/** Judges a call by the rules that this process knows. The statement that places it checks that they're current. */
+/** Checks a call against the rules that this process remembers. The statement that places it makes sure that they're current. */
 function judgeBy(rules: KnownRules, { campaignId, at }: KeyedRequest, call: NewCall): { judgement: Judgement; verdict: Verdict } {
   const known = rules.get(campaignId);
   const judgement = judge(known, call, at, at);

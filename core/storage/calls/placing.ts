@@ -7,9 +7,9 @@ import type { BatchColumns, BatchRows, Database, Value } from '../engine/databas
 import { isAllowed, joinAuthorization } from '../keys/authorization.ts';
 import { isJudgedByCurrentRules, isUnlisted, joinProtection, placingLists } from '../protection/listed.ts';
 
-/** A request with the limits that it was judged by. */
+/** A request with the limits that it was checked against. */
 export type Judged = KeyedRequest & { limits: KeyLimits | null };
-/** How a call was judged: the version of the rules, and when they allow it. */
+/** The result of checking a call: the version of the rules, and when they allow it. */
 export type Verdict = { rulesVersion: number | null; heldUntil: Millis | null };
 export type Placing = Judged & { call: NewCall; verdict: Verdict };
 
@@ -22,8 +22,8 @@ export function requestRow({ digest, campaignId, at, limits }: Judged): Value[] 
 type Group = { first: Judged; at: Millis; isExpired: boolean; more: readonly Value[]; rows: Value[][] };
 
 /**
- * Groups the requests of a batch that have the same key, campaign, limits and other values, because one look-up decides about all of them.
- * The columns of a group are `requestColumns`, the other values, and the rows.
+ * Groups the requests of a batch that have the same key, campaign, limits and other values, because one lookup decides for all of them. The
+ * columns of a group are `requestColumns`, the other values, and the rows.
  *
  * The time of a group is its latest. That decides the same as the time of each request, because none of them is on the other side of the
  * key's expiry, which never changes.
@@ -93,7 +93,7 @@ function placingRow({ at, call, verdict: { heldUntil } }: Placing): Value[] {
   return [...callRow(call), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
 }
 
-/** Returns a batch in groups of `groupColumns`. @param more returns further values that a group has in common */
+/** Returns a batch in groups of `groupColumns`. @param more returns additional values that a group has in common */
 export function placingGroups<Request extends Placing>(
   batch: readonly Request[],
   more: (request: Request) => readonly Value[] = () => [],
@@ -109,7 +109,7 @@ export function groupColumnsWith(more: BatchColumns = {}): BatchColumns {
  * Builds the SQL that joins the calls to place, named `r`, with their keys and campaigns. Omits those that aren't allowed.
  *
  * @param groups the batch, from {@link placingGroups}
- * @param more further columns to select
+ * @param more additional columns to select
  */
 export function callsToPlace(database: Database, groups: string, more: Readonly<Record<string, string>> = {}): string {
   const select = { api_key_id: 'k.id', campaign_id: 'c.id', account_id: 'c.account_id', ...placingLists, ...more };

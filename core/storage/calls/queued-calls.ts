@@ -7,12 +7,12 @@ import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
 
 /*
- * To find a key's queued calls, the core scans the whole index of the queue. Another index by key would make every placed call too
- * expensive (core/docs/decisions/one-index-of-the-queue.md). The index of the queue contains the key, so only matching rows are looked up
+ * To find a key's queued calls, the core scans the queue's whole index. Another index by key would make every placed call too
+ * expensive (core/docs/decisions/one-index-of-the-queue.md). The queue's index contains the key, so only matching rows are looked up
  * in the table.
  */
 
-/** The columns of the index, in order. The last one tells calls apart that were placed and are due at the same time. */
+/** The columns of the index, in order. The last one distinguishes calls that were placed and are due at the same time. */
 const position = ['account_id', 'due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;
 type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
 
@@ -48,7 +48,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   return counts;
 }
 
-/** Returns those keys for which a dialer is handing off a call. If the provider doesn't take it, it can still be cancelled. */
+/** Returns those keys for which a dialer is handing off a call. If the provider doesn't accept it, it can still be cancelled. */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await database.query<{ api_key_id: string }>(
@@ -80,7 +80,8 @@ export async function cancelQueued(
   size = cancelledAtOnce,
 ): Promise<number> {
   let cancelled = 0;
-  // Locked calls come last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock calls.
+  // Handle locked calls last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
+  // calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
       count = await cancelOnce(database, keys, { at, locked, size }, signal);

@@ -78,7 +78,7 @@ export async function pick(
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }
 
-/** What the rules say about the picked calls. */
+/** What the rules say about the selected calls. */
 export type JudgedCalls = {
   /** Calls to claim. Those with a reason may be with the provider already, and must not be handed off again. */
   open: { key: CallKeyPair; stopped: string | null }[];
@@ -87,7 +87,7 @@ export type JudgedCalls = {
 };
 
 /**
- * Judges calls by the rules of now, which may not be those of when they were placed. The transaction has already locked the calls, so a
+ * Checks calls against the current rules, which may have changed since they were placed. The transaction has already locked the calls, so a
  * change of rules that was acknowledged is seen here.
  */
 export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
@@ -97,7 +97,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
     const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
-    // What a provider has isn't decided here any more: the claim only asks for its outcome.
+    // If a provider already has the call, there's nothing left to decide here: the claim only asks for its outcome.
     const judgement =
       row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesFor(row.campaign_id), call, now, placedAt);
     const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';
@@ -137,8 +137,8 @@ const claimedColumns = [
 type ClaimedRow = Pick<CallRow, (typeof claimedColumns)[number]> & { is_listed: Value | boolean };
 
 /**
- * Claims calls, except those to numbers on a list, which it blocks. The statement itself looks at the lists, so an entry that was committed
- * before it started counts.
+ * Claims calls, except those to numbers on a list, which it blocks. The statement itself checks the lists, so it respects every entry that
+ * was committed before it started.
  *
  * @returns the claimed calls, and the number of blocked ones
  */

@@ -32,7 +32,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
   const turns = keyTurns(database);
   let lastAccount = '';
 
-  /** Claims due calls of these accounts. @returns also how many it ended or let wait instead */
+  /** Claims due calls of these accounts. @returns also how many it ended or postponed instead */
   function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return write.transaction(async (trx) => {
       await lapseBatch(trx, claim.now, sweptAtOnce);
@@ -146,7 +146,10 @@ async function recordOutcome(
   return changed > 0;
 }
 
-/** Adds the number of a call to the list of its account, or of its partner if the account is set so. @returns null if the call wasn't handed off */
+/**
+ * Adds the number of a call to the list of its account, or of its partner if the account's opt-outs apply to the partner. @returns null if
+ * the call wasn't handed off
+ */
 async function listNumberOfCall(
   trx: Knex.Transaction,
   contactId: string,
@@ -174,7 +177,7 @@ function handedOff(on: Knex, contactId: string) {
 }
 
 /**
- * Cancels a call whose key was revoked during the hand-off, if the provider hasn't taken it. The revoke itself can't cancel a call while
+ * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. The revoke itself can't cancel a call while
  * it's being handed off.
  */
 async function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {

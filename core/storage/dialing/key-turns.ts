@@ -8,7 +8,7 @@ type Position = readonly [dueAt: number, placedAt: number, apiKeyId: string, con
 type PositionRow = { due_at: number; placed_at: number; api_key_id: string; contact_id: string };
 
 const start: Position = [0, 0, '', ''];
-/** The number of calls in an account's queue that one claim looks through: 3 to 5 ms, on another connection than the claim's. */
+/** The number of calls in an account's queue that one claim searches: 3 to 5 ms, on a different connection from the claim's. */
 const stretchLength = 10_000;
 /** The number of keys whose calls one claim adds for an account. */
 const mostKeys = 8;
@@ -102,7 +102,7 @@ export function keyTurns(database: Database) {
       else if (known) known.front = keysInFront;
       else accounts.set(id, { front: keysInFront, scanned: start, keys: new Map(), isTurnOfOthers: true });
       const behind = others.filter(({ api_key_id }) => !keysInFront.has(api_key_id));
-      // A claim may be so small that it has only one turn.
+      // A claim may have room for only one call.
       const isTurnOfOthers = known?.isTurnOfOthers ?? false;
       if (known) known.isTurnOfOthers = !isTurnOfOthers;
       const queues = [

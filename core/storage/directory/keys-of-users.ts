@@ -23,7 +23,7 @@ export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<U
  * Revokes the newest keys of a deleted user, so that lists no longer have to skip them, and deletes the user's row along with the last
  * ones. The row must be locked, so that the user can't create more keys.
  *
- * @param max the maximum number of keys. A million in one transaction would keep everyone else from writing to SQLite for a minute
+ * @param max the maximum number of keys. A million in one transaction would block all other SQLite writers for a minute
  * @returns the IDs of the keys
  */
 export async function deleteStep(trx: Knex.Transaction, id: string, max: number, options: RevokeOptions): Promise<string[]> {
@@ -57,14 +57,14 @@ async function goOnDeleting(trx: Knex.Transaction, id: string, max: number): Pro
 
 /**
  * Changes a user. If the user moves to another partner, the partner that's recorded with their keys follows: for the newest keys in the
- * same transaction, and for the others in steps, because changing a million rows at once would keep everyone else from writing to SQLite
- * for a minute.
+ * same transaction, and for the others in batches, because changing a million rows at once would block all other SQLite writers for a
+ * minute.
  *
  * The move still takes effect immediately: each request reads a key's access from its creator (authorization.ts), and a lookup by ID reads
  * from the creator who may see the key. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
  * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
- * @param moveId unique, so that a step of an earlier move notices this one
+ * @param moveId unique, so that a step of an earlier move detects this one
  * @returns false if the user doesn't exist
  */
 export async function updateUser(
@@ -146,7 +146,7 @@ function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: K
   return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 
-/** Records a partner with keys. Keys of a user who became staff stay with the partner for which they were created. */
+/** Records keys' partner. Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
   await trx('api_keys')
     .whereIn('id', ids)

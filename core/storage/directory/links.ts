@@ -7,7 +7,7 @@ import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
 import { standing } from './keys-of-users.ts';
 import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
-/** Stores which person at the provider is which user, and the codes that sign the app in. */
+/** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
 export function linkStore({ read, write }: Database): LinkStore {
   return {
     async find({ issuer, subject }) {
@@ -60,7 +60,7 @@ export function linkStore({ read, write }: Database): LinkStore {
     },
 
     async takeCode(digest) {
-      // Anyone can send invented codes, so they mustn't take turns with those who write.
+      // Anyone can send made-up codes, so these requests must not compete with writers.
       if (!(await read('sign_in_codes').where({ digest }).first('digest'))) return null;
       const row = await write.transaction(async (trx) => {
         const code: SignInCodeRow | undefined = await trx('sign_in_codes').where({ digest }).forUpdate().first();

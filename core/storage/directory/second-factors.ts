@@ -96,8 +96,8 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
 }
 
 /**
- * Uses up a code of a second factor that's in force. Of concurrent attempts with the same code, one succeeds. Either kind of code locks the
- * second factor first, so that two renewals of the recovery codes can't both leave theirs.
+ * Uses up a code of an active second factor. Of concurrent attempts with the same code, one succeeds. Either kind of code locks the second
+ * factor first, so that two renewals of the recovery codes can't both leave theirs.
  */
 export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
   if (code.kind === 'step') {
@@ -114,7 +114,7 @@ async function insertRecoveryCodes(trx: Knex.Transaction, userId: string, digest
   await trx('recovery_codes').insert(digests.map((digest) => ({ user_id: userId, digest })));
 }
 
-/** Deletes the recovery codes with it. @returns the number of second factors that were in force */
+/** Deletes the recovery codes with it. @returns the number of active second factors */
 export async function deleteFactor(trx: Knex.Transaction, userId: string): Promise<number> {
   const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
   await trx('second_factors').where({ user_id: userId }).delete();

@@ -9,7 +9,7 @@ import { isSingleRowError } from '../engine/errors.ts';
 
 /** The maximum number of counters, about 20 MB. It's more than honest users need, and limits a flood from many addresses. */
 export const mostThrottleCounters = 100_000;
-/** The number of takes between sweeps, because a flood could outrun the hourly sweep. */
+/** The number of attempts between sweeps, because a flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', max: 'bigint', now: 'bigint', until: 'bigint' } as const;
@@ -32,8 +32,8 @@ export function throttleStore(database: Database): ThrottleStore {
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
-  // Attempts of a flood share a statement. Separate statements kept attempts whose turn had come waiting for a connection, until they got a
-  // 503.
+  // The attempts in a flood share a statement. With separate statements, attempts whose turn had come waited for a connection until they
+  // got a 503.
   const blockedUntil = batched<Look, { until: Millis | null }>({
     async run(looks) {
       const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [n, ...row])));

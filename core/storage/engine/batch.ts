@@ -16,8 +16,8 @@ const mostWaiting = 2_000;
 /** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const mostAtOnce = 128;
 /**
- * The maximum number of bytes from callers in a batch. 128 of the largest calls would keep everyone else from writing for as long as
- * thousands of small ones.
+ * The maximum number of bytes from callers in a batch. 128 of the largest calls would block other writers for as long as thousands of small
+ * ones.
  */
 const mostBytes = 1024 * 1024;
 /** In ms: how late a request may learn that its deadline has passed. */
@@ -28,7 +28,7 @@ const watchEvery = 250;
  * There's no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `getShare`.
  *
  * A request fails with `unavailable` if its statement wasn't sent by its deadline, or if the queue is full. Once the statement has been
- * sent, only its result can tell what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.
+ * sent, only its result shows what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.
  *
  * @param options.run handles a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends
  * anything that may commit

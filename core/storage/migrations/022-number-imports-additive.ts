@@ -3,7 +3,7 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * Adds imports of do-not-call lists. An import is first written here, in a few large rows, and counts as soon as it's committed: then its
- * numbers are moved to the list in short steps, which a core finishes if the import is killed.
+ * numbers are moved to the list in small batches, which a core finishes if the import is killed.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';

@@ -5,7 +5,7 @@ import { getOffset, oneMinute } from './local-time.ts';
 
 export { selectRules } from './hours-rules.ts';
 
-/** Nothing that opens later is looked for. */
+/** Openings later than this aren't considered. */
 export const mostDaysAhead = 31;
 
 /**
@@ -21,7 +21,7 @@ export function findOpening(input: { rules: readonly HoursRule[]; zones: readonl
   const cached = ofRules.get(zones);
   if (cached && from >= cached.from && from < cached.until) return cached.opening;
   const opening = searchOpening(input);
-  // Until it opens, the next opening is the same.
+  // Until then, the next opening stays the same.
   if (opening === 'open') {
     const minute = from - (from % oneMinute);
     ofRules.set(zones, { opening, from: minute, until: minute + oneMinute });

@@ -13,7 +13,7 @@ const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string
 const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 
 /**
- * Selects the rules that decide about a number: among those for a date, and among those for days of the week, the ones with the longest
+ * Selects the rules that apply to a number: among those for a date, and among those for days of the week, the ones with the longest
  * matching prefix. Numbers with the same rules get the same array. If it's empty, no calling hours apply.
  */
 export function selectRules(rules: readonly HoursRule[], phone: string): readonly HoursRule[] {
@@ -39,8 +39,8 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
 }
 
 /**
- * Returns the windows of selected rules. On a date with a rule, only the rules for that date count; on other days, the weekly ones. If there
- * are none, other days aren't limited.
+ * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly ones. If
+ * there are none, other days aren't limited.
  */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
   const known = schedules.get(rules);

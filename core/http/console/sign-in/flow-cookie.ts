@@ -6,8 +6,8 @@ import type { Context, HttpDeps } from '../../middleware/context.ts';
 const app = z.object({ port: z.number(), challenge: z.string() });
 
 /**
- * What a browser keeps between two steps of signing in with the provider: until the provider sends it back, and, when signing the app in,
- * until the user has confirmed that. `expiresAt` is in ms.
+ * What a browser stores between two steps of signing in with the provider: until the provider redirects it back and, when signing in the
+ * app, until the user has confirmed it. `expiresAt` is in ms.
  */
 const flowSchema = z.discriminatedUnion('step', [
   z.object({

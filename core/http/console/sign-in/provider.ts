@@ -90,7 +90,7 @@ async function finish(
   }
 }
 
-/** Records why a sign-in failed. The browser doesn't learn more than whether to try again. */
+/** Records why a sign-in failed. The browser learns only whether to try again. */
 function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, address: string): SignInResult {
   if (error instanceof ProviderError) {
     onProviderSignIn(error.reason);
@@ -115,8 +115,8 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
 }
 
 /**
- * Makes the code that signs the app in. Only the core's own page can request it, after a click: otherwise, a link in an email could make a
- * browser sign in a program of someone else on this computer.
+ * Generates the code that signs the app in. Only the core's own page can request it, after a click: otherwise, a link in an email could
+ * sign in a different program on this computer.
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
   requireProvider(deps);
