@@ -12,7 +12,7 @@ export type Answer = {
   text: string;
 };
 
-/** Returns by how many milliseconds this computer's clock is ahead of the server's, from the `Date` header of a response. */
+/** Returns how many milliseconds this computer's clock is ahead of the server's, from the `Date` header of a response. */
 export function leadOver(date: string | undefined): number | null {
   const lead = Date.now() - Date.parse(date ?? '');
   return Number.isNaN(lead) ? null : lead;

@@ -146,7 +146,7 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
       return guard.end();
     },
     async identifyApiKey(pasted) {
-      // People paste whole lines, such as the ones that the console offers to copy.
+      // Users paste whole lines, such as the ones that the console offers to copy.
       const [keyValue, other] = new Set((pasted.match(keyValueLookalike) ?? []).filter(isKeyValue));
       if (keyValue === undefined) {
         return refused(

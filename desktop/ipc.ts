@@ -35,11 +35,11 @@ export type StartupState = {
   persistence: SessionPersistence | null;
   /** The session on that server; null if the user isn't signed in. */
   session: Result<SessionView> | null;
-  /** How a sign-in with the provider ended that has just brought the browser back. Null in the app. */
+  /** How the sign-in with the provider ended, if the browser has just come back from it. Null in the app. */
   signInResult: SignInResult | null;
 };
 
-/** What follows a correct password: the session, or a code that the user has to enter first. */
+/** The result of a correct password: the session, or a request for a code. */
 export type SignInAnswer = SessionView | { secondFactor: true };
 
 /** @property keepSignedIn null keeps the last choice */
@@ -76,7 +76,7 @@ export type RequestAnswer<Name extends keyof ConsoleRoutes> =
 /** The differences between the app and a browser. Screens check these, but never where they're running. */
 export type Capabilities = {
   /**
-   * The user enters the server. In a browser, the server is the one that the page comes from, and reloading updates the page to the right
+   * The user enters the server. In a browser, it's the server that the page comes from, and reloading updates the page to the right
    * release.
    */
   choosesServer: boolean;
@@ -101,7 +101,7 @@ export type Channels = {
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SignInAnswer>>;
-  /** Finishes the sign-in that waits for a code. */
+  /** Finishes a sign-in with a code. */
   enterCode(code: string): Promise<Result<SessionView>>;
   /** Returns the ways to sign in to a server. */
   getSignInOptions(server: string): Promise<Result<SignInOptions>>;
@@ -114,7 +114,7 @@ export type Channels = {
   cancelProviderSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
-  /** Hands the sign-in that has brought the browser back over to the app on this computer. */
+  /** Hands the sign-in that the browser has just come back from over to the app on this computer. */
   confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**
@@ -125,7 +125,7 @@ export type Channels = {
   dismissSecret(): Promise<void>;
   /** Finds a key by its value. The value may be in a longer text. It's hashed here, and only the hash goes to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
-  /** Returns by how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
+  /** Returns how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
   readClockLead(): Promise<number | null>;
   /**
    * Copies a secret; rejects if the browser forbids it. Main clears the clipboard after a minute and on quitting if the secret is still

@@ -1,6 +1,6 @@
-// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran.
-//   npm test -- test/cli test/http/console.test.ts      only the tests of these folders and files
-//   npm test -- --grep revoke                           all else is passed on to mocha
+// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran. npm test --
+// test/cli test/http/console.test.ts only the tests of these folders and files npm test -- --grep revoke everything else is passed on to
+// mocha
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -37,7 +37,7 @@ type Pool = { name: string; use: () => { used: number; free: number; waiting: nu
 /** Callbacks for metrics, log and dialer. */
 type StorageObservers = {
   onBatch: ObserveBatch;
-  /** Called when rules ended calls before they were dialed. */
+  /** Called when rules have stopped calls before they were dialed. */
   onStopped: OnStopped;
   /** Called when a call was placed that may be due. */
   onPlaced: () => void;

@@ -7,7 +7,7 @@ import { failed } from '../core-answers.ts';
 import { coreRequest, type Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';
 
-/** In ms. As long as the core waits for the browser to come back, and for the user to confirm. */
+/** In ms. How long the core waits for the browser to come back, and for the user to confirm. */
 const longestWait = 12 * 60_000;
 
 const pages = {
@@ -16,8 +16,8 @@ const pages = {
 };
 
 /**
- * Signs in through the system's browser (RFC 8252): the core's page there sends a code to a port of this computer, and only this process has
- * the verifier that the code needs. Someone else's code doesn't end the wait.
+ * Signs in through the system's browser (RFC 8252): the core's page there sends a code to a port of this computer, and only this process
+ * has the verifier that the code needs. A code from someone else doesn't end the wait.
  *
  * @param url the core's page that starts the sign-in
  */

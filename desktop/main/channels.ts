@@ -49,7 +49,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return options;
   }
 
-  /** The client of a sign-in that waits for a code. */
+  /** The client of a sign-in that still needs a code. */
   let waitingForCode: StartingSession | null = null;
   const addSession = ({ client, email, keepSignedIn }: StartingSession) => servers.add(client, email, keepSignedIn);
 

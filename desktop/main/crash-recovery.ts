@@ -35,7 +35,7 @@ export function watchPage(window: ConsoleWindow): void {
   async function whileHanging(): Promise<void> {
     const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
     const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
-    // The crash leads to afterCrash, whose dialog says what was lost.
+    // afterCrash handles the crash, and its dialog says what was lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
 

@@ -48,7 +48,7 @@ async function sha256(text: string): Promise<string | null> {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Requests that change the session. Other tabs share it, so they must be told. */
+/** Requests that change the session. Other tabs share it, so they must be notified. */
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'confirmSecondFactor', 'removeSecondFactor'];
 
 /** Implements the channels in the page itself. */
@@ -171,7 +171,10 @@ function takeSignInResult(): SignInResult | null {
   return signInResults.find((known) => known === result) ?? null;
 }
 
-/** Returns where to start. A page at another address than the provider knows goes there first: the cookie couldn't come back to it. */
+/**
+ * Returns where to start. If the page isn't at the address that the provider knows, it goes there first, because the cookie wouldn't come
+ * back to it.
+ */
 function startUrl({ oidc }: SignInOptions): string {
   const start = new URL(oidc?.url ?? document.baseURI, document.baseURI);
   return start.origin === location.origin ? start.href : new URL('..', start).href;

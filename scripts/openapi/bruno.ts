@@ -65,7 +65,7 @@ function toExample(parameter: string): string {
   return parameter in variables ? `{{${parameter}}}` : (examples[parameter] ?? '');
 }
 
-/** The example's session belongs to no one, and its times are in the past, so a call with them would lapse immediately. */
+/** The example's session doesn't belong to anyone, and its times are in the past, so a call with them would lapse immediately. */
 function fromEnvironment(this: object, name: string, value: unknown): unknown {
   if (name === 'notBefore' || name === 'notAfter') return undefined;
   return 'password' in this && (name === 'password' || name === 'email') ? `{{${name}}}` : value;

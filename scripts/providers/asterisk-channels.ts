@@ -64,7 +64,7 @@ export function followedChannels() {
       channels.set(id, { ...channel, isThere: true, answeredAt: channel.answeredAt ?? (state === 'Up' ? 'before' : null) });
     },
 
-    /** Returns the outcomes of answered calls that ended while this program wasn't connected. No one knows how the others ended. */
+    /** Returns the outcomes of answered calls that ended while this program wasn't connected. It isn't known how the others ended. */
     missing(there: ReadonlySet<string>): Outcome[] {
       const gone = [...channels].filter(([id, { isThere }]) => isThere && !there.has(id));
       for (const [id] of gone) channels.delete(id);

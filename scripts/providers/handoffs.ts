@@ -11,7 +11,7 @@ import { openConnections } from '../../core/dialer/connection.ts';
 
 /**
  * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't, but may later. `refused`: it never will.
- * `unknown`: no one knows whether it's calling.
+ * `unknown`: it isn't known whether it's calling.
  */
 export type Asked = 'taken' | 'unknown' | { later: string } | { refused: string };
 
@@ -60,7 +60,7 @@ export function serve({ call, outcomeOf }: Recipe): void {
     const asked = await call(handoff);
     const words = typeof asked === 'string' ? asked : Object.entries(asked).flat().join(', ');
     log(`${handoff.handoffId}: ${words}`);
-    // No response tells the core that the call may be in progress. It then never repeats the call, so no one is called twice.
+    // Without a response, the core knows that the call may be in progress. It then never repeats the call, so no one is called twice.
     if (asked === 'unknown') return response.destroy();
     if (asked === 'taken') return response.writeHead(202).end();
     return 'later' in asked ? response.writeHead(503).end(asked.later) : response.writeHead(422).end(asked.refused);

@@ -1,6 +1,6 @@
-// Goes the way of a new administrator from `npm start` on an empty database to the first call in the list, without reading any page, and
-// says when each step was reached: `npm run first-call -- FOLDER`. Saves a frame to the folder whenever the page looks different. Types at
-// the speed of a person.
+// Follows a new administrator from `npm start` on an empty database to the first call in the list, without reading any page, and reports
+// when each step was reached: `npm run first-call -- FOLDER`. Saves a frame to the folder whenever the page looks different. Types at the
+// speed of a person.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';

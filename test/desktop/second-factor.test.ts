@@ -28,7 +28,7 @@ async function enterCode(page: Page, code: string): Promise<void> {
   await button(page, 'Sign in').click();
 }
 
-/** Continues from the question for the password: scans the code, and saves the recovery codes. */
+/** Continues from the password prompt: scans the code, and saves the recovery codes. */
 async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
   await page.getByLabel('Current password').fill(password);
   await button(page, 'Continue').click();
@@ -224,7 +224,7 @@ describeBrowser('a second factor in a browser', () => {
     await button(page, 'Replace codes').click();
     await page.getByLabel('Recovery codes').waitFor();
     await inspect('saving');
-    // The page wouldn't be left without a question while it shows them.
+    // While the page shows them, leaving it would open a prompt.
     await button(page, "I've Saved It").click();
     await page.getByRole('alertdialog').waitFor({ state: 'detached' });
     expect(violations).to.deep.equal([]);

@@ -4,7 +4,7 @@ import { type AriEvent, eventSchema, followedChannels } from '../../scripts/prov
 
 type Line = { recording?: string; request?: string; body?: { channelId: string }; event?: unknown };
 
-/** Recorded events from Asterisk 22.10.1, by the way the calls were made. */
+/** Recorded events from Asterisk 22.10.1, by how the calls were made. */
 const recordings = new Map<string, Line[]>();
 for (const text of readFileSync(new URL('../recordings/asterisk-22.10.1-ari.ndjson', import.meta.url), 'utf8')
   .trim()

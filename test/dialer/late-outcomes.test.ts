@@ -71,7 +71,7 @@ describe('a late outcome of an unknown call', () => {
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     }
 
-    /** Each leaves a call that is unknown, and a core that runs with the webhook. @returns the call's contact ID */
+    /** Each leaves an unknown call, and a core that's running with the webhook. @returns the call's contact ID */
     const causes: Readonly<Record<string, () => Promise<string>>> = {
       async 'after a lost response'() {
         answer = (response) => response.destroy();
@@ -167,7 +167,7 @@ describe('a late outcome of an unknown call', () => {
       await Promise.all([told, untold].map(untilUnknown));
       clock.advance({ hours: 20 });
       expect(await report(core, told, { state: 'busy', detail: 'Try later.' })).to.equal(204);
-      /** Restarts the core after some time, so that it erases data, and waits until it has. */
+      /** Restarts the core after some time, and waits until it has erased data. */
       const eraseAfter = async (hours: number) => {
         await stop();
         clock.advance({ hours });

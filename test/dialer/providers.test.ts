@@ -278,7 +278,7 @@ describe('the recipe for', () => {
       recipe.kill('SIGKILL');
       await once(recipe, 'exit');
       end();
-      // Due while the recipe isn't running.
+      // This call is due while the recipe isn't running.
       await place('waiting');
       await until(async () => (await findHandoff('waiting'))?.handoff === 'retry');
       expect((await findRow('waiting'))?.detail).to.equal("The provider couldn't be reached: connection refused.");

@@ -206,7 +206,7 @@ describe("the dialer's schedule", () => {
   });
 });
 
-/** Lets all code continue that isn't waiting for a timer or a provider. */
+/** Lets all code that isn't waiting for a timer or a provider continue. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

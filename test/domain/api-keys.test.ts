@@ -153,7 +153,7 @@ describe('API keys', () => {
   });
 
   describe('of all users', () => {
-    /** Two thousand keys, every tenth of them for a CRM, and a record of how many were read after which one. */
+    /** Two thousand keys, every tenth of them for a CRM, and a record of each read: its number of keys and its cursor. */
     const all = Array.from({ length: 2_000 }, (_, n) => ({ ...createKey(`k${n}`), name: n % 10 === 0 ? `Crème CRM ${n}` : `Key ${n}` }));
     const listed = async (search: string, limit: number | null, there = all) => {
       const asked: unknown[] = [];

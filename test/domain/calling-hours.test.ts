@@ -149,7 +149,7 @@ describe('calling hours', () => {
     }
     const isOpen = (instant: number, zone: string) => isWithin(instant, zone) && isWithin(instant + minute, zone);
 
-    /** The opening is right, and no minute before it is. */
+    /** The opening is correct, and no earlier minute is. */
     function check(zone: string, from: Millis): void {
       const opening = findOpening({ rules: selectRules(rules, '+493012345678'), zones: [zone], from });
       const opensAt = opening === 'open' ? from : (opening ?? Number.NaN);

@@ -10,7 +10,7 @@ const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt
 const minute = 60_000;
 const toKind = (key: string) => key.replace(/:.*/, '');
 
-/** Checks a password and records what happens to the counters. A full counter is given by the ms until it resets. */
+/** Checks a password and records what happens to the counters. For a full counter, `full` is the ms until it resets. */
 async function check({
   email = user.email,
   address = '192.0.2.1',

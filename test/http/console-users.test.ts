@@ -76,7 +76,7 @@ describe('users in the console', () => {
           const { user, password } = createdUserSchema.strict().parse(answer.json);
           const cookie = await signIn(core.url, user.email, password ?? '');
           expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
-          // Never above: the new partner user of a limited user is limited as well.
+          // Never above the creator's scope: a partner user created by a limited user is limited as well.
           if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);
         });
       }

@@ -39,7 +39,7 @@ describe('the details of an API key', () => {
       const answer = await placeCall(core.url, tenants.campaign.id, key, { requestId, contact: { phone: '+493012345678' } });
       expect(answer.status).to.equal(202);
     };
-    /** A core writes the use of its keys when it drains. */
+    /** A core writes its keys' use when it drains. */
     const restart = async () => {
       await core.close();
       core = await startCoreHere(database, { clock });

@@ -170,7 +170,9 @@ describe('the rules for who can see, revoke and use what', () => {
       }
     }
 
-    /** Who administers the protection of each account's contacts. Account users only read it, and add numbers. */
+    /**
+     * The users who manage each account's do-not-call list, calling hours and numbers. Account users can only read these and add numbers.
+     */
     const isAdministrator = (viewer: string) => !['account', 'teammate', 'sibling', 'other', 'staff'].includes(viewer);
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {

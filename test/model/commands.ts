@@ -116,7 +116,7 @@ export function viewersOf(model: Model): Viewer[] {
   );
 }
 
-/** Chooses a viewer; often one who may do it. */
+/** Chooses a viewer; often one who's allowed to do it. */
 function viewerOf(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = viewersOf(model);
   const viewer = pick(n % 3 === 0 ? all : all.filter(may), n >> 2) ?? all[0];
@@ -408,7 +408,7 @@ const one = anyRequest.map(
     }),
 );
 
-/** Two of these at once could have happened in either order, and only much later would it show in which. */
+/** If two of these run concurrently, their order shows only much later. */
 const silentChanges = ['setHours', 'changeUser', 'listNumber', 'lift', 'createKey'];
 const together = fc.nat(11).chain((key) => fc.array(requestWith(fc.constant(key)), { minLength: 2, maxLength: 3 }));
 const race = fc.record({ planned: together, locked: fc.nat(9) }).map(
@@ -417,7 +417,8 @@ const race = fc.record({ planned: together, locked: fc.nat(9) }).map(
       const requests: Request[] = [];
       let changes = 0;
       for (const { name, prepare } of planned) {
-        // A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may place a call.
+        // A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a
+        // call.
         if (name === 'hangUp' || name === 'limitKey' || (silentChanges.includes(name) && ++changes > 1)) continue;
         const request = await prepare(walk.model, world);
         if (request) requests.push(request);

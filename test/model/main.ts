@@ -1,4 +1,4 @@
-// Walks beside the model for as long as you like: npm run walk -- --seed 7 --commands 100000 --database postgres --for 10m
+// Runs the cores next to the model for as long as you like: npm run walk -- --seed 7 --commands 100000 --database postgres --for 10m
 import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -15,7 +15,7 @@ export const day = 24 * hour;
 
 /** How long a dialer may take for a hand-off before another one takes over. */
 const lease = 30 * second;
-/** How long a call that the provider doesn't take is tried, unless it has a `notAfter`. */
+/** How long a call that the provider doesn't accept is retried, unless it has a `notAfter`. */
 const tries = hour;
 /** How long an outcome may take. */
 const wait = 4 * hour;
@@ -54,8 +54,8 @@ export type Key = {
 };
 
 /**
- * A call that's being dialed is with the dialer (`open`), will be tried again (`retry`: the provider certainly hasn't taken it), or is with
- * the provider (`taken`). Otherwise, its stage is its state.
+ * A call that's being dialed is with the dialer (`open`), will be tried again (`retry`: the provider certainly hasn't accepted it), or is
+ * with the provider (`taken`). Otherwise, its stage is its state.
  */
 export type Stage = Exclude<CallState, 'dialing'> | 'open' | 'retry' | 'taken';
 export type Call = {
@@ -241,7 +241,7 @@ export class Model {
     return { status: 200 };
   }
 
-  /** Only those who see a whole partner can move its users. @param account null for all accounts */
+  /** Only users who see a whole partner can move its users. @param account null for all accounts */
   moveUser(viewer: Viewer, user: User, account: Id | null): Expected {
     const denied = this.#denies(viewer, user);
     if (denied) return denied;
@@ -311,7 +311,7 @@ export class Model {
     return undefined;
   }
 
-  /** The first outcome counts until the call's data is erased, even if the call is unknown. */
+  /** The first outcome is final until the call's data is erased, even if the call is unknown. */
   reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
     if (!isSigned) return unauthorized;
     const call = this.calls.get(id);
@@ -338,7 +338,7 @@ export class Model {
     return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
   }
 
-  /** Blocks the calls that wait, as well. */
+  /** Also blocks waiting calls. */
   #list(scope: Id, phone: string): boolean {
     const numbers = this.listed.get(scope) ?? new Set();
     this.listed.set(scope, numbers);
@@ -349,7 +349,10 @@ export class Model {
     return isNew;
   }
 
-  /** Those who see a whole partner lift its entries and those of its accounts. @param scope whose entry it was; null if they found none */
+  /**
+   * Users who see a whole partner can remove its entries and those of its accounts. @param scope whose entry it was; null if they found
+   * none
+   */
   lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
     const own = this.scopeOf(viewer)?.partner ?? '';
     const found = [own, ...this.accounts.keys()].filter(
@@ -430,7 +433,7 @@ export class Model {
     call.dueAt = this.now + wait;
   }
 
-  /** The walk's dice always choose the shortest delay. */
+  /** The walk's random numbers always choose the shortest delay. */
   #retry(call: Call): void {
     const { at, cancels } = this.keys.get(call.key)?.revoked ?? { at: 0, cancels: false };
     call.stage = 'retry';
@@ -438,7 +441,7 @@ export class Model {
     if (cancels) this.#end(call, 'cancelled', at);
   }
 
-  /** The silent provider responds to everything it has. If a dialer has given up, that changes nothing. */
+  /** The silent provider responds to everything it has. This changes nothing for a dialer that has given up. */
   respond(takes: boolean): void {
     for (const call of this.calls.values()) {
       if (call.stage !== 'open') continue;
@@ -457,7 +460,7 @@ export class Model {
     return body.notAfter === null && dueAt + life < this.now;
   }
 
-  /** What the cores do every hour: end what was forgotten, and erase the contact data of calls that ended long ago. */
+  /** What the cores do every hour: end overdue calls, and erase the contact data of calls that ended long ago. */
   keepHouse(): void {
     if (!this.isClockTrusted) return;
     for (const call of this.calls.values()) {

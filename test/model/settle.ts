@@ -31,7 +31,7 @@ export async function settle(world: World, models: readonly Model[], withErased 
   }
 }
 
-/** Which of two outcomes at the same time was the first shows only in the state of the call. */
+/** Only the call's state shows which of two concurrent outcomes was first. */
 function hasStates(model: Model, states: ReadonlyMap<string, string> | null): boolean {
   return states === null || [...model.calls.values()].every((call) => states.get(call.id) === stateOf(call));
 }

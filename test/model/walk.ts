@@ -23,7 +23,10 @@ export type WalkOptions = {
 /** In ms: how long it looks for fewer commands that fail as well. */
 const shrinksFor = 60_000;
 
-/** Walks until there were enough commands. @throws Error with the shrunk commands, and what repeats them */
+/**
+ * Walks until there were enough commands.
+ * @throws Error with the shrunk commands, and how to repeat them
+ */
 export async function walk({
   kind,
   seed,

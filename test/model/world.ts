@@ -21,7 +21,7 @@ import { type Model, mannerOf, retentionDays, type Viewer } from './model.ts';
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
 
-/** With these, every delay between two tries is the shortest one. */
+/** With these, every delay between two tries is the shortest possible. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
 /** Two real cores on one database, with the walk's clock, and a provider. */
@@ -33,7 +33,7 @@ export class World {
   readonly #kind: DatabaseKind;
   readonly #timers = takeTimers();
   readonly #cookies = new Map<string, string>();
-  /** The responses that the silent provider still owes. */
+  /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #heldSince = 0;
   #outcomes = 0;
@@ -86,7 +86,7 @@ export class World {
     await until(() => countSweeps(core) > 0);
   }
 
-  /** Ends a core as a signal does, and starts another one. */
+  /** Stops a core the way a signal does, and starts another one. */
   async restart(which: number): Promise<void> {
     const [core] = this.cores.splice(which % this.cores.length, 1);
     if (core) await this.#end(core);
@@ -174,17 +174,17 @@ export class World {
 
   // Time and faults
 
-  /** Lets an administrator confirm the clock, as after a long pause. */
+  /** Confirms the clock as an administrator, as after a long pause. */
   async acceptClock(): Promise<void> {
     await this.#ports.stores.clock.set(this.clock.now());
   }
 
-  /** Lets the dialers look for due calls now. */
+  /** Has the dialers look for due calls now. */
   wake(): void {
     this.#timers.poll();
   }
 
-  /** Lets the cores do what they do every minute and every hour, and waits for it, because it would use a later time. */
+  /** Has the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
     this.#timers.sweep();
@@ -197,7 +197,7 @@ export class World {
     return { id: (await createUser(this.#ports, operator, input, password)).user.id, email };
   }
 
-  /** Keeps everyone from writing while the work begins, as a backup or an administrator's transaction does. */
+  /** Blocks all writers while the work starts, as a backup or an administrator's transaction does. */
   async whileLocked<Result>(work: () => Promise<Result>): Promise<Result> {
     const begun = await this.#storage.write.transaction(async (trx) => {
       if (this.#kind === 'postgres') await trx.raw('LOCK TABLE calls, users IN EXCLUSIVE MODE');

@@ -17,7 +17,7 @@ const zones = (
   'America/Sao_Paulo America/Argentina/Buenos_Aires America/Santiago America/St_Johns America/Halifax America/New_York America/Chicago ' +
   'America/Denver America/Phoenix America/Los_Angeles America/Anchorage Pacific/Honolulu Pacific/Chatham'
 ).split(' ');
-/** Numbers that tell their zone, so that the call needs no `timeZone`. */
+/** Numbers with a known zone, so that the call doesn't need a `timeZone`. */
 const telling = [
   ['+4930200000', 'Europe/Berlin'],
   ['+12125550142', 'America/New_York'],
@@ -67,7 +67,7 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
 async function openScene({ database, tenants }: { database: string; tenants: Tenants }, clock: ClockInFile) {
   const zoneOf = new Map<string, string>();
   const outside: string[] = [];
-  /** The hand-offs that the provider has taken, by call. */
+  /** The hand-offs that the provider has accepted, by call. */
   const taken = new Map<string, Set<string>>();
   /** What the provider does with a call. */
   const special = new Map<string, 'refuse once' | 'report an opt-out'>();

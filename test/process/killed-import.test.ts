@@ -30,7 +30,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
     const count = async (table: 'do_not_call' | 'number_imports' | 'number_import_parts') =>
       Number((await direct.storage.database.read(table).count({ rows: '*' }).first())?.['rows']);
 
-    /** Runs the command, and kills it as soon as the database shows that it has come this far. */
+    /** Runs the command, and kills it as soon as the database shows that it has reached this point. */
     async function killedWhen(file: string, hasComeSoFar: () => Promise<boolean>): Promise<void> {
       const child = spawn(process.execPath, [admin, ...args(file)], {
         env: { ...bareEnvironment, DATABASE_URL: database },

@@ -19,7 +19,7 @@ export function adminOn(database: string | (() => string)) {
 
 type Admin = ReturnType<typeof adminOn> & { kind: DatabaseKind; database(): string };
 
-/** Runs the same tests on each kind of database. Every test has a database of its own. */
+/** Runs the same tests on each kind of database. Every test has its own database. */
 export function describeAdmin(title: string, fresh: (kind: DatabaseKind) => Promise<string>, tests: (on: Admin) => void): void {
   describe(title, () => {
     onEachDatabase((kind) => {

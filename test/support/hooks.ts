@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endProcesses, removeFiles } from './clean-up.ts';
 import { openHandles } from './open-handles.ts';
 
-// All temporary files go into one folder, which shows afterwards what was left behind. Other users can access it, because PostgreSQL
+// All temporary files go into one folder, which afterwards shows what was left behind. Other users can access it, because PostgreSQL
 // doesn't run as root.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
 chmodSync(folder, 0o755);
@@ -53,7 +53,7 @@ function expectNothing(left: string[]): void {
   if (left.length > 0) throw new Error(`The tests left behind: ${[...new Set(left)].join(', ')}.`);
 }
 
-/** Files created by the tests and the product. Chromium, Playwright and the sound server leave files of their own when they're killed. */
+/** Files created by the tests and the product. Chromium, Playwright and the sound server leave their own files when they're killed. */
 function temporary(): string[] {
   const names = readdirSync(folder).filter((name) => name.includes('callkey'));
   return names.map((name) => `the temporary ${name}`);

@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
 
-/** The ports of the two cores, each on a loopback address of its own. */
+/** The ports of the two cores, each on its own loopback address. */
 export type CorePorts = { port: number; managementPort: number };
 
 type Kind = {

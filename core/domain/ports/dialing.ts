@@ -55,7 +55,7 @@ export type DialingStore = {
    * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
    * catches up.
    *
-   * @param hasStepped whether the clock was just set back. Then the next claim also judges all calls again that calling hours hold
+   * @param hasStepped whether the clock was just set back. Then the next claim also checks all calls held by calling hours again
    * @returns the number of calls
    */
   recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;

@@ -58,7 +58,7 @@ export type ProtectionStore = {
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Deletes entries that have ended, in small batches. @returns the number of entries */
   deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
-  /** Counts the calls that wait for calling hours. */
+  /** Counts the calls waiting for calling hours. */
   countHeld(now: Millis): Promise<number>;
 };
 

@@ -19,7 +19,8 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
 /**
- * Lapses calls whose `notAfter` has passed. Records that time as their end, no matter how late this runs, because retention counts from it.
+ * Lapses calls whose `notAfter` has passed. Records that time as their end, no matter how late this runs, because the retention period
+ * starts then.
  */
 export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
@@ -93,8 +94,8 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
  * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. Reads the queue once, from
  * start to end, because a million calls may wait.
  *
- * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, leaves a call alone that's held for no longer
- * than any rule could: with a hundred thousand held calls, judging all of them again each hour kept PostgreSQL busy for minutes
+ * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, skips calls that aren't held for longer than
+ * a rule could require: with a hundred thousand held calls, checking all of them again each hour kept PostgreSQL busy for minutes
  */
 export async function markAllDue(
   database: Database,

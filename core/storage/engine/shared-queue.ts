@@ -13,8 +13,8 @@ export type SharedQueue<Item> = {
 };
 
 /**
- * Creates a queue that's shared by key or address, so that a flood waits behind itself and others don't wait behind the flood. If it's
- * full, the share with the most items loses one.
+ * Creates a queue that's shared by key or address, so that a flood delays only itself. If it's full, the share with the most items loses
+ * one.
  */
 export function sharedQueue<Item>(
   room: number,

@@ -40,9 +40,9 @@ declare module 'knex/types/tables.js' {
 }
 
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
-/** `lists_numbers` is 1 from the first entry of the do-not-call list on. */
+/** `lists_numbers` is 1 once the do-not-call list has had an entry. */
 type PartnerRow = NamedRow & { lists_numbers: number | null; rules_version: number | null };
-/** `opt_outs_for_partner` is 1 if an opt-out in a call of the account counts for the whole partner. */
+/** `opt_outs_for_partner` is 1 if opt-outs in the account's calls apply to the whole partner. */
 type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 
@@ -103,7 +103,7 @@ export type ApiKeyRow = {
   digest: string;
   name: string;
   creator_id: string;
-  /** The partner whose administrator can see the key. It follows the creator, in steps: see directory/keys-of-users.ts. */
+  /** The partner whose administrator can see the key. It follows the creator, in batches: see directory/keys-of-users.ts. */
   creator_partner_id: string | null;
   account_id: string | null;
   partner_id: string;
@@ -163,7 +163,7 @@ export type LinkRow = { user_id: string; issuer: string; subject: string; linked
 /** A code that signs the app in, once. */
 export type SignInCodeRow = { digest: string; user_id: string; issuer: string; challenge: string; expires_at: Millis };
 
-/** A user's authenticator app. It's in force once it's confirmed. */
+/** A user's authenticator app. It takes effect once it's confirmed. */
 export type SecondFactorRow = {
   user_id: string;
   /** Encrypted: see server/sealed-secrets.ts. */
@@ -194,7 +194,7 @@ export type AuditEventRow = {
   hash?: string | null;
 };
 
-/** Says that a core's provider isn't taking calls. Valid only while that core repeats it. */
+/** Says that a core's provider isn't accepting calls. Valid only while that core repeats it. */
 type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at: Millis };
 
 /** A single row. */

@@ -37,7 +37,7 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
 
 /**
  * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, the new partner is
- * recorded with the keys in steps, but sees them immediately.
+ * recorded with the keys in batches, but sees them immediately.
  *
  * @param keys a query on keys, named `k`, and their creators, named `u`
  */
@@ -83,7 +83,7 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   }
 }
 
-/** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in steps. */
+/** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in batches. */
 function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
   const deleted = deletedUsers(read);
   if (visibility.kind !== 'partner') return deleted;

@@ -23,9 +23,9 @@ export const keyHasAccess = `(CASE u.user_type
 END)`;
 
 /**
- * SQL: the process has judged the request by the key's current limits. Whether the address is allowed is decided before the statement,
- * because SQLite can't compare networks. If the limits have changed since then, the statement changes nothing, and the request is judged
- * again.
+ * SQL: the process has checked the request against the key's current limits. Whether the address is allowed is decided before the
+ * statement, because SQLite can't compare networks. If the limits have changed since then, the statement changes nothing, and the request
+ * is checked again.
  */
 export const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version';
 

@@ -9,7 +9,7 @@ import { requireSeen } from '../protection/added-numbers.ts';
 /** The columns of a key that hold its limits, from keys named `k`. */
 export const limitColumns = ['limits_version', 'addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'] as const;
 
-/** Keys that were created before this was recorded, and don't expire, have no time zone of their own. */
+/** Keys that were created before this was recorded, and don't expire, don't have their own time zone. */
 export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
   return String(row.time_zone ?? row.expiry_time_zone ?? 'UTC');
 }
@@ -68,7 +68,7 @@ export async function limitKey(
     return true;
   });
   if (isChanged && startsCounting) {
-    // A batch that began before the change may have placed calls that it didn't count.
+    // A batch that started before the change may have placed calls without counting them.
     await requireSeen(database);
     await write.transaction((trx) => countToday(database, id, today, older, trx));
   }

@@ -79,7 +79,7 @@ export async function finishCancelling(database: Database, at: Millis, signal?: 
 
 async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
   const before = await cancelQueued(database, keys, at, signal);
-  // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can come.
+  // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can be added.
   if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
   return before + (await cancelQueued(database, keys, at, signal));
 }

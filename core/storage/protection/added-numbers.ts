@@ -37,7 +37,7 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
 
 async function insertSome(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {
   const phones = rows.map(({ phone }) => phone);
-  // An entry that has ended doesn't count any more, so its date doesn't either.
+  // An entry that has ended no longer has any effect, and neither does its date.
   await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();
   const ids = new Set(rows.map(({ id }) => id));
   const written: { id: string }[] = await trx('do_not_call')
@@ -59,7 +59,7 @@ function toRow(entry: NewDoNotCall, scopeId: string, { id, phone }: { id: string
 }
 
 /**
- * Waits until every claim has ended that may not have seen a change. After that, no call is dialed against it.
+ * Waits until every claim that may not have seen a change has ended. After that, no call is dialed in violation of it.
  *
  * @throws Problem `unavailable` if one takes longer than any statement may
  */

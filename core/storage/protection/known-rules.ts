@@ -12,7 +12,7 @@ type RuleRow = { campaign_id: string; account_id: string; partner_id: string; ru
 };
 
 /**
- * Reads the rules that count for campaigns: calling hours of the most specific scope that has any, and settings of numbers in the same way.
+ * Reads the rules that apply to campaigns: calling hours of the most specific scope that has any, and settings of numbers in the same way.
  *
  * @param on a transaction, or the pool
  */
@@ -58,8 +58,8 @@ export function parseList<Item>(json: string | null): readonly Item[] {
 const mostKnown = 10_000;
 
 /**
- * Remembers the rules of campaigns. They only save a look-up: the statement that places a call checks that the call was judged by the
- * current version, and the dialer compares versions before each claim.
+ * Remembers the rules of campaigns. This only saves a lookup: the statement that places a call makes sure that the call was checked against
+ * the current version, and the dialer compares versions before each claim.
  */
 export type KnownRules = {
   get(campaignId: string): CampaignRules;
@@ -94,7 +94,7 @@ export function knownRules(database: Database): KnownRules {
     async current(calls, trx) {
       const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
       const versions = await readVersions(database, [...new Set(accountByCampaign.values())], trx);
-      // Not taken from what is remembered, because remembering one campaign may forget others.
+      // Don't read these from the cache, because adding one campaign to it may evict others.
       const current = new Map<string, CampaignRules>();
       for (const [campaign, account] of accountByCampaign) {
         const rules = known.get(campaign) ?? defaultRules;

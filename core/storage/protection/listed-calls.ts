@@ -8,7 +8,7 @@ import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';
 
-/** The number of queued calls that one statement looks at. */
+/** The number of queued calls that one statement reads. */
 const lookedAtOnce = 1_000;
 
 type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };

@@ -1,8 +1,8 @@
 /**
  * SQL: whether the number is on the do-not-call list of an account or its partner. The statements that place and claim calls contain it, so
- * an entry that was committed before they started counts.
+ * they respect every entry that was committed before they started.
  *
- * Both lists are found in one place of one index, because each further place costs as much as a tenth of a call if there are millions of
+ * Both lists are found in a single place in one index, because each additional place costs a tenth of a call if there are millions of
  * entries. An account never moves to another partner. A subquery with LIMIT, because PostgreSQL may turn EXISTS into a hash of the whole
  * list.
  *
@@ -14,8 +14,8 @@ export function isListed({ listing, account, phone, at }: { listing: string; acc
 }
 
 /**
- * SQL: the ID of the partner if it or the account has a do-not-call list; otherwise null. Accounts that have never had an entry cost no
- * look-up.
+ * SQL: the ID of the partner if it or the account has a do-not-call list; otherwise null. Accounts that have never had an entry don't need
+ * a lookup.
  *
  * @param account the alias of the account @param partner the alias of its partner
  */
@@ -26,13 +26,13 @@ export function listingSql(account: string, partner: string): string {
 /** SQL: joins a group of calls to place with everything that {@link isJudgedByCurrentRules} and {@link placingLists} read, after the account `a`. */
 export const joinProtection = 'CROSS JOIN partners p';
 
-/** SQL: the process judged the calls by the current rules. */
+/** SQL: the process checked the calls against the current rules. */
 export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version IS NOT DISTINCT FROM r.rules_version';
 
 /** SQL: what {@link isUnlisted} reads of a group of calls. */
 export const placingLists = { listing: listingSql('a', 'p') } as const;
 
-/** SQL: the number of a call `r` isn't on a list. */
+/** SQL: the number of call `r` isn't on a list. */
 export const isUnlisted = `NOT ${isListed({ listing: 'r.listing', account: 'r.account_id', phone: 'r.phone', at: 'r.placed_at' })}`;
 
 /** SQL: the same for a row of `calls`. @param at SQL */

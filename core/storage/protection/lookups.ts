@@ -49,7 +49,7 @@ export async function countBeingDialed(database: Database, owner: OwningScope, p
 
 type ScopeRow = { id: string; name: string; account_id: string | null; partner_id: string };
 
-/** Finds a partner, account or campaign that someone may see. */
+/** Finds a partner, account or campaign that the viewer can see. */
 export async function findScope(
   database: Database,
   access: ProtectionAccess | { kind: 'all' },

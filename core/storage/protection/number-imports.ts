@@ -5,7 +5,7 @@ import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { insertNumbers, requireSeen } from './added-numbers.ts';
 
-/** Placed calls wait this long on SQLite: about 20 ms. */
+/** On SQLite, placing a call waits for this: about 20 ms. */
 const movedAtOnce = 1_000;
 
 export function numberImportStore(database: Database): NumberImportStore {

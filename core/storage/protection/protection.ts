@@ -139,7 +139,7 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
 }
 
-/** Replaces the given rules of a scope, and changes the version by which every process judges calls of the partner. */
+/** Replaces the given rules of a scope, and changes the version against which every process checks the partner's calls. */
 async function writeRules(
   trx: Knex.Transaction,
   { id, owner }: RuleScope,

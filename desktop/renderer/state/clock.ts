@@ -5,7 +5,7 @@ import { limits } from '#contract/limits.ts';
 /** The time of the current minute. Changes every minute, and so at midnight, and when the user returns to the window. */
 export const now = signal(DateTime.now());
 
-/** By how many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
+/** How many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
 export const clockLead = signal(0);
 
 /** The server's time of the current minute. The server decides when a new key expires. */

@@ -29,7 +29,7 @@ export const email = signal('');
 /** A change makes every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
 
-/** How a sign-in with the provider ended that has just brought the browser back. */
+/** How the sign-in with the provider ended, if the browser has just come back from it. */
 export const signInResult = signal<SignInResult | null>(null);
 
 /** Whether the user has just signed out of a session that began with the provider, where they may still be signed in. */
@@ -53,7 +53,9 @@ function serverPrefix(): string {
 /** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */
 let departures = 0;
 
-/** Updates the session state when a failure concerns the whole session. A response that comes after the user has left says only that. */
+/**
+ * Updates the session state when a failure concerns the whole session. A response that arrives after the user has left reports only that.
+ */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
   const asked = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
@@ -81,7 +83,7 @@ const emptyStartupState: StartupState = {
   signInResult: null,
 };
 
-/** Counts attempts. Only the response to the latest one counts, and none once the user has continued to the sign-in form. */
+/** Counts attempts. Only the response to the latest one is used, and none once the user has continued to the sign-in form. */
 let startupAttempt = 0;
 
 /** Loads the remembered settings and the stored session. */
@@ -101,7 +103,7 @@ export async function loadStartupState(): Promise<void> {
   startupState.value = startup;
 }
 
-/** Signs in. If the value isn't a session, a code has to follow: see {@link enterCode}. */
+/** Signs in. If the value isn't a session, a code is required: see {@link enterCode}. */
 export async function signIn(input: SignIn): Promise<Result<SignInAnswer>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
   if (!result.ok) return result;
@@ -119,7 +121,7 @@ export async function enterCode(code: string): Promise<Result<SessionView>> {
   return result;
 }
 
-/** Signs in with the provider. A browser leaves the page for that, unless it has to stay. */
+/** Signs in with the provider. A browser leaves the page for this, unless the page has to stay. */
 export async function signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>> {
   signInResult.value = null;
   const result = await handleSessionFailure(window.callkey.signInWithProvider(input));
@@ -140,7 +142,7 @@ export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice 
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
-/** Selects the tenancy in the page's address. If that doesn't exist any more, the session's own selection stays. */
+/** Selects the tenancy in the page's address. If that no longer exists, the session's own selection stays. */
 async function inAddressTenancy(view: SessionView): Promise<SessionView> {
   const selected = await selectTenancyIn(view, addressTenancy.peek());
   addressTenancy.value = null;
@@ -196,7 +198,7 @@ export async function signOut(): Promise<void> {
   signOutFailed.value = !isOver && !session.peek();
 }
 
-/** @returns false if a session continues there because its core didn't respond */
+/** @returns false if the session on that server continues, because it didn't respond */
 export function forgetServer(address: string): Promise<boolean> {
   return hasEnded(window.callkey.forgetServer(address));
 }

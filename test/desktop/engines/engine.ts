@@ -12,7 +12,7 @@ export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 80
 /** Also a large window, a narrow one at 400 %, and a narrow one. */
 const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
 
-/** By how many pixels any element scrolls sideways, and by how many any dialog is higher than its content. */
+/** How many pixels any element scrolls sideways, and how many pixels taller any dialog is than its content. */
 const measure = `[
   Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth)),
@@ -31,7 +31,7 @@ const measure = `[
 type Engine<Shown extends EnginePage> = {
   open: (url: string) => Promise<Home<Shown>>;
   sizes?: readonly { width: number; height: number }[];
-  /** Other complaints about each screen, in the last of the sizes. */
+  /** Other problems with each screen, in the last of the sizes. */
   inspect?: (page: Shown) => Promise<string[]>;
 };
 

@@ -66,7 +66,7 @@ describe('signing in with the provider', () => {
             expect(await signInWithProvider(own), who).to.equal('failed');
           }
           expect(await ports.stores.links.list()).to.deep.equal([]);
-          // This writes the events that the core has kept to write them together.
+          // This writes the events that the core has collected.
           await core.close();
           const events = await storage.database.read('audit_events').where('action', 'like', 'session.refused-%').orderBy('id');
           const recorded = events.map(({ action, subject_name }) => `${action} ${subject_name}`);

@@ -82,7 +82,7 @@ describe('a second factor', () => {
         const other = await startAnother();
         expect((await enterCode(await halfOpen(email, { at: other }), '000000', { at: other })).status).to.equal(401);
         await signInWith(email, app.code());
-        // A core records refused codes in steps, and the rest when it closes.
+        // A core records refused codes in batches, and the rest when it closes.
         await closeOthers();
         expect(await actionsOf(id)).to.include('second-factor.refused');
         expect(await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id')).to.have.length(

@@ -9,7 +9,7 @@ import { signIn, type Tenants } from '../../support/tenants.ts';
 type Name = keyof Tenants['users'];
 const everyone: readonly Name[] = ['account', 'teammate', 'sibling', 'partner', 'tied', 'other', 'otherPartner', 'staff'];
 
-/** Whom each viewer can unlink. No one can unlink themself. */
+/** The users whom each viewer can unlink. No one can unlink themselves. */
 const unlinks: Readonly<Record<Name, readonly Name[] | 'forbidden'>> = {
   account: 'forbidden',
   teammate: 'forbidden',

@@ -40,8 +40,8 @@ const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
 const pooled = new WeakMap<pg.Client, string>();
 
 /**
- * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL tells a connection the ID of its server process, but a
- * pooler invents one.
+ * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process, but
+ * a pooler makes one up.
  */
 async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });

@@ -201,8 +201,8 @@ function isMountPoint(file: string): boolean {
 const markerPath = (file: string) => `${file}-overwritten`;
 
 /**
- * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker file outlives this process: the next
- * one couldn't tell otherwise.
+ * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker file outlives this process:
+ * otherwise, the next one couldn't know.
  */
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);

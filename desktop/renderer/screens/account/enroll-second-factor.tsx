@@ -106,7 +106,7 @@ function AppStep({
   );
 }
 
-/** Nothing is lost if the window closes now: the secret isn't in force yet. */
+/** Nothing is lost if the window closes now, because the secret hasn't taken effect yet. */
 function useSecretOnScreen(): void {
   useEffect(
     () =>

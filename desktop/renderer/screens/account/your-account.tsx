@@ -84,7 +84,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Type', userTypeLabels[viewer.userType]],
           ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
-          // A provider has its own, about which the core knows nothing.
+          // A provider has its own second factor, which the core doesn't know about.
           ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] as const) : []),
           ...(secondFactor === false && !signedInWith ? ([['Second factor', 'Off']] as const) : []),
         ]}

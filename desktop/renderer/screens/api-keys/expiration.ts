@@ -78,7 +78,7 @@ export function timeZonesAfter(ownZone: string): string[] {
 }
 
 /**
- * Returns the choice that a key was created with, as far as its days reveal it. A custom choice doesn't get a date, since the old date no
+ * Returns the choice that a key was probably created with, derived from its days. A custom choice doesn't get a date, since the old date no
  * longer makes sense.
  */
 export function toExpirationChoice(apiKey: Pick<ApiKeyView, 'createdAt' | 'expiresAt' | 'expiryTimeZone'>): ExpirationChoice {

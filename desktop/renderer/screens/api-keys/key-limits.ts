@@ -47,7 +47,7 @@ export function changesIn(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey 
   return Object.keys(change).length === 0 ? null : { ...change, limitsVersion: apiKey.limitsVersion };
 }
 
-/** Warns if the addresses would refuse the client that used the key last, or can't tell clients apart. */
+/** Warns if the addresses would refuse the client that used the key last, or can't distinguish clients. */
 export function lockOutWarning(
   text: string,
   view: Pick<ApiKeyDetailsView, 'lastUsedAddress'> & { ignoredProxy?: string | undefined },

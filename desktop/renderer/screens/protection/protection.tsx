@@ -10,7 +10,7 @@ import { homeScope } from './scope-select.tsx';
 
 const pages = { 'do-not-call': DoNotCall, 'calling-hours': CallingHours, numbers: AllowedNumbers } as const;
 
-/** Shows who must not be called, when people may be called, and which numbers, and checks a number against all of it. */
+/** Shows who must not be called, and when and which numbers may be called. Also checks a number against all of these rules. */
 export function Protection({ session, title }: ScreenProps) {
   const [view, change] = useView(protectionView.name, protectionView.initial);
   const [isChecking, setChecking] = useState(false);

@@ -6,7 +6,7 @@ import type { NamedScope } from './scope-select.tsx';
 /** What each tab receives. It shows its own page, with the tabs at the top. */
 export type TabProps = ScreenProps & {
   home: NamedScope;
-  /** Account users see everything about their account, but only add numbers. */
+  /** Account users see everything about their account, but can only add numbers. */
   canChange: boolean;
   view: ProtectionView;
   onView: (changes: Partial<ProtectionView>) => void;

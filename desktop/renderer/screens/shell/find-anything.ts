@@ -11,7 +11,10 @@ export type Place = Option & { address: string };
 const shown = 8;
 const idFormat = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 
-/** Finds users and campaigns by name or email, and keys, users and campaigns by ID. What can't be found or seen is left out. */
+/**
+ * Finds users and campaigns by name or email, and keys, users and campaigns by ID. Omits anything that can't be found or that the viewer
+ * can't see.
+ */
 export async function findAnything(session: SessionView, search: string): Promise<{ ok: true; value: Place[] }> {
   const isId = idFormat.test(search);
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');

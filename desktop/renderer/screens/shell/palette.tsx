@@ -29,7 +29,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
     async () => (settled.length < shortestSearch ? { ok: true, value: [] } : findAnything(session, settled)),
     settled,
   );
-  // The results for the text before don't match any more.
+  // The results for the text before no longer match.
   const { value: results, isLoading } = found.state.value;
   const places = !isLoading && settled === search.trim() ? results : null;
   const options = useMemo(() => {

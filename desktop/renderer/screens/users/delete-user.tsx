@@ -48,7 +48,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
 }
 
 function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: DeletionView }) {
-  // Of a long list, only a page is known.
+  // Only one page of a long list is loaded.
   const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
   return (
     <>

@@ -2,7 +2,7 @@ import type { UserView } from '#contract/console/users.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { server } from '../../state/session.ts';
 
-/** Shows the text of a message to a new user. It doesn't contain the password, because that should travel another way. */
+/** Shows the text of a message to a new user. It doesn't contain the password, which should be sent another way. */
 export function Invitation({ user }: { user: UserView }) {
   const text = buildInvitation(user, server.value);
   return (

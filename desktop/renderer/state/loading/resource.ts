@@ -28,7 +28,7 @@ export class Resource<Value> {
     this.state = signal({ value, failure: null, isLoading: true, loadedAt: 0, tookMs: 0 });
   }
 
-  /** Reloads. Only the last of several concurrent loads counts, whatever order the responses arrive in. */
+  /** Reloads. Only the last of several concurrent loads is used, whatever order the responses arrive in. */
   async refresh(): Promise<void> {
     this.#latest += 1;
     const load = this.#latest;

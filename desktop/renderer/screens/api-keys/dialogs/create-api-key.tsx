@@ -22,7 +22,7 @@ import { ExpirationFields } from './expiration-fields.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
-  /** The keys in the list, whose names are taken. */
+  /** The keys in the list, whose names are already in use. */
   listed: readonly ApiKeyView[];
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
@@ -154,7 +154,7 @@ async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, l
   return limited.ok ? { ok: true, value: { ...created.value, apiKey: limited.value.apiKey } } : created;
 }
 
-/** Handles a key that was created after the form was closed, when its value can't be shown any more. */
+/** Handles a key that was created after the form was closed, when its value can no longer be shown. */
 function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);

@@ -14,7 +14,7 @@ type LimitApiKeyProps = {
   onClose: () => void;
 };
 
-/** Changes from where a key is accepted, and how many calls it can place on one day. */
+/** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
 export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
   // The key as it was when the dialog opened, because the change is based on that.
   const [apiKey] = useState(view.apiKey);

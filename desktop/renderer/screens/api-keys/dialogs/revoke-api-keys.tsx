@@ -19,7 +19,7 @@ import { formatNumber, pluralize } from '../../../state/format/format.ts';
 import { hasExpired } from '../list/key-list.ts';
 import { isComplete, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
 
-/** Beyond this many keys, the user must type their number. */
+/** Beyond this many keys, the user must type how many there are. */
 const confirmAbove = 10;
 
 type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };

@@ -19,7 +19,7 @@ const labels: Readonly<Record<RevokeReason, string>> = {
 };
 const reasons = Object.entries(labels) as [RevokeReason, string][];
 
-/** Whether the key can be revoked. A reason is asked for, but revoking may be too urgent to require one. */
+/** Whether the key can be revoked. The form asks for a reason, but doesn't require one, because revoking may be urgent. */
 export function isComplete({ reason, note }: WhyDraft): boolean {
   return reason !== 'other' || noteProblem(note) === null;
 }

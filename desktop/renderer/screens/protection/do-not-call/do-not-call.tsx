@@ -20,7 +20,7 @@ import { describeScope, describeSource } from './entries.ts';
 import { LiftNumber } from './lift-number.tsx';
 import { OptOuts } from './opt-outs.tsx';
 
-/** Shows the numbers that must not be called, to find, add, lift and export them. */
+/** Shows the numbers that must not be called, to find, add, remove and export them. */
 export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
   const { resource, pages, isWhole } = usePages('do-not-call', entryPages, toPrefix(search));
   const [isAdding, setAdding] = useState(false);
@@ -101,7 +101,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
   );
 }
 
-/** Returns the start of a number without the punctuation that people type. */
+/** Returns the start of a number, without the punctuation that users type. */
 function toPrefix(search: string): string {
   return search.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
 }

@@ -12,7 +12,7 @@ import { describeSource } from './entries.ts';
 
 type LiftNumberProps = { entry: DoNotCallEntryView; onLifted: () => void; onClose: () => void };
 
-/** Asks why a number may be called again. The reason is kept in the activity. */
+/** Asks why a number may be called again. The activity keeps the reason. */
 export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
   const [reason, setReason] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();

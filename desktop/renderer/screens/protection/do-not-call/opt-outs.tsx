@@ -11,7 +11,7 @@ import { generalError } from '../../../state/format/failure-text.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 
-/** Decides for whom people are listed who say in a call that they don't want to be called again. */
+/** Shows and changes whether opt-outs in an account's calls apply to the account or to its whole partner. */
 export function OptOuts({ onClose }: { onClose: () => void }) {
   const accounts = useResource(() => window.callkey.request('listAccounts', firstPage));
   return (

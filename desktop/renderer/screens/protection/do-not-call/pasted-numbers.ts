@@ -44,7 +44,7 @@ function withNumbers(result: Extract<Result<never>, { ok: false }>, numbers: rea
   return { ok: false, failure: { ...failure, errors: [{ path: 'phones', message }] } };
 }
 
-/** Says what was added, and which calls can't be stopped any more. */
+/** Says what was added, and which calls can no longer be stopped. */
 export function describeAdded({ added, known, beingDialed }: AddedNumbersView): string {
   const sentences = [
     added === 0 ? '' : `Added ${pluralize(added, 'number')}.`,
