@@ -97,10 +97,10 @@ function addMcp(program: Command, runAction: RunAction): void {
   program
     .command('mcp')
     .option('--campaign <campaign>', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)')
-    .option('--allow <prefix>', 'the beginning of allowed phone numbers, such as +49 (repeatable; default: all)', collect)
+    .option('--allow <prefix>', 'prefix of the allowed phone numbers, such as +49 (repeatable; default: all)', collect)
     .option(
       '--most <n>',
-      'the number of different calls that an agent can place until it leaves',
+      'the maximum number of different calls that an agent can place in a session',
       numberOption({ min: 1, max: 1_000, isWhole: true }),
       10,
     )

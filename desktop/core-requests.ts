@@ -108,7 +108,7 @@ export async function enterCodeAt(send: Send, code: string): Promise<Result<Sess
   return isWrong ? refused('code', `${wrongCode} If you started more than ten minutes ago, go back and start again.`) : answer;
 }
 
-const wrongCode = 'This code isn’t valid, or was already used. Enter the code that your app shows now, or another recovery code.';
+const wrongCode = 'This code isn’t valid or has already been used. Enter the current code from your app, or another recovery code.';
 
 /** @returns the ms until the next attempt; 0 if the sign-in was processed, or the wait would be minutes */
 function shortWaitIn(answer: Result<unknown>): number {

@@ -32,7 +32,7 @@ type CancelBatch = {
 type Status = CancelledLine['status'] | 'not-found' | 'not-placed' | 'invalid';
 const reasons: Readonly<Record<Exclude<Status, 'cancelled'>, string>> = {
   'too-late': 'too late: the call was already dialed',
-  'not-found': 'not found: the campaign has no such call',
+  'not-found': "not found: this call isn't in the campaign",
   'not-placed': 'never placed',
   invalid: 'no requestId or contactId',
 };

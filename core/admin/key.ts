@@ -37,8 +37,8 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .option('--value-from-stdin', 'read the value of the key to revoke (for example, a leaked key) from standard input')
     .option('--from <file>', 'revoke the keys whose IDs or values are in this file, one per line; - reads standard input')
     .option('--cancel-queued-calls', 'also cancel queued calls that the keys placed')
-    .addOption(new Option('--reason <reason>', 'why, for the audit').choices(Object.keys(revokeReasons)))
-    .option('--note <text>', 'explains the reason, in one line')
+    .addOption(new Option('--reason <reason>', 'the reason, for the audit log').choices(Object.keys(revokeReasons)))
+    .option('--note <text>', 'a note on the reason, in one line')
     .description('revoke keys, immediately and permanently');
   const examples = [
     'key revoke 01a20138-3d19-7da7-9907-3a9fb48fa32a --cancel-queued-calls',
@@ -59,7 +59,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
     .command('limit')
     .argument('<id>')
     .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; any for all')
-    .option('--calls-per-day <number>', 'the most calls that the key can place on one day of its time zone; any for no limit')
+    .option('--calls-per-day <number>', "maximum number of calls per day in the key's time zone; any for no limit")
     .description('limit a key to addresses and to a number of calls per day');
   withExamples(
     limit,

@@ -16,5 +16,5 @@ async function runRevoke({ ports, actor, output }: AdminContext, email: string):
   const user = await findUser(ports, email);
   const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), toOwningScope(user));
   const sessions = await ports.stores.sessions.endAll(user.id, event);
-  output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} of ${user.email}.`);
+  output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${user.email}.`);
 }

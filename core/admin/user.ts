@@ -88,7 +88,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .description('remove the second factor of a user who has lost it, and end their sessions');
   withExamples(resetFactor, 'user second-factor reset ada@example.com').action(withDatabase(runResetSecondFactor));
 
-  const link = user.command('link').description('manage which person at the OpenID Connect provider is which user');
+  const link = user.command('link').description('manage links between users and their identities at the OpenID Connect provider');
   const links = link.command('list').description('list all links');
   withExamples(links, 'user link list', '--json user link list').action(withDatabase(runListLinks));
   const unlink = link

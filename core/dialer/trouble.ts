@@ -44,10 +44,10 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider accepts another
     // call.
     if (failing && clock.now() > failing.forgottenAt)
-      end("no call was handed off for an hour: the core doesn't know whether the provider takes calls");
+      end("no call was handed off for an hour: the core doesn't know whether the provider accepts calls");
     if (!failing || !isTrouble()) return;
     const { since, reason, handoffs } = failing;
-    log.warn({ since: new Date(since).toISOString(), reason, handoffs }, 'the provider takes no calls');
+    log.warn({ since: new Date(since).toISOString(), reason, handoffs }, "the provider isn't accepting calls");
     note({ since, reason });
   }
 
@@ -55,7 +55,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   return {
     onResult(result) {
-      if (result.kind === 'taken') return end('the provider is taking calls again');
+      if (result.kind === 'taken') return end('the provider is accepting calls again');
       const now = clock.now();
       const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
       failing = {

@@ -208,7 +208,7 @@ export type Objection =
   | { kind: 'country'; country: string | null }
   /** Calling hours apply, but it isn't known where the number is. */
   | { kind: 'unknown-time-zone' }
-  /** Calling hours don't open in time. `opensAt` is null if they don't open within 31 days. */
+  /** Calling hours don't start in time. `opensAt` is null if they don't open within 31 days. */
   | { kind: 'outside-calling-hours'; opensAt: Millis | null };
 
 /** Why calls were stopped, for the metrics. */

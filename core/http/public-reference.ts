@@ -33,7 +33,7 @@ const advice: Partial<Record<ProblemCode, string>> = {
   'do-not-call': 'The contact doesn’t want to be called. Don’t repeat the request.',
   'outside-calling-hours': 'Calls to this contact aren’t allowed before notAfter. Choose a later one.',
   'too-many-requests': 'Wait for Retry-After, then repeat the request.',
-  internal: 'Tell the operator the X-Request-Id.',
+  internal: 'Give the operator the X-Request-Id.',
   unavailable: 'Nothing happened. Wait for Retry-After, then repeat the request with the same request ID.',
 };
 

@@ -165,9 +165,9 @@ export function createMetrics(version: string): Metrics {
 function createGauges(registry: Registry) {
   return {
     queue: watchedGauges(registry, {
-      due: { name: 'callkey_queue_due', help: 'Calls that are due and not dialed yet' },
+      due: { name: 'callkey_queue_due', help: 'Calls that are due but not dialed yet' },
       oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
-      held: { name: 'callkey_calls_held', help: 'Calls that wait for calling hours' },
+      held: { name: 'callkey_calls_held', help: 'Calls waiting for calling hours' },
     }),
     keys: watchedGauges(registry, {
       byDaysLeft: {
@@ -178,7 +178,7 @@ function createGauges(registry: Registry) {
     }),
     database: watchedGauges(registry, {
       migrations: { name: 'callkey_schema_version', help: 'Number of the last migration applied to the database' },
-      sessions: { name: 'callkey_sessions', help: 'Sessions of the console' },
+      sessions: { name: 'callkey_sessions', help: 'Console sessions' },
       lastBackup: {
         name: 'callkey_last_backup_timestamp_seconds',
         help: 'Unix time of the last backup made with "admin backup"; 0 if none is recorded',

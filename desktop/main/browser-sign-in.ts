@@ -12,7 +12,7 @@ const longestWait = 12 * 60_000;
 
 const pages = {
   done: 'You’re signed in. You can close this tab and go back to the Callkey app.',
-  wrong: 'This sign-in isn’t valid any more. Go back to the Callkey app and try again.',
+  wrong: 'This sign-in is no longer valid. Go back to the Callkey app and try again.',
 };
 
 /**

@@ -112,7 +112,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const options = await readOptions(server);
       const read = readTypedAddress(server);
       if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
-      if (!options.value.oidc) return refused('server', 'This server has no provider to sign in with. Use your password.');
+      if (!options.value.oidc) return refused('server', 'This server has no sign-in provider. Use your password.');
       waiting.abort();
       waiting = new AbortController();
       const client = coreClient(read.address, await servers.deviceAt(read.address));

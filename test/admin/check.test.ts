@@ -66,7 +66,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
     await dialing.noteTrouble('core-1', { since: instant(since), reason: 'connection refused' }, instant(now));
     await dialing.noteTrouble('core-2', { since: instant(since + 1), reason: 'HTTP 503' }, instant(now));
     const { code, stdout } = await admin(['check']);
-    const text = `FAIL   dialer: the provider hasn't taken a call since ${new Date(since).toISOString()}: connection refused`;
+    const text = `FAIL   dialer: the provider hasn't accepted a call since ${new Date(since).toISOString()}: connection refused`;
     expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
     await dialing.noteTrouble('core-1', null, instant(now));
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');

@@ -32,7 +32,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
   }
 
   describe('do-not-call', () => {
-    it('adds a number once, in any usual spelling, and keeps the older entry', async () => {
+    it('adds a number once, in any common format, and keeps the older entry', async () => {
       const { entry } = await json(
         'do-not-call',
         'add',
@@ -184,7 +184,7 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
     expect(await direct.ports.stores.protection.optOutScope(tenants.account.id)).to.equal('partner');
     await optOuts('account');
     const changes = await read()('audit_events').where({ action: 'account.changed' }).orderBy('id').pluck('detail');
-    expect(changes).to.deep.equal(['opt-outs in calls count for the whole partner', 'opt-outs in calls count for this account']);
+    expect(changes).to.deep.equal(['opt-outs apply to the whole partner', 'opt-outs apply only to this account']);
     expect((await admin(['account', 'opt-outs', tenants.account.id])).code).to.equal(2);
   });
 

@@ -184,7 +184,7 @@ describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
       await json('user', 'link', 'remove', 'stan@example.com');
       expect(await json('user', 'link', 'list')).to.deep.equal({ links: [] });
       const again = await admin(['user', 'link', 'remove', 'stan@example.com']);
-      expect([again.code, again.stderr]).to.deep.equal([4, "error: stan@example.com isn't linked with anyone.\n"]);
+      expect([again.code, again.stderr]).to.deep.equal([4, "error: stan@example.com isn't linked to an identity at the provider.\n"]);
       const recorded = await direct.storage.database.read('audit_events').where({ action: 'user.unlinked', subject_id: user.id });
       expect(recorded).to.have.length(1);
     } finally {

@@ -60,7 +60,7 @@ describeDesktop('the console, for calls and users', () => {
     await harness.direct.ports.stores.dialing.noteTrouble('core-1', trouble, instant(Date.UTC(2099, 0)));
     await signInAs(harness, 'tied');
     await link('Calls').click();
-    await page.getByText(/^The provider hasn’t taken a call since .+: connection refused\.$/).waitFor();
+    await page.getByText(/^The provider hasn’t accepted a call since .+: connection refused\.$/).waitFor();
     await row('Ada Lovelace').click();
     const panel = page.getByRole('complementary');
     await panel.getByText('orderNumber').waitFor();

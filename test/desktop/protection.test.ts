@@ -103,7 +103,7 @@ describeDesktop('the console, for protection', () => {
     await button('Check a number…').click();
     await page.getByLabel('Phone number').fill('+1 800 555 1234');
     await button('Check').click();
-    await page.getByText('Calling hours apply, and the number doesn’t tell the time zone.').waitFor();
+    await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
   it('limits countries and allows kinds', async () => {

@@ -62,7 +62,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     };
     await page.goto(harness.url);
     await button(page, 'Sign in with Example Corp').click();
-    await page.getByText('The provider doesn’t respond.').waitFor();
+    await page.getByText('The provider isn’t responding.').waitFor();
     harness.provider.intercept = () => false;
     await signInThere();
     await home(page);

@@ -63,7 +63,7 @@ describe('a provider that is down', () => {
       expect((await trouble())?.reason).to.equal('connection refused');
       expect(Date.parse((await trouble())?.since ?? '')).to.be.at.most(since);
       expect(await metric()).to.be.at.least(60);
-      const warnings = core.log.filter(({ msg }) => msg === 'the provider takes no calls');
+      const warnings = core.log.filter(({ msg }) => msg === "the provider isn't accepting calls");
       expect(warnings.map(({ reason }) => reason)).to.deep.equal(['connection refused']);
 
       const cancelled = rows.slice(0, 20).map((row) => row.contact_id);

@@ -48,13 +48,13 @@ describe('the warning about a provider that accepts no calls', () => {
     const since = clock.now();
     clock.advance({ minutes: 1 });
     for (let n = 0; n < 50; n++) watch.onResult(refused);
-    expect([lines, watch.seconds()]).to.deep.equal([['the provider takes no calls'], 60]);
+    expect([lines, watch.seconds()]).to.deep.equal([["the provider isn't accepting calls"], 60]);
     minute();
     minute();
     expect(lines).to.have.length(3);
     watch.onResult(taken);
     minute();
-    expect([lines.slice(3), watch.seconds()]).to.deep.equal([['the provider is taking calls again'], 0]);
+    expect([lines.slice(3), watch.seconds()]).to.deep.equal([['the provider is accepting calls again'], 0]);
     await watch.close();
     const trouble = { since, reason: 'HTTP 503' };
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
@@ -68,7 +68,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(watch.seconds()).to.equal(60);
     minute();
     expect([lines.at(-1), watch.seconds()]).to.deep.equal([
-      "no call was handed off for an hour: the core doesn't know whether the provider takes calls",
+      "no call was handed off for an hour: the core doesn't know whether the provider accepts calls",
       0,
     ]);
     watch.onResult(refused);

@@ -96,13 +96,13 @@ describe('calling hours', () => {
       expect((await place({ notAfter: '2026-11-22T08:00:00.001Z' })).status).to.equal(202);
     });
 
-    it("refuse a call if its number doesn't tell the time zone, unless the request does", async () => {
+    it('refuse a call if its time zone is unknown, unless the request contains one', async () => {
       await setHours([daily('09:00', '20:00')]);
       const answer = await place({}, '+18005550199');
       expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       expect(answer.json).to.deep.include({
         errors: [
-          { path: 'contact.timeZone', message: 'Calling hours apply here and the number does not tell the zone: send contact.timeZone.' },
+          { path: 'contact.timeZone', message: "Calling hours apply, but the number's time zone is unknown: send contact.timeZone." },
         ],
       });
       const told = await place({ contact: { phone: '+18005550199', timeZone: 'America/New_York' } });
@@ -139,7 +139,7 @@ describe('calling hours', () => {
       await place({ notAfter: '2026-11-21T21:00:00Z' });
       await setHours([daily('09:00', '20:00')]);
       await claim();
-      expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't open in time." });
+      expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't start in time." });
     });
 
     it('hold a call that a provider refused, and then allow another hour of tries', async () => {

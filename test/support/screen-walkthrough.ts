@@ -325,7 +325,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Check a number…').click();
     await page.getByLabel('Phone number').fill('+1 800 555 1234');
     await button('Check').click();
-    await page.getByText('Not called now').waitFor();
+    await page.getByText('Can’t be called now').waitFor();
     yield stop('check-number');
     await button('Cancel').click();
   }

@@ -40,7 +40,7 @@ export async function mcp(context: Context, { campaign, allow = [], most }: McpO
     const left = once(context.streams.stdin, 'close').catch(() => undefined);
     await Promise.race([left, once(stop.signal, 'abort')]);
     // The agent won't see these results, but its calls are placed anyway. Repeating them with the same request IDs is harmless.
-    if (inFlight.size > 0) context.output.note(`The agent left. Finishing ${counted(inFlight.size, 'request')}.`);
+    if (inFlight.size > 0) context.output.note(`The agent disconnected. Finishing ${counted(inFlight.size, 'request')}.`);
     await Promise.allSettled(inFlight);
   } finally {
     interrupt.release();
@@ -79,7 +79,7 @@ const placeTool = {
 
 const cancelTool = {
   title: 'Cancel a phone call',
-  description: "Cancels a call that hasn't been dialed, by the request ID that placed it. Can be repeated.",
+  description: "Cancels a call that hasn't been dialed, by the request ID that placed it. Safe to repeat.",
   inputSchema: z.strictObject({ requestId: requestIdSchema }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 };
@@ -89,7 +89,7 @@ function describePlacing({ allow, most }: Tools): string {
   return (
     `Makes a voice agent call a person by phone, now or from notBefore on. At most ${most} different calls in this session.${numbers} ` +
     'Derive requestId from the purpose of the call: repeating the same call with the same requestId never calls the person twice. ' +
-    "The result says that the call is queued. There's no way to read how it ended."
+    "The result says that the call is queued. There's no way to find out how it ended."
   );
 }
 

@@ -82,7 +82,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
 /** Reports what the running cores have recorded. */
 async function dialerState(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
-  if (trouble) throw new Error(`the provider hasn't taken a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
+  if (trouble) throw new Error(`the provider hasn't accepted a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);

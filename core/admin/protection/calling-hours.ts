@@ -15,12 +15,12 @@ const kinds = ['partner', 'account', 'campaign'] as const;
 const partner = '--partner 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
-  const hours = program.command('calling-hours').description('say when people may be called, in their local time');
+  const hours = program.command('calling-hours').description('manage the hours in which people may be called, in their local time');
   const set = withScope(
     hours
       .command('set')
       .argument('<file>')
-      .description('replace all rules of a partner, account or campaign by those in a JSON file; [] removes them'),
+      .description('replace all rules of a partner, account or campaign with those in a JSON file; [] removes them'),
     kinds,
   );
   withExamples(set, `calling-hours set hours.json ${partner}`).action(withDatabase(runSet));

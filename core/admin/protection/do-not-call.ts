@@ -32,7 +32,7 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
   const add = withScope(list.command('add').argument('<phone>').description('add a number; queued calls to it end as blocked'), kinds)
     .option('--reason <reason>', 'asked, complaint, wrong-number or imported', 'asked')
     .option('--note <text>', 'a note for administrators')
-    .option('--until <date>', 'the last day of the entry, in UTC, such as 2027-01-31; without it, it never ends');
+    .option('--until <date>', 'last day of the entry, in UTC, such as 2027-01-31 (default: never ends)');
   withExamples(add, `do-not-call add +493012345678 ${account} --reason complaint`).action(withDatabase(runAdd));
   const remove = withScope(list.command('remove').argument('<phone>').description('allow calls to a number again'), kinds).requiredOption(
     '--reason <text>',

@@ -12,7 +12,7 @@ const kinds = ['account', 'partner'] as const;
 const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 
 export function numbersCommands(program: Command, { withDatabase }: Runner): void {
-  const numbers = program.command('numbers').description('say which countries and kinds of numbers may be called');
+  const numbers = program.command('numbers').description('manage which countries and kinds of numbers may be called');
   const set = withScope(
     numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'),
     kinds,
@@ -55,7 +55,7 @@ async function runShow({ ports, output }: AdminContext, options: ScopeOptions): 
   const { countries, kinds: allowed } = numbers.effective;
   const lines = [
     `Countries: ${countries.length === 0 ? 'all' : countries.join(', ')}${numbers.countries === null ? ' (inherited)' : ''}`,
-    `Kinds allowed besides ordinary numbers: ${allowed.length === 0 ? 'none' : allowed.join(', ')}${numbers.kinds === null ? ' (inherited)' : ''}`,
+    `Kinds allowed in addition to ordinary numbers: ${allowed.length === 0 ? 'none' : allowed.join(', ')}${numbers.kinds === null ? ' (inherited)' : ''}`,
   ];
   output.answer({ numbers }, lines.join('\n'));
 }

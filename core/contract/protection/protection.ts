@@ -124,7 +124,7 @@ export const checkedNumberSchema = z.object({
   kind: z.enum(['ordinary', ...restrictedKinds]),
   /** Null for numbers that don't belong to a country. */
   country: z.string().nullable(),
-  /** The number of possible time zones; 0 if the number doesn't tell. */
+  /** The number of possible time zones; 0 if none is known. */
   zones: z.number().int(),
   /** Up to twenty of them. */
   zoneNames: z.array(z.string()),

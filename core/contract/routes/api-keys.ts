@@ -26,7 +26,7 @@ export const apiKeyRoutes = {
   }),
   createApiKey: route('POST', '/console/api-keys', {
     by: 'session',
-    summary: 'Create an API key. Only this response contains its value',
+    summary: 'Create an API key. Its value is returned only once',
     body: createApiKeySchema,
     answer: createdApiKeySchema,
     status: 201,

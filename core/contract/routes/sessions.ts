@@ -56,7 +56,7 @@ export const sessionRoutes = {
   }),
   enrollSecondFactor: route('POST', '/console/second-factor', {
     by: 'session',
-    summary: 'Get a secret for an authenticator app, which only this response contains',
+    summary: 'Get a secret for an authenticator app, which is returned only once',
     body: enrollSecondFactorSchema,
     answer: enrolledSecondFactorSchema,
     status: 201,
@@ -65,7 +65,7 @@ export const sessionRoutes = {
   }),
   confirmSecondFactor: route('POST', '/console/second-factor/confirmation', {
     by: 'session',
-    summary: 'Turn on the second factor with a code from the app, and get recovery codes, which only this response contains',
+    summary: 'Turn on the second factor with a code from the app, and get recovery codes, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
     secret: 'recoveryCodes',
@@ -79,7 +79,7 @@ export const sessionRoutes = {
   }),
   renewRecoveryCodes: route('POST', '/console/second-factor/recovery-codes', {
     by: 'session',
-    summary: 'Replace your recovery codes with new ones, which only this response contains',
+    summary: 'Replace your recovery codes with new ones, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
     secret: 'recoveryCodes',

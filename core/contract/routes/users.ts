@@ -23,7 +23,7 @@ export const userRoutes = {
   }),
   createUser: route('POST', '/console/users', {
     by: 'session',
-    summary: 'Create a user with a one-time password, which only this response contains',
+    summary: 'Create a user with a one-time password, which is returned only once',
     body: createUserSchema,
     answer: createdUserSchema,
     status: 201,
@@ -46,7 +46,7 @@ export const userRoutes = {
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     by: 'session',
-    summary: 'Unlink a user from the person at the provider, and end the sessions that this person started',
+    summary: 'Unlink a user from their identity at the provider, and end the sessions that it started',
     body: confirmedByCodeSchema,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),

@@ -85,7 +85,8 @@ export async function enableUser(ports: Ports, actor: Actor, user: User): Promis
 /** Unlinks a user from their identity at the provider, and ends the sessions that it started. */
 export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
   const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
-  if (!(await ports.stores.links.delete(user.id, event))) throw new Problem('conflict', `${user.email} isn't linked with anyone.`);
+  if (!(await ports.stores.links.delete(user.id, event)))
+    throw new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
 }
 
 /** Deletes a user and their keys and sessions. */

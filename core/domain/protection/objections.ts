@@ -22,9 +22,9 @@ export function describeObjection(objection: Objection): string {
     case 'country':
       return `${describeCountry(objection)} can't be called from this account.`;
     case 'unknown-time-zone':
-      return "Calling hours apply, and the number doesn't tell its time zone.";
+      return "Calling hours apply, but the number's time zone is unknown.";
     case 'outside-calling-hours':
-      return "Calling hours don't open in time.";
+      return "Calling hours don't start in time.";
   }
 }
 
@@ -35,7 +35,7 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
     case 'country':
       return invalidContact('phone', describeObjection(objection));
     case 'unknown-time-zone':
-      return invalidContact('timeZone', 'Calling hours apply here and the number does not tell the zone: send contact.timeZone.');
+      return invalidContact('timeZone', "Calling hours apply, but the number's time zone is unknown: send contact.timeZone.");
     case 'outside-calling-hours':
       return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
   }
@@ -43,7 +43,7 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
 
 function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
   const next = opensAt === null ? "They don't open within 31 days." : `They next open at ${timestamp(opensAt)}.`;
-  return `Calling hours allow no call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
+  return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
 }
 
 function describeKind({ numberKind }: Extract<Objection, { kind: 'number-kind' }>): string {

@@ -19,11 +19,11 @@ export async function setOptOutsInScope(
   accountId: string,
   listedFor: OptOutScope,
 ): Promise<void> {
-  requireAdministrator(viewer, 'change what an opt-out means');
+  requireAdministrator(viewer, 'change the scope of opt-outs');
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
   // Someone who sees only one account doesn't decide for the whole partner.
   if (scopeFor(viewer).campaigns.kind === 'account')
-    throw new Problem('forbidden', 'Only users who see the whole partner can change what an opt-out means.');
+    throw new Problem('forbidden', 'Only users who can see the whole partner can change the scope of opt-outs.');
   await setOptOuts(ports, actor, account, listedFor);
 }
 
@@ -31,6 +31,6 @@ export async function setOptOutsInScope(
 export async function setOptOuts(ports: Ports, actor: Actor, { id, name, owner }: RuleScope, listedFor: OptOutScope): Promise<void> {
   if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
   const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
-  const detail = listedFor === 'partner' ? 'opt-outs in calls count for the whole partner' : 'opt-outs in calls count for this account';
+  const detail = listedFor === 'partner' ? 'opt-outs apply to the whole partner' : 'opt-outs apply only to this account';
   await ports.stores.protection.setOptOutScope(id, listedFor, { ...event, detail });
 }

@@ -121,7 +121,7 @@ describe('a checked number', () => {
       'Premium-rate numbers may not be called.',
       'Numbers in United States may not be called.',
     ]);
-    expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 })[0]).to.contain('doesn’t tell the time zone');
+    expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 })[0]).to.contain('time zone is unknown');
   });
 });
 

@@ -185,7 +185,7 @@ function unsafeAtStart(file: string): UnsafeFileError | undefined {
   if (existsSync(markerPath(file))) return overwrittenError(file);
   if ((statIfPresent(file)?.nlink ?? 1n) > 1n) return linked(file);
   if (isMountPoint(file))
-    return new UnsafeFileError(file, "is mounted by itself, so other programs can't find its -wal", 'Mount its folder instead.');
+    return new UnsafeFileError(file, "is mounted without its folder, so other programs can't find its -wal", 'Mount its folder instead.');
   return undefined;
 }
 

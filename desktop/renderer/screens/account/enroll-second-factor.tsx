@@ -79,7 +79,7 @@ function AppStep({
         );
       }}
     >
-      <p>Scan this with an authenticator app, such as the one of your password manager, and enter the code that it shows.</p>
+      <p>Scan this with an authenticator app, such as the one in your password manager, and enter the code that it shows.</p>
       <QrCode text={uri} label="QR code for your authenticator app" />
       <div class="field">
         <div class="label-row">

@@ -48,7 +48,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
         verbing="Replacing…"
         act={({ code = '' }) => window.callkey.request('renewRecoveryCodes', { code })}
         onDone={({ recoveryCodes }) =>
-          setSaving({ news: 'Your earlier recovery codes don’t work any more.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
+          setSaving({ news: 'Your earlier recovery codes no longer work.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
         }
         onDoneUnmounted={() => void window.callkey.dismissSecret()}
         onClose={goBack}

@@ -122,7 +122,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
                   }}
                   onLimited={({ name, ...limits }) => {
                     const summary = summarizeLimits(limits);
-                    announce(summary === '' ? `${name} has no limits anymore.` : `${name} is now limited: ${summary}.`);
+                    announce(summary === '' ? `${name} no longer has limits.` : `${name} is now limited: ${summary}.`);
                     void resource.refresh();
                   }}
                   onRevoke={() => setRevoking(apiKey)}

@@ -34,7 +34,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
     if (!failure) return null;
     return (
       <Details title="Call" onClose={onClose}>
-        <p>{isNotFound(failure) ? 'There is no such call in this campaign.' : describeFailure(failure)}</p>
+        <p>{isNotFound(failure) ? 'This call doesn’t exist in this campaign.' : describeFailure(failure)}</p>
       </Details>
     );
   }

@@ -21,7 +21,7 @@ export function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
     <div role="status">
       {trouble && (
         <p class="notice">
-          The provider hasn’t taken a call since <Moment at={trouble.since} />: {trouble.reason}.
+          The provider hasn’t accepted a call since <Moment at={trouble.since} />: {trouble.reason}.
         </p>
       )}
     </div>

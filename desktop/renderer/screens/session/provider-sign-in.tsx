@@ -67,8 +67,8 @@ const resultTexts: Readonly<Record<SignInResult, string | null>> = {
   app: null,
   failed:
     'You couldn’t be signed in. Check that you used the right account. If you did, ask your administrator whether you have a user here with the email address of that account.',
-  unreachable: 'The provider doesn’t respond. Try again in a moment. If that doesn’t help, ask your administrator.',
-  expired: 'This sign-in took too long, or began in another browser. Try again.',
+  unreachable: 'The provider isn’t responding. Try again in a moment. If that doesn’t help, ask your administrator.',
+  expired: 'This sign-in took too long, or started in another browser. Try again.',
   cancelled: 'The sign-in was cancelled.',
   throttled: 'Too many sign-ins have failed from your network. Try again in 15 minutes.',
 };

@@ -32,7 +32,7 @@ export function ResetSecondFactor({ user, onDone, onClose }: ResetProps & { onDo
       title="Reset second factor?"
       lead={
         <>
-          Make sure that it’s really <strong>{user.name}</strong> who asks. They will be signed out everywhere, and their password alone
+          Make sure that it’s really <strong>{user.name}</strong> who’s asking. They will be signed out everywhere, and their password alone
           will be enough to sign in, until they set up a second factor again.
         </>
       }
@@ -48,15 +48,15 @@ export function ResetSecondFactor({ user, onDone, onClose }: ResetProps & { onDo
   );
 }
 
-/** Asks before unlinking a user from the person at the provider. */
+/** Asks before unlinking a user from their identity at the provider. */
 export function UnlinkUser({ user, onDone, onClose }: ResetProps & { onDone: () => void }) {
   return (
     <ConfirmWithCode
       title="Unlink from the provider?"
       lead={
         <>
-          The person at the provider who signs in as <strong>{user.name}</strong> will be signed out. The next person who signs in there
-          with this user’s email address will be linked instead.
+          The sessions that <strong>{user.name}</strong> started through the provider will end. The next person who signs in there with this
+          user’s email address will be linked instead.
         </>
       }
       verb="Unlink"

@@ -49,7 +49,7 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
   return (
     <Dialog
       title="Limit API key"
-      lead={<>A leaked key can do less if it’s limited. Changes to {<strong>{apiKey.name}</strong>} count from its next request.</>}
+      lead={<>A leaked key can do less if it’s limited. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>}
       onDismiss={close}
     >
       <form ref={form} onSubmit={submit} noValidate>
@@ -81,7 +81,7 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
           error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
           hint={
             view.today
-              ? `Days are those in ${view.today.timeZone}. The key has placed ${view.today.placed} today.`
+              ? `Days are counted in the time zone ${view.today.timeZone}. The key has placed ${view.today.placed} today.`
               : 'Leave it empty for no limit. Beyond it, calls are refused until the next midnight in the key’s time zone.'
           }
           type="text"

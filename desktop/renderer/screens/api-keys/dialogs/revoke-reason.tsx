@@ -96,12 +96,12 @@ export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: Las
       )}
       {successor ? (
         <p>
-          Its successor keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
+          Its replacement keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
           <Moment at={successor.createdAt} />.
         </p>
       ) : (
         <p>
-          It has no successor yet.{' '}
+          It has no replacement yet.{' '}
           <button type="button" onClick={onReplace}>
             Replace…
           </button>

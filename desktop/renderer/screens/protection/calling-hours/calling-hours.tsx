@@ -42,7 +42,7 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
           </>
         }
         resource={resource}
-        foot={<span>Hours count in the time zone of the person called.</span>}
+        foot={<span>Calling hours use the time zone of the person being called.</span>}
       >
         <Loadable resource={resource} what="calling hours" isInPage>
           {({ rules, inherited }) =>
@@ -59,7 +59,7 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
               </>
             ) : (
               <Empty title="No calling hours">
-                <p>People may be called at any time. Hours hold calls until it’s day where the person is.</p>
+                <p>People may be called at any time. With calling hours, a call waits until the hours start where the person is.</p>
               </Empty>
             )
           }

@@ -32,7 +32,7 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
     setRules(changed);
   };
   return (
-    <Dialog title={`Calling hours of ${scope.name}`} isWide="very" onDismiss={close}>
+    <Dialog title={`Calling hours for ${scope.name}`} isWide="very" onDismiss={close}>
       <form
         ref={form}
         noValidate
@@ -42,8 +42,8 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
         }}
       >
         <p class="hint">
-          Local time where the person is. The rules with the longest matching prefix count; days without a rule are closed; a rule for a
-          date replaces the others on that date.
+          Times are local to the person being called. The rules with the longest matching prefix apply. A day without a rule is closed. A
+          rule for a date replaces all others on that date.
         </p>
         <div class="rules">
           {rules.map((rule, index) => (
@@ -55,7 +55,7 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
               onRemove={() => change(rules.toSpliced(index, 1))}
             />
           ))}
-          {rules.length === 0 && <p class="notice">Without rules, the hours of the scope above count.</p>}
+          {rules.length === 0 && <p class="notice">Without rules, inherited hours apply.</p>}
         </div>
         <div class="actions at-start">
           <button type="button" onClick={() => change([...rules, newRule])}>

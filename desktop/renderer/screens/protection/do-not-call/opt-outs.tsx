@@ -17,7 +17,7 @@ export function OptOuts({ onClose }: { onClose: () => void }) {
   return (
     <Dialog
       title="Opt-outs in calls"
-      lead="A provider can report that someone doesn’t want to be called again. Decide what this means in each account."
+      lead="A provider can report that someone doesn’t want to be called again. Choose who must stop calling them."
       onDismiss={onClose}
     >
       <Loadable resource={accounts} what="accounts">
@@ -59,7 +59,7 @@ function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; o
             void run(
               () => window.callkey.request('setOptOuts', { id, listedFor: choice ?? listedFor }),
               () => {
-                announce(`Opt-outs in calls of ${name} were changed.`);
+                announce(`Opt-outs in calls from ${name} were changed.`);
                 onClose();
               },
             );

@@ -79,7 +79,7 @@ function Verdict({ checked }: { checked: CheckedNumberView }) {
   return (
     <div class="verdict">
       <p>
-        <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'May be called now' : 'Not called now'}</span> {phone}
+        <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'Can be called now' : 'Can’t be called now'}</span> {phone}
       </p>
       {describeReasons(checked).map((reason) => (
         <p key={reason}>{reason}</p>

@@ -38,13 +38,13 @@ function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'
 
 function describeCountry(country: string | null): string {
   return country === null
-    ? 'Only some countries may be called, and this number doesn’t tell its country.'
+    ? 'Only some countries may be called, and this number’s country is unknown.'
     : `Numbers in ${nameCountry(country)} may not be called.`;
 }
 
 function describeUnknownZone({ zones }: CheckedNumberView): string {
-  const why = zones === 0 ? 'the number doesn’t tell the time zone' : `its ${zones} possible time zones have no hours in common`;
-  return `Calling hours apply, and ${why}. The integrator has to send contact.timeZone.`;
+  const why = zones === 0 ? 'the number’s time zone is unknown' : `its ${zones} possible time zones have no hours in common`;
+  return `Calling hours apply, but ${why}. The integrator has to send contact.timeZone.`;
 }
 
 /** Says when the number may be called, and where: "between 09:00–20:00 in each of 2 possible zones". Null if no hours apply. */
