@@ -54,19 +54,18 @@ export function openapiDocument(version: string): Json {
 }
 
 function toOperation(id: string, route: Route, responses: Json): Json {
+  const { by, summary, status, body, answer, pending } = route;
   return {
     operationId: id,
-    tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', halfOpenSession: 'Console', nothing: 'Console' }[route.by]],
-    summary: route.summary,
-    security: route.by === 'nothing' ? [] : [{ [route.by === 'halfOpenSession' ? 'session' : route.by]: [] }],
+    tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', halfOpenSession: 'Console', nothing: 'Console' }[by]],
+    summary,
+    security: by === 'nothing' ? [] : [{ [by === 'halfOpenSession' ? 'session' : by]: [] }],
     parameters: listParameters(id, route),
-    ...(route.body
-      ? { requestBody: { required: !(route.body instanceof z.ZodOptional), content: jsonContent(schemaName(route.body)) } }
-      : {}),
+    ...(body && { requestBody: { required: !(body instanceof z.ZodOptional), content: jsonContent(schemaName(body)) } }),
     responses: {
-      [route.status]: toSuccess(id, route),
-      ...toPending(id, route),
-      ...notModified(id, route),
+      [status]: toSuccess(id, route, status, answer),
+      ...(pending && { 202: toSuccess(id, route, 202, pending) }),
+      ...(hasEtag(route) && { 304: toSuccess(id, route, 304) }),
       ...problemResponses(route, responses),
     },
   };
@@ -74,64 +73,57 @@ function toOperation(id: string, route: Route, responses: Json): Json {
 
 function listParameters(id: string, route: Route): Json[] {
   const { path, by, query } = route;
-  const inPath = parameterNames(path).map((name) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: name === 'requestId' ? requestId : reference('schemas', 'Identifier'),
-  }));
+  const inPath = parameterNames(path).map((name) => {
+    const schema = name === 'requestId' ? requestId : reference('schemas', 'Identifier');
+    return { name, in: 'path', required: true, schema };
+  });
   const { properties = {}, required = [] } = query ? z.toJSONSchema(query, { io: 'input' }) : {};
   const inQuery = Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema }));
-  const named = [
-    requestIdHeader,
-    ...(id === 'placeCall' ? ['Idempotency-Key'] : []),
-    ...(by === 'session' ? [tenancyHeader] : []),
-    ...(hasEtag(route) ? ['If-None-Match'] : []),
-    ...(by === 'signature' ? [signatureHeaders.id, signatureHeaders.timestamp] : []),
-  ];
+  const named = applying<string>([
+    [true, requestIdHeader],
+    [id === 'placeCall', 'Idempotency-Key'],
+    [by === 'session', tenancyHeader],
+    [hasEtag(route), 'If-None-Match'],
+    [by === 'signature', signatureHeaders.id, signatureHeaders.timestamp],
+  ]);
   return [...inPath, ...inQuery, ...named.map((name) => reference('parameters', name))];
 }
 
-function toSuccess(id: string, route: Route): Json {
-  const { by, status, answer } = route;
-  const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
-  const sent = headersWhere([
+function toSuccess(id: string, route: Route, status: number, answer?: Route['answer']): Json {
+  const { by } = route;
+  const sent = listHeaders([
     [true, requestIdHeader],
     [by === 'apiKey', keyExpiresHeader],
     [id === 'placeCall', replayedHeader],
-    [isInConsole, generationHeader],
+    [isInConsole(route), generationHeader],
     [hasEtag(route), 'ETag'],
-    [isInConsole, 'Set-Cookie'],
+    [isInConsole(route), 'Set-Cookie'],
     [status === 303, 'Location'],
   ]);
-  return {
-    description: STATUS_CODES[status],
-    headers: sent,
-    ...(answer ? { content: answer === 'csv' ? csvContent : jsonContent(schemaName(answer)) } : {}),
-  };
+  const content = answer === 'csv' ? { 'text/csv': { schema: { type: 'string' } } } : answer && jsonContent(schemaName(answer));
+  return { description: STATUS_CODES[status], headers: sent, ...(content && { content }) };
 }
 
-function toPending(id: string, { pending, ...route }: Route): Json {
-  return pending ? { 202: { ...toSuccess(id, { ...route, answer: pending }), description: STATUS_CODES[202] } } : {};
+function isInConsole({ by }: Route): boolean {
+  return by === 'session' || by === 'halfOpenSession' || by === 'nothing';
 }
 
 function hasEtag({ by, method, answer }: Route): boolean {
   return (by === 'session' || by === 'nothing') && method === 'GET' && typeof answer === 'object';
 }
 
-function notModified(id: string, route: Route): Json {
-  return hasEtag(route) ? { 304: { ...toSuccess(id, route), description: STATUS_CODES[304], content: undefined } } : {};
+/** Returns the names in the rows that apply. */
+function applying<Name extends string>(rows: readonly (readonly [boolean, ...Name[]])[]): Name[] {
+  return rows.flatMap(([applies, ...names]) => (applies ? names : []));
 }
 
-const csvContent = { 'text/csv': { schema: { type: 'string' } } };
-
-function headersWhere(sent: readonly [boolean, HeaderName][]): Json {
-  return Object.fromEntries(sent.flatMap(([applies, name]) => (applies ? [[name, reference('headers', name)]] : [])));
+function listHeaders(rows: readonly (readonly [boolean, HeaderName])[]): Json {
+  return Object.fromEntries(applying(rows).map((name) => [name, reference('headers', name)]));
 }
 
 function jsonContent(name: string): Json {
   const example = bodyExamples[name];
-  return { 'application/json': { schema: reference('schemas', name), ...(example ? { example } : {}) } };
+  return { 'application/json': { schema: reference('schemas', name), ...(example && { example }) } };
 }
 
 /** Builds a route's references to problem responses, and adds those responses to `responses`. */
@@ -146,23 +138,23 @@ function problemResponses(route: Route, responses: Json): Json {
   return references;
 }
 
-function listProblems({ by, body, problems = [] }: Route): ProblemCode[] {
-  const isInConsole = by === 'session' || by === 'halfOpenSession' || by === 'nothing';
-  const has: [boolean, ...ProblemCode[]][] = [
+function listProblems(route: Route): ProblemCode[] {
+  const { by, body, problems = [] } = route;
+  const codes = applying<ProblemCode>([
     [true, 'malformed-request', 'unauthorized', 'internal', 'unavailable', ...problems],
-    [isInConsole, 'cross-site'],
+    [isInConsole(route), 'cross-site'],
     [by === 'session', 'method-not-allowed', 'too-many-requests'],
     // These are for users with a one-time password, and for tenancies that don't exist or that the viewer can't use.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
     // A report whose body is incomplete can't have a valid signature, so it gets a 401 instead of these.
     [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
-  ];
-  return [...new Set(has.flatMap(([applies, ...codes]) => (applies ? codes : [])))];
+  ]);
+  return [...new Set(codes)];
 }
 
 function problemResponse(codes: readonly ProblemCode[], status: number, { by }: Route): Json {
-  const sent = headersWhere([
+  const sent = listHeaders([
     [status === 401, 'WWW-Authenticate'],
     [status !== 401, requestIdHeader],
     [status !== 401 && by === 'apiKey', keyExpiresHeader],
@@ -173,21 +165,16 @@ function problemResponse(codes: readonly ProblemCode[], status: number, { by }: 
     ...reference('schemas', 'Problem'),
     properties: { type: { enum: codes.map(problemType) }, status: { const: status } },
   };
-  return {
-    description:
-      status === 405
-        ? 'Method not allowed: the response to any other method on this path'
-        : codes.map((code) => problemTable[code].title).join(', or: '),
-    headers: sent,
-    content: {
-      [problemMediaType]: { schema: narrowed, examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code) }])) },
-    },
+  const description =
+    status === 405
+      ? 'Method not allowed: the response to any other method on this path'
+      : codes.map((code) => problemTable[code].title).join(', or: ');
+  const toExample = (code: ProblemCode) => {
+    const value = { type: problemType(code), title: problemTable[code].title, status, detail: detailExamples[code] };
+    return [code, { value }];
   };
-}
-
-function problemExample(code: ProblemCode): Json {
-  const { title, status } = problemTable[code];
-  return { type: problemType(code), title, status, detail: detailExamples[code] };
+  const content = { [problemMediaType]: { schema: narrowed, examples: Object.fromEntries(codes.map(toExample)) } };
+  return { description, headers: sent, content };
 }
 
 /** The request that the core sends to a provider. */
