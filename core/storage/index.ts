@@ -28,6 +28,7 @@ import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
+import { knownLists } from './protection/known-lists.ts';
 import { numberImportStore } from './protection/number-imports.ts';
 import { protectionStore } from './protection/protection.ts';
 
@@ -91,6 +92,7 @@ export function openStorage(
   const sweptUsers = reportingOutages(userStore(background));
   const sweptNumbers = reportingOutages(protectionStore(background));
   const keyUse = createKeyUse(background, clock, observers.onBackgroundError);
+  const knownNumbers = knownLists(background);
   return {
     database,
     stores: {
@@ -103,7 +105,7 @@ export function openStorage(
         finishCancelling: sweptKeys.finishCancelling,
         compactCounts: sweptKeys.compactCounts,
       },
-      calls: reportingOutages(callStore(keys, keyUse, observers)),
+      calls: reportingOutages(callStore(keys, keyUse, knownNumbers, observers)),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
       links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
       secondFactors: {
@@ -166,6 +168,7 @@ export function openStorage(
     },
     async close() {
       await keyUse.close();
+      await knownNumbers.close();
       await database.close();
     },
   };

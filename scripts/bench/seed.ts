@@ -80,7 +80,7 @@ export async function fillLists(
   if (kind === 'postgres') await fillTable(url, 'do_not_call', statements);
   else await runEach(write.raw.bind(write), [...statements, 'PRAGMA wal_checkpoint(TRUNCATE)']);
   await write('accounts').where({ id: accountId }).update({ lists_numbers: 1 });
-  await write('partners').where({ id: partnerId }).update({ lists_numbers: 1 });
+  await write('partners').where({ id: partnerId }).update({ lists_numbers: 1, lists_version: 1 });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { mock } from 'node:test';
 import pg from 'pg';
 import sqlite3 from 'sqlite3';
+import { knownLists } from '../../core/storage/protection/known-lists.ts';
 import { type DatabaseKind, freshDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 import { type Runs, setUpOnce } from './fixtures.ts';
@@ -15,8 +16,8 @@ const files = {
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],
-  protection: ['protection', 'numberImports'],
-} as const satisfies Record<string, readonly (keyof Runs | 'keyUse')[]>;
+  protection: ['protection', 'numberImports', 'knownLists'],
+} as const satisfies Record<string, readonly (keyof Runs | 'keyUse' | 'knownLists')[]>;
 
 /** The start and end of transactions, and the set-up of connections. */
 const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |SELECT pg_backend_pid|select version)/i.test(sql);
@@ -37,7 +38,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
     };
   }
 
-  // On a busy machine, the storage would write key use in the middle of another method.
+  // On a busy machine, the storage would write key use, or read lists, in the middle of another method.
   mock.timers.enable({ apis: ['setInterval'] });
   const { ports, storage, close } = await openDirect(await freshDatabase(kind));
   // Only one connection, because the order of concurrent statements would vary on several.
@@ -45,12 +46,19 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
   try {
     await setUpOnce(noted('directory.setUp', stores.directory.setUp), ports);
-    const runs = createRuns({ ports, storage, tenants: await createTenants(ports) });
+    const tenants = await createTenants(ports);
+    const runs = createRuns({ ports, storage, tenants });
     for (const [store, methods] of Object.entries(runs)) {
       for (const [method, run] of Object.entries(methods)) {
         await run(noted(`${store}.${method}`, Reflect.get(Reflect.get(stores, store), method)));
       }
     }
+    const lists = knownLists(storage.database);
+    lists.unlistedAt(tenants.campaign.id, '');
+    const refresh = noted('knownLists.refresh', lists.refresh);
+    await refresh();
+    await storage.database.write('partners').increment('lists_version');
+    await refresh();
   } finally {
     await noted('keyUse.write', close)();
     mock.timers.reset();

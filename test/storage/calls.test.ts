@@ -56,11 +56,16 @@ describe('calls in the database', () => {
         lag: () => 0,
         close: async () => undefined,
       };
-      return callStore(database, keyUse, {
-        onBatch: (...batch) => seen.push(batch),
-        onPlaced: () => seen.push('placed'),
-        onAddressRefused: (...refused) => seen.push(refused),
-      });
+      return callStore(
+        database,
+        keyUse,
+        { unlistedAt: () => null },
+        {
+          onBatch: (...batch) => seen.push(batch),
+          onPlaced: () => seen.push('placed'),
+          onAddressRefused: (...refused) => seen.push(refused),
+        },
+      );
     };
     const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
     const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({

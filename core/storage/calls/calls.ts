@@ -12,6 +12,7 @@ import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
 import { limitColumns, limitsReader } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
+import type { KnownLists } from '../protection/known-lists.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
@@ -55,7 +56,12 @@ export type CallObservers = { onBatch: ObserveBatch; onPlaced: () => void; onAdd
  * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
  * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
  */
-export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe, onPlaced, onAddressRefused }: CallObservers): CallStore {
+export function callStore(
+  database: Database,
+  keyUse: KeyUse,
+  lists: Pick<KnownLists, 'unlistedAt'>,
+  { onBatch: observe, onPlaced, onAddressRefused }: CallObservers,
+): CallStore {
   const getShare = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer =
@@ -141,7 +147,7 @@ export function callStore(database: Database, keyUse: KeyUse, { onBatch: observe
     async place(request, call): Promise<Placement> {
       const isTooLate = call.notAfter !== null && call.notAfter < request.at;
       for (let attempt = 0; attempt < attempts; attempt++) {
-        const { judgement, verdict } = judgeBy(rules, request, call);
+        const { judgement, verdict } = judgeBy(rules, lists, request, call);
         const isOpen = judgement.kind === 'open' || judgement.kind === 'held';
         const inserted = isTooLate || !isOpen ? null : await tryToInsert(request, call, verdict);
         if (inserted) {
@@ -205,11 +211,17 @@ function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placed
   return isFull;
 }
 
-/** Checks a call against the rules that this process remembers. The statement that places it makes sure that they're current. */
-function judgeBy(rules: KnownRules, { campaignId, at }: KeyedRequest, call: NewCall): { judgement: Judgement; verdict: Verdict } {
+/** Checks a call against the rules and lists that this process remembers. The statement that places it makes sure that they're current. */
+function judgeBy(
+  rules: KnownRules,
+  lists: Pick<KnownLists, 'unlistedAt'>,
+  { campaignId, at }: KeyedRequest,
+  call: NewCall,
+): { judgement: Judgement; verdict: Verdict } {
   const known = rules.get(campaignId);
   const judgement = judge(known, call, at, at);
-  return { judgement, verdict: { rulesVersion: known.version, heldUntil: judgement.kind === 'held' ? judgement.until : null } };
+  const heldUntil = judgement.kind === 'held' ? judgement.until : null;
+  return { judgement, verdict: { rulesVersion: known.version, heldUntil, unlistedAt: lists.unlistedAt(campaignId, call.phone) } };
 }
 
 function unsettled(): Problem {

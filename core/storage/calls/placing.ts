@@ -9,8 +9,11 @@ import { isJudgedByCurrentRules, isUnlisted, joinProtection, placingLists } from
 
 /** A request with the limits that it was checked against. */
 export type Judged = KeyedRequest & { limits: KeyLimits | null };
-/** The result of checking a call: the version of the rules, and when they allow it. */
-export type Verdict = { rulesVersion: number | null; heldUntil: Millis | null };
+/**
+ * The result of checking a call: the version of the rules, when they allow it, and a version of the do-not-call lists that doesn't have its
+ * number.
+ */
+export type Verdict = { rulesVersion: number | null; heldUntil: Millis | null; unlistedAt: number | null };
 export type Placing = Judged & { call: NewCall; verdict: Verdict };
 
 export const requestColumns = { digest: 'text', campaign_id: 'text', at: 'bigint', limits_version: 'text' } as const;
@@ -86,7 +89,7 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
 
 /** The columns of a row to place. */
 const placingColumns = { ...callColumns, placed_at: 'bigint', due_at: 'bigint', held_until: 'bigint' } as const;
-const groupColumns = { ...requestColumns, rules_version: 'bigint' } as const;
+const groupColumns = { ...requestColumns, rules_version: 'bigint', unlisted_at: 'bigint' } as const;
 
 function placingRow({ at, call, verdict: { heldUntil } }: Placing): Value[] {
   const { notBefore } = call;
@@ -98,7 +101,7 @@ export function placingGroups<Request extends Placing>(
   batch: readonly Request[],
   more: (request: Request) => readonly Value[] = () => [],
 ): BatchRows {
-  return inGroups(batch, placingRow, (request) => [request.verdict.rulesVersion, ...more(request)]);
+  return inGroups(batch, placingRow, (request) => [request.verdict.rulesVersion, request.verdict.unlistedAt, ...more(request)]);
 }
 
 export function groupColumnsWith(more: BatchColumns = {}): BatchColumns {

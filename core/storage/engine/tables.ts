@@ -33,6 +33,7 @@ declare module 'knex/types/tables.js' {
     dialer_troubles: DialerTroubleRow;
     do_not_call: DoNotCallRow;
     do_not_call_sweeps: DoNotCallSweepRow;
+    do_not_call_additions: { partner_id: string; version: number; phones: string };
     protection_rules: ProtectionRulesRow;
     number_imports: { id: string; entry: string; started_at: Millis; committed_at: Millis | null };
     number_import_parts: { import_id: string; part: number; phones: string };
@@ -41,7 +42,7 @@ declare module 'knex/types/tables.js' {
 
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 /** `lists_numbers` is 1 once the do-not-call list has had an entry. */
-type PartnerRow = NamedRow & { lists_numbers: number | null; rules_version: number | null };
+type PartnerRow = NamedRow & { lists_numbers: number | null; lists_version: number | null; rules_version: number | null };
 /** `opt_outs_for_partner` is 1 if opt-outs in the account's calls apply to the whole partner. */
 type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };

@@ -25,6 +25,7 @@ import * as secondFactors from './019-second-factors.ts';
 import * as keyAddresses from './020-key-addresses-additive.ts';
 import * as listFilters from './021-list-filters-additive.ts';
 import * as numberImports from './022-number-imports-additive.ts';
+import * as listVersions from './023-list-versions.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -53,6 +54,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '020-key-addresses-additive', up: keyAddresses.up },
   { name: '021-list-filters-additive', up: listFilters.up },
   { name: '022-number-imports-additive', up: numberImports.up },
+  { name: '023-list-versions', up: listVersions.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

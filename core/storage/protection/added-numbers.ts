@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { NewDoNotCall } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
+import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
@@ -9,7 +10,8 @@ import type { DoNotCallRow } from '../engine/tables.ts';
 const insertedAtOnce = 50;
 
 /**
- * Adds numbers to a list, marks the scope as having one, and asks for its queue to be cleaned.
+ * Adds numbers to a list, marks the scope as having one, raises the version of the partner's lists, and asks for the scope's queue to be
+ * cleaned.
  *
  * @returns the number of new entries
  */
@@ -27,12 +29,25 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
     .where({ id: scopeId })
     .whereNull('lists_numbers')
     .update({ lists_numbers: 1 });
+  await raiseVersion(trx, owner.partnerId, rows, now);
   const token = first.id;
   await trx('do_not_call_sweeps')
     .insert({ scope_id: scopeId, account_id: owner.accountId, partner_id: owner.partnerId, token })
     .onConflict('scope_id')
     .merge({ token });
   return added;
+}
+
+/** Transactions that add to one partner's lists wait for each other here, so they commit in the order of their versions. */
+async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<void> {
+  const version = trx.raw('CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END', [now, now]);
+  const [raised] = await trx('partners').where({ id: partnerId }).update({ lists_version: version }).returning('lists_version');
+  const phones = rows.map(({ phone }) => phone).join(' ');
+  await trx('do_not_call_additions').insert({
+    partner_id: partnerId,
+    version: required(raised?.lists_version ?? null, 'lists_version'),
+    phones,
+  });
 }
 
 async function insertSome(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {

@@ -29,8 +29,14 @@ export const joinProtection = 'CROSS JOIN partners p';
 /** SQL: the process checked the calls against the current rules. */
 export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version IS NOT DISTINCT FROM r.rules_version';
 
-/** SQL: what {@link isUnlisted} reads of a group of calls. */
-export const placingLists = { listing: listingSql('a', 'p') } as const;
+/**
+ * SQL: what {@link isUnlisted} reads of a group of calls. If the process knows that the current version of the lists doesn't have the
+ * group's numbers, there's nothing to look up. A statement that sees a version also sees all entries of it, because each transaction that
+ * adds entries raises the version.
+ */
+export const placingLists = {
+  listing: `CASE WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN ${listingSql('a', 'p')} END`,
+} as const;
 
 /** SQL: the number of call `r` isn't on a list. */
 export const isUnlisted = `NOT ${isListed({ listing: 'r.listing', account: 'r.account_id', phone: 'r.phone', at: 'r.placed_at' })}`;

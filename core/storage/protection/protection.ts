@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { oneDay, plus } from '../../domain/instant.ts';
 import type { RuleScope } from '../../domain/model.ts';
 import type { ProtectionAccess, ProtectionStore } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -40,7 +41,11 @@ export function protectionStore(database: Database): ProtectionStore {
       return toEntries(read, rows);
     },
 
-    forget: (phone) => ofNumber(write, phone).delete(),
+    async forget(phone) {
+      // All additions, because a process that knows one version expects to find all later ones.
+      await write('do_not_call_additions').delete();
+      return ofNumber(write, phone).delete();
+    },
 
     async findEntry(access, id) {
       const rows: DoNotCallRow[] = await inReach(access).where({ id });
@@ -110,15 +115,17 @@ export function protectionStore(database: Database): ProtectionStore {
 
     blockListed: (now, signal) => blockListed(database, now, signal),
 
-    deleteEnded: (now, signal) =>
-      inShortTransactions(
+    async deleteEnded(now, signal) {
+      await write('do_not_call_additions').where('version', '<', plus(now, -oneDay)).delete();
+      return inShortTransactions(
         (limit) => {
           const ended = write('do_not_call').where('ends_at', '<', now).whereNotNull('ends_at').limit(limit).select('id');
           return write('do_not_call').whereIn('id', ended).delete();
         },
         deletedAtOnce,
         signal,
-      ),
+      );
+    },
 
     async countHeld(now) {
       const [row] = await database.query<{ held: number | string }>(

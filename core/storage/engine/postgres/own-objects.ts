@@ -28,6 +28,7 @@ const typedTables: Record<keyof Tables, true> = {
   dialer_troubles: true,
   do_not_call: true,
   do_not_call_sweeps: true,
+  do_not_call_additions: true,
   protection_rules: true,
   number_imports: true,
   number_import_parts: true,

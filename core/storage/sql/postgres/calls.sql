@@ -28,11 +28,12 @@ FROM (
     (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after, (e.value->>8)::bigint AS placed_at,
     (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
   FROM (
-    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
-      r.rows AS rows
+    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
+      WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    END AS listing, r.rows AS rows
     FROM (
       SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
-        (e.value->>4)::bigint AS rules_version, e.value->5 AS rows
+        (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, e.value->6 AS rows
       FROM jsonb_array_elements($1::jsonb) AS e(value)
     ) AS r
     CROSS JOIN LATERAL (
@@ -135,7 +136,8 @@ INSERT INTO api_key_days (api_key_id, day, placed)
 SELECT DISTINCT k.id, r.day, 0
 FROM (
   SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
-    (e.value->>4)::bigint AS rules_version, (e.value->>5)::text AS day, e.value->6 AS rows
+    (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, (e.value->>6)::text AS day,
+    e.value->7 AS rows
   FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 CROSS JOIN LATERAL (
@@ -180,17 +182,18 @@ FROM (
       (e.value->>5)::text AS variables, (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after,
       (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
     FROM (
-      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
-        r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
-          SELECT d.placed
-          FROM api_key_days d
-          WHERE d.api_key_id = k.id
-            AND d.day = r.day
-        ), 0) AS placed, r.rows AS rows
+      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
+        WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+      END AS listing, r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
+        SELECT d.placed
+        FROM api_key_days d
+        WHERE d.api_key_id = k.id
+          AND d.day = r.day
+      ), 0) AS placed, r.rows AS rows
       FROM (
         SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at,
-          (e.value->>3)::text AS limits_version, (e.value->>4)::bigint AS rules_version, (e.value->>5)::text AS day,
-          e.value->6 AS rows
+          (e.value->>3)::text AS limits_version, (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at,
+          (e.value->>6)::text AS day, e.value->7 AS rows
         FROM jsonb_array_elements($1::jsonb) AS e(value)
       ) AS r
       CROSS JOIN LATERAL (
@@ -797,6 +800,14 @@ update "accounts"
 set "lists_numbers" = $1
 where "id" = $2
   and "lists_numbers" is null;
+
+update "partners"
+set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+where "id" = $3
+returning "lists_version";
+
+insert into "do_not_call_additions" ("partner_id", "phones", "version")
+values ($1, $2, $3);
 
 insert into "do_not_call_sweeps" ("account_id", "partner_id", "scope_id", "token")
 values ($1, $2, $3, $4)

@@ -23,6 +23,14 @@ set "lists_numbers" = $1
 where "id" = $2
   and "lists_numbers" is null;
 
+update "partners"
+set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+where "id" = $3
+returning "lists_version";
+
+insert into "do_not_call_additions" ("partner_id", "phones", "version")
+values ($1, $2, $3);
+
 insert into "do_not_call_sweeps" ("account_id", "partner_id", "scope_id", "token")
 values ($1, $2, $3, $4)
 on conflict ("scope_id")
@@ -82,6 +90,8 @@ where "partner_id" in (
   and "phone" = $1;
 
 -- protection.forget
+
+delete from "do_not_call_additions";
 
 delete from "do_not_call"
 where "partner_id" in (
@@ -334,6 +344,9 @@ where "scope_id" = $1
 
 -- protection.deleteEnded
 
+delete from "do_not_call_additions"
+where "version" < $1;
+
 delete from "do_not_call"
 where "id" in (
   select "id"
@@ -442,6 +455,14 @@ set "lists_numbers" = $1
 where "id" = $2
   and "lists_numbers" is null;
 
+update "partners"
+set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+where "id" = $3
+returning "lists_version";
+
+insert into "do_not_call_additions" ("partner_id", "phones", "version")
+values ($1, $2, $3);
+
 insert into "do_not_call_sweeps" ("account_id", "partner_id", "scope_id", "token")
 values ($1, $2, $3, $4)
 on conflict ("scope_id")
@@ -500,3 +521,42 @@ select "id", "started_at", "committed_at"
 from "number_imports"
 where "started_at" < $1
 order by "id" asc;
+
+-- knownLists.refresh
+
+select "campaigns"."id" as "id", "accounts"."partner_id" as "partnerId"
+from "campaigns"
+inner join "accounts" on "accounts"."id" = "campaigns"."account_id"
+where "campaigns"."id" in ($1);
+
+select "id", "lists_version"
+from "partners"
+where "id" in ($1)
+  and "lists_version" is not null;
+
+SELECT max(phone) AS last, count(*) AS found
+FROM (
+  SELECT phone
+  FROM do_not_call
+  WHERE partner_id = $1
+    AND phone > $2
+  ORDER BY phone
+  LIMIT 5000
+) AS chunk;
+
+SELECT max(phone) AS last, string_agg(phone, ' ') AS found
+FROM (
+  SELECT phone
+  FROM do_not_call
+  WHERE partner_id = $1
+    AND phone > $2
+  ORDER BY phone
+  LIMIT 5000
+) AS chunk;
+
+select *
+from "do_not_call_additions"
+where "partner_id" = $1
+  and "version" >= $2
+order by "version" asc
+limit $3;

@@ -22,11 +22,12 @@ FROM (
     e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone, e.value->>5 AS variables, e.value->>6 AS not_before,
     e.value->>7 AS not_after, e.value->>8 AS placed_at, e.value->>9 AS due_at, e.value->>10 AS held_until
   FROM (
-    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
-      r.rows AS rows
+    SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
+      WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    END AS listing, r.rows AS rows
     FROM (
       SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-        value->>4 AS rules_version, jsonb_extract(value, '$[5]') AS rows
+        value->>4 AS rules_version, value->>5 AS unlisted_at, jsonb_extract(value, '$[6]') AS rows
       FROM jsonb_each(?)
     ) AS r
     CROSS JOIN api_keys k
@@ -139,16 +140,17 @@ FROM (
       e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after, e.value->>8 AS placed_at,
       e.value->>9 AS due_at, e.value->>10 AS held_until
     FROM (
-      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END AS listing,
-        r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
-          SELECT d.placed
-          FROM api_key_days d
-          WHERE d.api_key_id = k.id
-            AND d.day = r.day
-        ), 0) AS placed, r.rows AS rows
+      SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
+        WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+      END AS listing, r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
+        SELECT d.placed
+        FROM api_key_days d
+        WHERE d.api_key_id = k.id
+          AND d.day = r.day
+      ), 0) AS placed, r.rows AS rows
       FROM (
         SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
-          value->>4 AS rules_version, value->>5 AS day, jsonb_extract(value, '$[6]') AS rows
+          value->>4 AS rules_version, value->>5 AS unlisted_at, value->>6 AS day, jsonb_extract(value, '$[7]') AS rows
         FROM jsonb_each(?)
       ) AS r
       CROSS JOIN api_keys k
@@ -728,6 +730,14 @@ update `accounts`
 set `lists_numbers` = ?
 where `id` = ?
   and `lists_numbers` is null;
+
+update `partners`
+set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+where `id` = ?
+returning `lists_version`;
+
+insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
+values (?, ?, ?);
 
 insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
 values (?, ?, ?, ?)

@@ -23,6 +23,14 @@ set `lists_numbers` = ?
 where `id` = ?
   and `lists_numbers` is null;
 
+update `partners`
+set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+where `id` = ?
+returning `lists_version`;
+
+insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
+values (?, ?, ?);
+
 insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
 values (?, ?, ?, ?)
 on conflict (`scope_id`)
@@ -71,6 +79,8 @@ where `partner_id` in (
   and `phone` = ?;
 
 -- protection.forget
+
+delete from `do_not_call_additions`;
 
 delete from `do_not_call`
 where `partner_id` in (
@@ -297,6 +307,9 @@ where `scope_id` = ?
 
 -- protection.deleteEnded
 
+delete from `do_not_call_additions`
+where `version` < ?;
+
 delete from `do_not_call`
 where `id` in (
   select `id`
@@ -515,6 +528,14 @@ set `lists_numbers` = ?
 where `id` = ?
   and `lists_numbers` is null;
 
+update `partners`
+set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+where `id` = ?
+returning `lists_version`;
+
+insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
+values (?, ?, ?);
+
 insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
 values (?, ?, ?, ?)
 on conflict (`scope_id`)
@@ -562,3 +583,42 @@ select `id`, `started_at`, `committed_at`
 from `number_imports`
 where `started_at` < ?
 order by `id` asc;
+
+-- knownLists.refresh
+
+select `campaigns`.`id` as `id`, `accounts`.`partner_id` as `partnerId`
+from `campaigns`
+inner join `accounts` on `accounts`.`id` = `campaigns`.`account_id`
+where `campaigns`.`id` in (?);
+
+select `id`, `lists_version`
+from `partners`
+where `id` in (?)
+  and `lists_version` is not null;
+
+SELECT max(phone) AS last, count(*) AS found
+FROM (
+  SELECT phone
+  FROM do_not_call
+  WHERE partner_id = ?
+    AND phone > ?
+  ORDER BY phone
+  LIMIT 5000
+) AS chunk;
+
+SELECT max(phone) AS last, string_agg(phone, ' ') AS found
+FROM (
+  SELECT phone
+  FROM do_not_call
+  WHERE partner_id = ?
+    AND phone > ?
+  ORDER BY phone
+  LIMIT 5000
+) AS chunk;
+
+select *
+from `do_not_call_additions`
+where `partner_id` = ?
+  and `version` >= ?
+order by `version` asc
+limit ?;

@@ -1,0 +1,146 @@
+import { inChunks } from '../engine/chunks.ts';
+import type { Database } from '../engine/database.ts';
+import { type NumberFilter, numberFilter } from './number-filter.ts';
+
+/** In ms, and only while calls are placed. */
+const refreshEvery = 200;
+const numbersAtOnce = 5_000;
+const additionsAtOnce = 20;
+const smallestFilter = 4_000;
+/** All filters together take at most 30 MB. If a partner's lists don't fit any more, all their numbers are looked up. */
+const mostNumbers = 20_000_000;
+const mostCampaigns = 10_000;
+
+/** The lists of a partner and its accounts. The filter, if any, has all entries of this version. */
+type Lists = { partnerId: string; version: number; filter: NumberFilter | null };
+
+/**
+ * Remembers which numbers may be on do-not-call lists, because finding one among ten million costs a third of a placed call on SQLite. This
+ * only saves the look-up: the statement that places a call omits it only if the version is still the current one.
+ */
+export type KnownLists = {
+  /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
+  unlistedAt(campaignId: string, phone: string): number | null;
+  /** Reads what has changed in the lists that are in use. Runs by itself while calls are placed. */
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export function knownLists(database: Database): KnownLists {
+  const { read } = database;
+  const byPartner = new Map<string, Lists>();
+  const byCampaign = new Map<string, Lists | null>();
+  const newCampaigns = new Set<string>();
+  let room = mostNumbers;
+  let isAsked = false;
+  let isClosed = false;
+  let refreshing: Promise<void> | undefined;
+
+  async function findPartners(): Promise<void> {
+    for (const ids of inChunks([...newCampaigns])) {
+      const rows = await read('campaigns').join('accounts', 'accounts.id', 'campaigns.account_id').whereIn('campaigns.id', ids).select({
+        id: 'campaigns.id',
+        partnerId: 'accounts.partner_id',
+      });
+      for (const { id, partnerId } of rows) {
+        const lists = byPartner.get(partnerId) ?? { partnerId, version: 0, filter: null };
+        byPartner.set(partnerId, lists);
+        byCampaign.set(id, lists);
+      }
+      for (const id of ids) newCampaigns.delete(id);
+    }
+  }
+
+  async function refresh(): Promise<void> {
+    await findPartners();
+    for (const ids of inChunks([...byPartner.keys()])) {
+      const rows = await read('partners').whereIn('id', ids).whereNotNull('lists_version').select('id', 'lists_version');
+      for (const { id, lists_version: version } of rows) {
+        const lists = byPartner.get(id);
+        if (!lists || version === null || lists.version === version) continue;
+        if (!lists.filter || !(await addNewer(lists, lists.filter))) await fill(lists, version);
+      }
+    }
+  }
+
+  /** Adds the numbers of some newer versions. @returns false if they aren't all stored any more, or the filter is full */
+  async function addNewer(lists: Lists, filter: NumberFilter): Promise<boolean> {
+    const [same, ...newer] = await read('do_not_call_additions')
+      .where({ partner_id: lists.partnerId })
+      .where('version', '>=', lists.version)
+      .orderBy('version')
+      .limit(additionsAtOnce);
+    // The oldest are deleted first: if the version of the filter is there, all newer ones are.
+    if (same?.version !== lists.version) return false;
+    for (const { version, phones } of newer) {
+      for (const phone of phones.split(' ')) filter.add(phone);
+      lists.version = version;
+    }
+    return filter.count() <= filter.capacity;
+  }
+
+  /** @param version one that was committed before this started */
+  async function fill(lists: Lists, version: number): Promise<void> {
+    room += lists.filter?.capacity ?? 0;
+    Object.assign(lists, { version: 0, filter: null });
+    let count = 0;
+    for await (const found of chunks(lists.partnerId, 'count(*)')) count += Number(found);
+    const capacity = Math.max(smallestFilter, Math.ceil(count * 1.25));
+    if (capacity > room) {
+      byPartner.delete(lists.partnerId);
+      return;
+    }
+    const filter = numberFilter(capacity);
+    // One text, because the drivers need much more time for thousands of rows.
+    for await (const phones of chunks(lists.partnerId, "string_agg(phone, ' ')"))
+      for (const phone of String(phones).split(' ')) filter.add(phone);
+    room -= capacity;
+    Object.assign(lists, { version, filter });
+  }
+
+  /** Reads a partner's entries in order, in short statements. @param select the SQL of an aggregate @returns its value for each chunk */
+  async function* chunks(partnerId: string, select: string): AsyncGenerator<string | number> {
+    for (let after = ''; ; ) {
+      const [chunk] = await database.query<{ last: string | null; found: string | number }>(
+        `SELECT max(phone) AS last, ${select} AS found FROM (
+           SELECT phone FROM do_not_call WHERE partner_id = ? AND phone > ? ORDER BY phone LIMIT ${numbersAtOnce}
+         ) AS chunk`,
+        [partnerId, after],
+      );
+      if (isClosed) throw new Error('The storage was closed.');
+      if (!chunk || chunk.last === null) return;
+      yield chunk.found;
+      after = chunk.last;
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (!isAsked || refreshing) return;
+    isAsked = false;
+    // After an error, numbers are looked up until the next refresh.
+    refreshing = refresh()
+      .catch(() => undefined)
+      .finally(() => {
+        refreshing = undefined;
+      });
+  }, refreshEvery).unref();
+
+  return {
+    refresh,
+    async close() {
+      clearInterval(timer);
+      isClosed = true;
+      await refreshing;
+    },
+    unlistedAt(campaignId, phone) {
+      isAsked = true;
+      const lists = byCampaign.get(campaignId);
+      if (lists === undefined) {
+        if (byCampaign.size >= mostCampaigns) byCampaign.clear();
+        byCampaign.set(campaignId, null);
+        newCampaigns.add(campaignId);
+      }
+      return lists?.filter && !lists.filter.mayHave(phone) ? lists.version : null;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import type { KeyedRequest } from '../../core/domain/ports/calls.ts';
+import { addParsed } from '../../core/domain/protection/do-not-call.ts';
+import { callStore } from '../../core/storage/calls/calls.ts';
+import { knownLists } from '../../core/storage/protection/known-lists.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
+
+/** `DO_NOT_CALL_RACES=3000` runs as many as the figures in the documentation. */
+const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
+
+describe('the do-not-call lists that a process knows', () => {
+  onEachDatabase((kind) => {
+    let here: DirectAccess;
+    let there: DirectAccess;
+    let tenants: Tenants;
+
+    before(async () => {
+      const created = await databaseWithTenants(kind);
+      tenants = created.tenants;
+      here = await openDirect(created.database);
+      there = await openDirect(created.database);
+    });
+    after(async () => {
+      await here.close();
+      await there.close();
+    });
+
+    const list = (...phones: string[]) => {
+      const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
+      const entry = { owner, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
+      return addParsed(there.ports, operator, entry, phones, 'do-not-call.added');
+    };
+    const currentVersion = async () => {
+      const partner = await here.storage.database.read('partners').where({ id: tenants.partner.id }).first('lists_version');
+      return partner?.lists_version ?? null;
+    };
+
+    it("don't let a call through to a number that was listed before, however recently they were right", async () => {
+      const caller = { viewer: { ...tenants.users.account, tenancy: null }, actor: operator };
+      const { keyValue } = await createApiKey(here.ports, caller, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
+      let version: number | null = null;
+      const { database } = here.storage;
+      const calls = callStore(
+        database,
+        { note: () => undefined, noteRefused: () => undefined, lag: () => 0, close: async () => undefined },
+        { unlistedAt: () => version },
+        { onBatch: () => undefined, onPlaced: () => undefined, onAddressRefused: () => undefined },
+      );
+      const place = (phone: string) => {
+        const request: KeyedRequest = { ...toCaller(toDigest(keyValue)), campaignId: tenants.campaign.id, at: here.ports.clock.now() };
+        const id = here.ports.randomness.id();
+        const nothing = { name: null, timeZone: null, variables: null, notBefore: null, notAfter: null };
+        return calls.place(request, { contactId: id, requestId: id, phone, ...nothing });
+      };
+      await list(somePhone());
+      const afterwards: string[] = [];
+      for (let n = 0; n < races; n++) {
+        const phone = somePhone();
+        version = await currentVersion();
+        const listing = list(phone);
+        const placing = place(phone);
+        await listing;
+        afterwards.push((await place(phone)).kind);
+        await placing;
+      }
+      expect(new Set(afterwards)).to.deep.equal(new Set(['do-not-call']));
+    });
+
+    it('follow each addition, also if they no longer fit or the additions are gone', async () => {
+      const lists = knownLists(here.storage.database);
+      const listed: string[] = [];
+      const follow = async (count: number) => {
+        const added = Array.from({ length: count }, (_, n) => `+4930${10_000_000 + listed.length + n}`);
+        await list(...added);
+        listed.push(...added);
+        await lists.refresh();
+        const version = await currentVersion();
+        const others = Array.from({ length: 1_000 }, (_, n) => `+4931${10_000_000 + n}`);
+        const unlisted = others.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) === version);
+        // Some others may seem to be listed.
+        expect(unlisted).to.have.length.above(900);
+        expect(listed.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) !== null)).to.deep.equal([]);
+      };
+      lists.unlistedAt(tenants.campaign.id, '');
+      for (const count of [1, 10, 5_000, 3]) await follow(count);
+      await here.ports.stores.protection.forget('+4930999');
+      await follow(7);
+      await lists.close();
+    });
+  });
+});
