@@ -57,7 +57,7 @@ Sign in with the password  ${password}  as
   sam@callkey.example      service staff
 
 Start the core with  ${port === '8080' ? '' : `PORT=${port} `}DIALER=simulated npm start  and, in another terminal, place a first call with the key of Ada's practice software.
-No phone rings: the simulated dialer invents the outcome (core/docs/rehearsing.md), and nobody has the number.
+No phone rings: the simulated dialer makes up the outcome (core/docs/rehearsing.md), and no one has the number.
 
 export CALLKEY_SERVER=http://127.0.0.1:${port}
 export CALLKEY_API_KEY=${keyValue}

@@ -88,7 +88,7 @@ export async function withRetries(
   }
 }
 
-/** Doubles up to a limit. Half of the delay is random, so that many clients don't return at the same moment. */
+/** Doubles up to a limit. Half of the delay is random, so that many clients don't retry at the same time. */
 export function backoff(attempt: number, random: number): number {
   const longest = Math.min(maxDelay, firstPause * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);

@@ -131,7 +131,7 @@ function requireSession(name: SessionRoute): Middleware {
 function requireNothingDue(ports: Ports, session: Session, name: SessionRoute): void {
   if (session.passwordChangeDue) {
     if (allowedWithOneTimePassword.includes(name)) return;
-    throw new Problem('forbidden', 'You signed in with a one-time password. Choose a password of your own first.');
+    throw new Problem('forbidden', 'You signed in with a one-time password. Choose your own password first.');
   }
   if (isSecondFactorDue(ports, session) && !allowedWithoutSecondFactor.includes(name))
     throw new Problem('forbidden', 'This server requires a second factor. Set it up first.');

@@ -206,7 +206,7 @@ async function startConfiguredDialer(
     log.warn('DIALER is off: calls stay queued');
     return undefined;
   }
-  if (config.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are invented');
+  if (config.kind === 'simulated') log.warn('DIALER is simulated: no phone rings, and outcomes are made up');
   else log.info({ provider: new URL(config.url).origin, deduplicates: config.deduplicates }, 'dialing through a webhook');
   return startDialer({
     ...outside,

@@ -193,7 +193,7 @@ export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
     const { password } = await createUser(ports, operator, input, null);
     return password === null ? null : { email: firstUserEmail, password };
   } catch (error) {
-    // Another core started at the same moment and created the user first.
+    // Another core started at the same time and created the user first.
     if (error instanceof Problem && error.code === 'conflict') return null;
     throw error;
   }

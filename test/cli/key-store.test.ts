@@ -36,7 +36,7 @@ describe("a profile's key file", () => {
   let folders: Folders;
   let path: string;
   beforeEach(function () {
-    if (process.platform === 'win32') skip(this, 'Windows has no such permissions');
+    if (process.platform === 'win32') skip(this, 'Windows does not have these permissions');
     const directory = freshDirectory();
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
     path = join(folders.data, 'keys', 'work@https.calls.example.com');

@@ -53,7 +53,7 @@ describeDesktop('the bridge to the page', () => {
       return names as string[];
     });
     const own = await running.page.evaluate(() => Object.getOwnPropertyNames(window));
-    // Playwright adds globals of its own.
+    // Playwright adds its own globals.
     expect(own.filter((name) => !plain.includes(name) && !/playwright/i.test(name))).to.deep.equal(['callkey']);
   });
 

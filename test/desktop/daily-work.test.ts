@@ -165,7 +165,7 @@ describeBrowser("an administrator's day", () => {
     await enter('sibling');
     await link('Calls').click();
     await page.getByText('No calls yet').waitFor();
-    // No timer fires any more.
+    // No timer fires anymore.
     await page.clock.pauseAt(Date.now() + 60_000);
     await placeCall(harness.core.url, harness.tenants.siblingCampaign.id, keyValue);
     await page.evaluate("dispatchEvent(new Event('focus'))");

@@ -89,7 +89,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   it('limits the cookie to this host over HTTPS (with a certificate from openssl)', async function () {
-    if (!hasOpenssl) skip(this, 'there is no openssl');
+    if (!hasOpenssl) skip(this, 'openssl is not installed');
     const secure = await openCore({ environment: selfSignedCertificate() });
     const browser = await sharedBrowser();
     const trusting = await browser.newContext({ ignoreHTTPSErrors: true });

@@ -196,7 +196,7 @@ describeDesktop('signing in with the provider in the app', () => {
     it('gets its own session after the user has confirmed it in the browser', async () => {
       const address = await start();
       const port = new URL(address).searchParams.get('port');
-      // Another program's invented code doesn't end the wait.
+      // A made-up code from another program doesn't end the wait.
       const invented = await fetch(`http://127.0.0.1:${port}/?code=${'c'.repeat(43)}`);
       expect(invented.status).to.equal(400);
       const page = await context.newPage();

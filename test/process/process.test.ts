@@ -47,7 +47,7 @@ describe('the core process', () => {
   });
 
   it('keeps serving, and can be stopped, while its log is on a full disk (needs /dev/full)', async function () {
-    if (!existsSync('/dev/full')) skip(this, 'there is no /dev/full');
+    if (!existsSync('/dev/full')) skip(this, '/dev/full is missing');
     const port = String(await freePort());
     const log = openSync('/dev/full', 'w');
     const env = { ...bareEnvironment, PORT: port, MANAGEMENT_PORT: 'off', LOG_LEVEL: 'debug', DATABASE_URL: await freshDatabase('sqlite') };
@@ -131,7 +131,7 @@ describe('the core process', () => {
   });
 
   it('serves HTTPS if it has a certificate (created with openssl)', async function () {
-    if (!hasOpenssl) skip(this, 'there is no openssl');
+    if (!hasOpenssl) skip(this, 'openssl is not installed');
     const certificate = selfSignedCertificate();
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
     expect(core.url).to.match(/^https:/);

@@ -18,7 +18,7 @@ describe('a provider with a certificate from its own authority (needs openssl)',
   let core: CoreProcess | undefined;
 
   before(function () {
-    if (!hasOpenssl) skip(this, 'there is no openssl');
+    if (!hasOpenssl) skip(this, 'openssl is not installed');
     authority = certificateAuthority();
     // For the browser of the test.
     setDefaultCACertificates([...trusted, readFileSync(authority.caFile, 'utf8')]);

@@ -77,7 +77,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     const directory = freshDirectory();
     const file = (name: string) => join(directory, name);
     before(function () {
-      if (spawnSync('openssl', ['version']).error) skip(this, 'there is no openssl');
+      if (spawnSync('openssl', ['version']).error) skip(this, 'openssl is not installed');
       for (const name of ['one', 'two', 'locked']) {
         const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-days', '2', '-subj', '/CN=localhost'];
         const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];

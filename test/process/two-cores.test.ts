@@ -49,7 +49,7 @@ describe('two cores on one database', () => {
       return keys;
     }
 
-    it('can start at the same moment on an empty database, and create only one first user', async () => {
+    it('can start at the same time on an empty database, and create only one first user', async () => {
       const users: { email: string }[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' });
       expect(users).to.have.length(1);
       const told = () => [here, there].filter(({ stderr }) => stderr.join('\n').includes('one-time password'));

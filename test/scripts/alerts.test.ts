@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const deploy = fileURLToPath(new URL('../../core/deploy/', import.meta.url));
 const folder = join(deploy, 'prometheus');
 const promtool = (...args: string[]) => run('promtool', args, { cwd: folder });
-const noPrometheus = "there is no Prometheus here: Debian's package prometheus has it";
+const noPrometheus = "Prometheus isn't installed: it's in Debian's package prometheus";
 
 describe('the Prometheus alerts', () => {
   before(async function () {

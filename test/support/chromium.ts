@@ -20,7 +20,7 @@ let browser: Browser | undefined;
 
 /** Tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're required. */
 export function describeBrowser(title: string, tests: () => void): void {
-  describeUnless(executablePath === undefined ? 'there is no Chromium on the PATH or at CHROMIUM_PATH' : undefined, title, () => {
+  describeUnless(executablePath === undefined ? 'Chromium is neither on the PATH nor at CHROMIUM_PATH' : undefined, title, () => {
     before(buildWebConsole);
     after(async () => {
       await browser?.close();

@@ -24,7 +24,7 @@ function whyNot(): string | undefined {
   const { status, stderr } = spawnSync(electronFile, ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
   if (status !== 0) return `the Electron runtime does not start (${stderr.trim().split('\n', 1)[0]})`;
   if (process.platform !== 'linux' || DISPLAY || WAYLAND_DISPLAY) return undefined;
-  return spawnSync('Xvfb', ['-help']).error ? 'there is no display, and no Xvfb to make one' : undefined;
+  return spawnSync('Xvfb', ['-help']).error ? 'there is neither a display nor Xvfb to provide one' : undefined;
 }
 
 /** Why the console can't start here; undefined if it can. */

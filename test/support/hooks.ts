@@ -41,7 +41,7 @@ async function leaveNothing(this: Mocha.Context): Promise<void> {
   const forgotten = openHandles().filter(isForgotten);
   for (const child of forgotten) child.kill('SIGKILL');
   const left = forgotten.map(describeHandle);
-  if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait for ever');
+  if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait forever');
   globalThis.setTimeout = realTimer;
   await endProcesses();
   // Recently closed handles take a few turns to disappear, and on a busy machine seconds.

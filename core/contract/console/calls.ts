@@ -43,7 +43,7 @@ export const callSchema = z.object({
   heldZone: z.string().nullable().optional(),
   /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** No phone rang: the core invented the outcome. */
+  /** No phone rang: the core made up the outcome. */
   simulated: z.boolean(),
   /** Earlier cores don't send it. */
   campaign: namedSchema.optional(),

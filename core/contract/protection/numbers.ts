@@ -24,7 +24,7 @@ const kindsSchema = z
   .array(z.enum(restrictedKinds, { error: `Must be one of ${restrictedKinds.join(', ')}.` }))
   .max(restrictedKinds.length)
   .nullable()
-  .meta({ description: 'The restricted kinds that may be called. Null if this scope has no setting of its own.' });
+  .meta({ description: "The restricted kinds that may be called. Null if this scope doesn't have its own setting." });
 
 /** A country or territory, by its ISO 3166-1 code. */
 export const countrySchema = z.string().regex(/^[A-Z]{2}$/, { error: 'Must be a country code with two letters, such as DE.' });
@@ -33,7 +33,7 @@ const countriesSchema = z
   .array(countrySchema)
   .max(300)
   .nullable()
-  .meta({ description: 'The countries that may be called. Empty for all. Null if this scope has no setting of its own.' });
+  .meta({ description: "The countries that may be called. Empty for all. Null if this scope doesn't have its own setting." });
 
 /** Which numbers an account, or all accounts of a partner, may call. */
 export const numberRulesSchema = z.strictObject({ countries: countriesSchema, kinds: kindsSchema });

@@ -112,7 +112,7 @@ type Prunable = { first: number; last: Seal };
 
 /**
  * Finds events older than this many days. Returns none until the oldest is a day overdue, because otherwise each hourly deletion would add
- * an event of its own.
+ * its own event.
  *
  * @throws Problem `conflict` if an event is missing or was changed, because deleting the events around it would hide that
  */

@@ -66,7 +66,7 @@ export async function checkPassword(
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Count only attempts whose turn has come, so that a crowd signing in isn't blocked, and invented email addresses don't add rows faster
+    // Count only attempts whose turn has come, so that a crowd signing in isn't blocked, and made-up email addresses don't add rows faster
     // than passwords are checked.
     await take(ports, counters, now);
     // Skip impossible addresses, because databases refuse some characters.

@@ -69,7 +69,7 @@ function isForAllMicrosoftTenants(issuer: string): boolean {
   return isMicrosoft && /^\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad)(\/|$)/i.test(pathname);
 }
 
-/** Issuers where anyone can create an account, or an organization with addresses of its own choice. */
+/** Issuers where anyone can create an account, or an organization with any addresses. */
 const issuersForEveryone: readonly string[] = [
   ...['accounts.google.com', 'appleid.apple.com', 'gitlab.com', 'login.salesforce.com', 'slack.com'],
   ...['www.linkedin.com', 'api.login.yahoo.com', 'www.facebook.com', 'id.twitch.tv', 'discord.com'],

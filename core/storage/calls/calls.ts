@@ -305,7 +305,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are invented. */
+/** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are made up. */
 function networkOfCaller({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }

@@ -91,7 +91,7 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + longestWindow);
       await deleteFound(database, over);
-      // Keep the counters with the most points: a flood of invented addresses leaves one point each, and a counter that blocks has more.
+      // Keep the counters with the most points: a flood of made-up addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),

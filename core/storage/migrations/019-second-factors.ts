@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A second factor is in force once `confirmed_at` is set. Its secret is encrypted with a key that the database doesn't have. `last_step` is
+ * A second factor takes effect once `confirmed_at` is set. Its secret is encrypted with a key that the database doesn't have. `last_step` is
  * the time step of the last code that was accepted, so that no code works twice. A session with `half_open_until` waits for a code. Earlier
  * releases would accept it as a session, so this migration isn't additive.
  */

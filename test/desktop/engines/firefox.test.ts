@@ -9,7 +9,7 @@ const { FIREFOX_PATH } = process.env;
 const executablePath = FIREFOX_PATH ? findProgram(FIREFOX_PATH) : findProgram('firefox-esr', 'firefox');
 
 describeUnless(
-  executablePath === undefined ? 'there is no Firefox on the PATH or at FIREFOX_PATH' : undefined,
+  executablePath === undefined ? 'Firefox is neither on the PATH nor at FIREFOX_PATH' : undefined,
   'the screens in Firefox',
   () => {
     before(buildWebConsole);

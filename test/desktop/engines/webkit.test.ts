@@ -7,7 +7,7 @@ import { startWebKit } from './webkit.ts';
 
 const webDriver = findProgram('WebKitWebDriver');
 
-describeUnless(webDriver === undefined ? 'there is no WebKitWebDriver on the PATH' : undefined, 'the screens in WebKit', () => {
+describeUnless(webDriver === undefined ? 'WebKitWebDriver is not on the PATH' : undefined, 'the screens in WebKit', () => {
   before(buildWebConsole);
   testEngine({ sizes: commonSizes, open: async (url) => openOver(await startWebKit(webDriver ?? ''), url) });
 });

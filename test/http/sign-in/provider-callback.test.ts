@@ -60,7 +60,7 @@ describe('signing in with the provider', () => {
         ['with another state', 'state', 'another', 'failed'],
         ['without a state', 'state', null, 'failed'],
         ['from another issuer', 'iss', 'https://login.example.org', 'failed'],
-        ['with an invented code', 'code', 'invented', 'failed'],
+        ['with a made-up code', 'code', 'invented', 'failed'],
         ['without a code', 'code', null, 'failed'],
       ] as const) {
         it(which, async () => {
