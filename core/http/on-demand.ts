@@ -1,5 +1,5 @@
 import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls/calls.ts';
-import { endsSoon } from '#contract/expiry.ts';
+import { expiresSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
@@ -66,7 +66,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
     const known = isPlain ? recentlyAccepted.get(caller.digest) : undefined;
     const key = known && allowsAddress(known.limits, caller.address) ? known : await findActiveKey(ports, caller);
     if (!key) return refuseKey(ctx);
-    if (endsSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
+    if (expiresSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
       await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.parameters : decoded(match.parameters));

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { DateTime, IANAZone, Settings } from 'luxon';
 import { endOfDay, isTimeZone, startOfDay } from '#contract/calendar.ts';
-import { customRange, type Expiration, endsSoon, expiryInstant, isExpired, isWithin } from '#contract/expiry.ts';
+import { customRange, type Expiration, expiresSoon, expiryInstant, isExpired, isWithin } from '#contract/expiry.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 
@@ -156,8 +156,8 @@ describe('expiry', () => {
 
   it('counts as expiring soon in the last thirty days, and after it has expired', () => {
     const thirtyDays = 30 * 86_400_000;
-    expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => endsSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
-    expect(endsSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
+    expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => expiresSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
+    expect(expiresSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
   it('can be chosen in any IANA time zone, but in no other', () => {

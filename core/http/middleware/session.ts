@@ -9,7 +9,7 @@ import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.t
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
-import { sharedLookUps } from '../shared-look-ups.ts';
+import { sharedLookups } from '../shared-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
@@ -27,7 +27,7 @@ type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit():
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];
-  const resume = sharedLookUps((id: Digest) => resumeSession(ports, id));
+  const resume = sharedLookups((id: Digest) => resumeSession(ports, id));
 
   const openSession = createSession(
     {

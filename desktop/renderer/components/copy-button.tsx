@@ -5,27 +5,27 @@ import { Icon, type IconName } from './icons.tsx';
 type CopyButtonProps = {
   text: string | (() => string);
   /** Names the text: "request ID". */
-  what: string;
+  noun: string;
   icon?: IconName;
   /** Whether the app clears the clipboard after a minute. */
   isSecret?: boolean;
 };
 
 /** Copies a text. */
-export function CopyButton({ text, what, icon = 'copy', isSecret = false }: CopyButtonProps) {
+export function CopyButton({ text, noun, icon = 'copy', isSecret = false }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   async function copy(): Promise<void> {
     const copied = typeof text === 'string' ? text : text();
     await (isSecret ? window.callkey.copySecret(copied) : window.callkey.copyText(copied));
     setCopied(true);
-    announce(`Copied the ${what}.`);
+    announce(`Copied the ${noun}.`);
   }
   return (
     <button
       type="button"
       class="quiet icon-only"
-      aria-label={`Copy ${what}`}
-      data-tip={`Copy ${what}`}
+      aria-label={`Copy ${noun}`}
+      data-tip={`Copy ${noun}`}
       onClick={() => void copy()}
       onBlur={() => setCopied(false)}
     >

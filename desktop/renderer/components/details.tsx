@@ -31,7 +31,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
           <h2>
             <bdi>{title}</bdi>
           </h2>
-          <CopyButton text={() => linkTo(location.hash)} what="link" icon="link" />
+          <CopyButton text={() => linkTo(location.hash)} noun="link" icon="link" />
           <button type="button" class="quiet icon-only" aria-label="Close details" data-tip="Close (Esc)" onClick={onClose}>
             <Icon name="close" />
           </button>

@@ -66,17 +66,17 @@ export function useFreshResource<Value>(
 type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading…": "your API keys". */
-  what: string;
+  noun: string;
   /** Set if the foot of the page reports failed refreshes instead. */
   isInPage?: boolean;
   children: (value: Value) => ComponentChildren;
 };
 
 /** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value stays. */
-export function Loadable<Value>({ resource, what, isInPage = false, children }: LoadableProps<Value>) {
+export function Loadable<Value>({ resource, noun, isInPage = false, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
   useRetries(resource);
-  if (loaded.value === null) return <NotLoaded loaded={loaded} what={what} onRetry={() => void resource.refresh()} />;
+  if (loaded.value === null) return <NotLoaded loaded={loaded} noun={noun} onRetry={() => void resource.refresh()} />;
   return (
     <>
       {children(loaded.value)}
@@ -108,11 +108,11 @@ function isTransient(failure: Failure): boolean {
 
 const skeletonRows = [1, 2, 3, 4, 5, 6];
 
-function NotLoaded<Value>({ loaded, what, onRetry }: { loaded: Loaded<Value>; what: string; onRetry: () => void }) {
+function NotLoaded<Value>({ loaded, noun, onRetry }: { loaded: Loaded<Value>; noun: string; onRetry: () => void }) {
   if (!loaded.failure) {
     return (
       <div class="skeleton" role="status" aria-busy="true">
-        <span class="visually-hidden">Loading {what}…</span>
+        <span class="visually-hidden">Loading {noun}…</span>
         {skeletonRows.map((row) => (
           <span key={row} class="bar" />
         ))}

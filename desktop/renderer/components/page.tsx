@@ -31,7 +31,7 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
       <div class="title-row">
         <h1 tabIndex={-1}>{title}</h1>
         {window.callkey.capabilities.choosesServer && (
-          <CopyButton text={() => linkTo(location.hash)} what="link to this view" icon="link" />
+          <CopyButton text={() => linkTo(location.hash)} noun="link to this view" icon="link" />
         )}
         {actions}
       </div>

@@ -16,23 +16,23 @@ type Searched<View extends Paged> = {
 /**
  * Loads a list. If all of it is loaded, the screen searches it; otherwise, the core does.
  *
- * @param pagesOf loads the list for a search
+ * @param getPages loads the list for a search
  */
 export function usePages<View extends Paged>(
   name: string,
-  pagesOf: (search: string) => Pages<View>,
+  getPages: (search: string) => Pages<View>,
   search: string,
   everyMs?: number,
 ): Searched<View> {
-  const all = useFreshResource<View>(name, (before) => loadAsMany(pagesOf(''), before), everyMs);
+  const all = useFreshResource<View>(name, (before) => loadAsMany(getPages(''), before), everyMs);
   const view = all.state.value.value;
   const isWhole = view === null || view.nextCursor === null;
   const settled = useDebounced(search, typingMs);
   const key = isWhole || search === '' ? '' : settled;
   const matching = useResource<View>(
     (before) =>
-      key === '' ? Promise.resolve({ ok: true, value: all.state.peek().value ?? pagesOf('').empty }) : loadAsMany(pagesOf(key), before),
+      key === '' ? Promise.resolve({ ok: true, value: all.state.peek().value ?? getPages('').empty }) : loadAsMany(getPages(key), before),
     `${name} ${key}`,
   );
-  return key === '' ? { resource: all, pages: pagesOf(''), isWhole } : { resource: matching, pages: pagesOf(key), isWhole };
+  return key === '' ? { resource: all, pages: getPages(''), isWhole } : { resource: matching, pages: getPages(key), isWhole };
 }

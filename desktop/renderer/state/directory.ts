@@ -27,10 +27,10 @@ export const directoryView = viewFields<DirectoryView>('directory', ['kind', 'op
   search: text(),
 });
 
-export const kindLabels: Readonly<Record<DirectoryKind, { one: string; many: string; few: string }>> = {
-  partner: { one: 'Partner', many: 'Partners', few: 'partner' },
-  account: { one: 'Account', many: 'Accounts', few: 'account' },
-  campaign: { one: 'Campaign', many: 'Campaigns', few: 'campaign' },
+export const kindLabels: Readonly<Record<DirectoryKind, { singular: string; plural: string; noun: string }>> = {
+  partner: { singular: 'Partner', plural: 'Partners', noun: 'partner' },
+  account: { singular: 'Account', plural: 'Accounts', noun: 'account' },
+  campaign: { singular: 'Campaign', plural: 'Campaigns', noun: 'campaign' },
 };
 
 /** The kind of entries that an entry contains. */

@@ -3,7 +3,7 @@ import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import {
   addressesProblem,
   callsPerDayProblem,
-  changesIn,
+  changedLimits,
   lockOutWarning,
   summarizeLimits,
   toDraft,
@@ -26,11 +26,11 @@ describe("the form for a key's limits", () => {
   it('sends only what was changed, with the version that it was based on', () => {
     const draft = toDraft(key);
     expect(draft).to.deep.equal({ addresses: '10.0.0.0/8\n192.0.2.7/32', callsPerDay: '100' });
-    expect(changesIn(key, draft)).to.equal(null);
-    expect(changesIn(key, { ...draft, addresses: ' ::ffff:10.0.0.0/104, 192.0.2.7 ' })).to.equal(null);
-    expect(changesIn(key, { ...draft, callsPerDay: '' })).to.deep.equal({ callsPerDay: null, limitsVersion: 'v1' });
-    expect(changesIn(key, { ...draft, addresses: '' })).to.deep.equal({ addresses: null, limitsVersion: 'v1' });
-    expect(changesIn(key, { addresses: '2001:DB8::1', callsPerDay: '5' })).to.deep.equal({
+    expect(changedLimits(key, draft)).to.equal(null);
+    expect(changedLimits(key, { ...draft, addresses: ' ::ffff:10.0.0.0/104, 192.0.2.7 ' })).to.equal(null);
+    expect(changedLimits(key, { ...draft, callsPerDay: '' })).to.deep.equal({ callsPerDay: null, limitsVersion: 'v1' });
+    expect(changedLimits(key, { ...draft, addresses: '' })).to.deep.equal({ addresses: null, limitsVersion: 'v1' });
+    expect(changedLimits(key, { addresses: '2001:DB8::1', callsPerDay: '5' })).to.deep.equal({
       addresses: ['2001:db8::1/128'],
       callsPerDay: 5,
       limitsVersion: 'v1',

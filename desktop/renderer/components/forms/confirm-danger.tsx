@@ -21,9 +21,9 @@ type ConfirmDangerProps<Preview> = {
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
   /** Null if there may be too many to count. */
-  queuedCallsOf: (preview: Preview) => number | null;
+  countQueuedCalls: (preview: Preview) => number | null;
   /** What the user must type before a large action; null if nothing. */
-  proofOf?: (preview: Preview) => Confirmation | null;
+  toConfirmation?: (preview: Preview) => Confirmation | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
@@ -34,14 +34,14 @@ type ConfirmDangerProps<Preview> = {
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;
   /** Called if someone else has already deleted or revoked it. */
-  onGone: () => void;
+  onAlreadyRemoved: () => void;
   onClose: () => void;
 };
 
 /** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
-  const { title, lead, isWide = false, preview, describe, queuedCallsOf, proofOf, verb, verbing, act, onDone, onGone, onClose } = props;
-  const { isReady: isFilledIn = true, suggestsCancelling = false } = props;
+  const { title, lead, isWide = false, preview, describe, countQueuedCalls, toConfirmation, verb, verbing } = props;
+  const { act, onDone, onAlreadyRemoved, onClose, isReady: isFilledIn = true, suggestsCancelling = false } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
   const { isBusy, failure, run, unlessBusy } = useAction();
@@ -49,24 +49,24 @@ export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
   const close = unlessBusy(onClose);
 
   if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found'))
-    return <AlreadyRemoved onGone={onGone} />;
+    return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
   // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
-  const proof = loaded.value === null ? null : (proofOf?.(loaded.value) ?? null);
-  const isReady = (loaded.loadedAt > 0 || loaded.failure !== null) && isConfirmed(proof, typed) && isFilledIn;
+  const confirmation = loaded.value === null ? null : (toConfirmation?.(loaded.value) ?? null);
+  const isReady = (loaded.loadedAt > 0 || loaded.failure !== null) && isConfirmed(confirmation, typed) && isFilledIn;
   return (
     <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
-      <Loadable resource={preview} what="details">
+      <Loadable resource={preview} noun="details">
         {describe}
       </Loadable>
       {loaded.value !== null && (
         <CancelCalls
-          calls={queuedCallsOf(loaded.value)}
+          calls={countQueuedCalls(loaded.value)}
           isChosen={cancelQueuedCalls}
           isSuggested={suggestsCancelling}
           onChoose={setCancel}
         />
       )}
-      {proof && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
+      {confirmation && <ConfirmationField confirmation={confirmation} value={typed} onInput={setTyped} />}
       <FormError text={failure && describeFailure(failure)} />
       <DangerActions
         {...{ verb, verbing, isBusy, isReady }}
@@ -126,27 +126,32 @@ export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: 
   );
 }
 
-export function isConfirmed(proof: Confirmation | null, typed: string): boolean {
-  return proof === null || typed.trim().toLowerCase() === proof.text.toLowerCase();
+export function isConfirmed(confirmation: Confirmation | null, typed: string): boolean {
+  return confirmation === null || typed.trim().toLowerCase() === confirmation.text.toLowerCase();
 }
 
 export function ConfirmationField({
-  proof: { label },
+  confirmation: { label },
   value,
   onInput,
 }: {
-  proof: Confirmation;
+  confirmation: Confirmation;
   value: string;
   onInput: (typed: string) => void;
 }) {
   return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
 }
 
-function AlreadyRemoved({ onGone }: { onGone: () => void }) {
+function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => void }) {
   return (
-    <Dialog title="Already gone" lead="Someone else revoked or deleted it, or you no longer have access to it." isAlert onDismiss={onGone}>
+    <Dialog
+      title="Already gone"
+      lead="Someone else revoked or deleted it, or you no longer have access to it."
+      isAlert
+      onDismiss={onAlreadyRemoved}
+    >
       <div class="actions">
-        <button type="button" class="primary" data-autofocus onClick={onGone}>
+        <button type="button" class="primary" data-autofocus onClick={onAlreadyRemoved}>
           OK
         </button>
       </div>

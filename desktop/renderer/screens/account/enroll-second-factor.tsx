@@ -84,7 +84,7 @@ function AppStep({
       <div class="field">
         <div class="label-row">
           <span>Can’t scan it? Enter this key in the app</span>
-          <CopyButton text={secret} what="key" isSecret />
+          <CopyButton text={secret} noun="key" isSecret />
         </div>
         <code class="totp-secret">{secret.replace(/.{4}(?=.)/g, '$& ')}</code>
       </div>
@@ -117,12 +117,12 @@ function useSecretOnScreen(): void {
   );
 }
 
-/** @property news what has just happened */
-export function RecoveryCodes({ news, codes, onClose }: { news: string; codes: OneTimeSecret; onClose: () => void }) {
+/** @property announcement what has just happened */
+export function RecoveryCodes({ announcement, codes, onClose }: { announcement: string; codes: OneTimeSecret; onClose: () => void }) {
   return (
     <SecretDialog
       title="Save your recovery codes"
-      lead={`${news} If you lose your phone, each of these codes replaces one code from the app, once. Keep them where you’ll find them without it.`}
+      lead={`${announcement} If you lose your phone, each of these codes replaces one code from the app, once. Keep them where you’ll find them without it.`}
       label="Recovery codes"
       rows={10}
       secret={codes}

@@ -27,7 +27,7 @@ export function SecondFactorDue() {
       </section>
       {codes && (
         <RecoveryCodes
-          news="The second factor is on."
+          announcement="The second factor is on."
           codes={codes}
           onClose={() => {
             announce('The second factor is on.');

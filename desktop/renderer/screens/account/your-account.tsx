@@ -17,7 +17,7 @@ type Page = 'facts' | 'password' | 'enroll' | 'renew' | 'remove';
 /** Shows who is signed in, and how, and lets them change it. */
 export function YourAccount({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [page, setPage] = useState<Page>('facts');
-  const [saving, setSaving] = useState<{ news: string; codes: OneTimeSecret } | null>(null);
+  const [saving, setSaving] = useState<{ announcement: string; codes: OneTimeSecret } | null>(null);
   const goBack = () => setPage('facts');
 
   function finish(text: string): void {
@@ -26,7 +26,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
     void secondFactorChanged();
   }
 
-  if (saving) return <RecoveryCodes {...saving} onClose={() => finish(saving.news)} />;
+  if (saving) return <RecoveryCodes {...saving} onClose={() => finish(saving.announcement)} />;
   if (page === 'password') return <ChangePassword onClose={onClose} />;
   if (page === 'enroll') {
     const cancel = () => {
@@ -35,7 +35,11 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
     };
     return (
       <Dialog title="Set up a second factor" onDismiss={cancel}>
-        <EnrollSecondFactor cancel="Cancel" onCancel={cancel} onDone={(codes) => setSaving({ news: 'The second factor is on.', codes })} />
+        <EnrollSecondFactor
+          cancel="Cancel"
+          onCancel={cancel}
+          onDone={(codes) => setSaving({ announcement: 'The second factor is on.', codes })}
+        />
       </Dialog>
     );
   }
@@ -48,7 +52,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
         verbing="Replacing…"
         act={({ code = '' }) => window.callkey.request('renewRecoveryCodes', { code })}
         onDone={({ recoveryCodes }) =>
-          setSaving({ news: 'Your earlier recovery codes no longer work.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
+          setSaving({ announcement: 'Your earlier recovery codes no longer work.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
         }
         onDoneUnmounted={() => void window.callkey.dismissSecret()}
         onClose={goBack}

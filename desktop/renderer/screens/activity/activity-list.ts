@@ -46,7 +46,7 @@ export function addressLabel(address: string): string {
 }
 
 /** Whether an action concerns only the actor, such as signing in or out. */
-export function isAboutItself(action: string): boolean {
+export function concernsOnlyActor(action: string): boolean {
   return ['session.started', 'session.ended', 'session.refused'].includes(action);
 }
 

@@ -20,9 +20,9 @@ import {
   activityView,
   actorName,
   addressLabel,
+  concernsOnlyActor,
   describeDetail,
   describeSubject,
-  isAboutItself,
   labelActors,
   mergeActivity,
 } from './activity-list.ts';
@@ -37,7 +37,7 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     cell: ({ action, subject, detail }) => (
       <Clip>
         <span class="verb">{capitalized(actionLabel(action))}</span>
-        {!isAboutItself(action) && (
+        {!concernsOnlyActor(action) && (
           <>
             {' '}
             <bdi>{describeSubject(action, subject.name)}</bdi>
@@ -96,7 +96,7 @@ export function Activity({ session, title }: ScreenProps) {
         )
       }
     >
-      <Loadable resource={resource} what="activity" isInPage>
+      <Loadable resource={resource} noun="activity" isInPage>
         {() =>
           events.length > 0 ? (
             <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} idOf={({ id }) => id} nameOf={({ id }) => id} />
@@ -138,11 +138,11 @@ const facetsMs = 60_000;
 
 function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
   const facets = useFreshResource('activity-facets', () => window.callkey.request('listActivityFacets', {}), facetsMs).state.value.value;
-  const people = labelActors(facets?.actors ?? [], viewerId);
+  const userLabels = labelActors(facets?.actors ?? [], viewerId);
   const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
     <search class="toolbar">
-      <Choice label="User" all="All users" value={actor} options={people} onChange={(chosen) => onChange({ actor: chosen })} />
+      <Choice label="User" all="All users" value={actor} options={userLabels} onChange={(chosen) => onChange({ actor: chosen })} />
       <Choice label="Action" all="All actions" value={action} options={actions} onChange={(chosen) => onChange({ action: chosen })} />
       <DayRange from={from} to={to} onChange={onChange} />
     </search>

@@ -43,7 +43,7 @@ export function OpenApiKey({ id, listed, onClose, children }: OpenApiKeyProps) {
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
   /** Other keys with the same name: its replacement, or the key that it replaces. */
-  namesakes: readonly ApiKeyView[];
+  sameNamed: readonly ApiKeyView[];
   onReplace: () => void;
   /** Called with the changed key. */
   onLimited: (apiKey: ApiKeyView) => void;
@@ -52,7 +52,7 @@ type ApiKeyDetailsProps = {
 };
 
 /** Shows everything about a key, and the actions for it. */
-export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevoke, onClose }: ApiKeyDetailsProps) {
+export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
   const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.request('showApiKey', { id, timeZone: zone }));
@@ -86,8 +86,8 @@ export function ApiKeyDetails({ apiKey, namesakes, onReplace, onLimited, onRevok
         </button>
       </div>
       <Facts facts={buildFacts(apiKey, view)} />
-      {namesakes.length > 0 && <Namesakes keys={[apiKey, ...namesakes]} />}
-      <Loadable resource={resource} what="usage">
+      {sameNamed.length > 0 && <KeysWithSameName keys={[apiKey, ...sameNamed]} />}
+      <Loadable resource={resource} noun="usage">
         {(view) => (
           <>
             <Usage view={view} />
@@ -148,7 +148,7 @@ function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readon
       'ID',
       <span key="id" class="copyable">
         <code>{id}</code>
-        <CopyButton text={id} what="ID" />
+        <CopyButton text={id} noun="ID" />
       </span>,
     ],
   ];
@@ -189,7 +189,7 @@ function Expiry({ apiKey: { expiresAt, expiryTimeZone } }: { apiKey: ApiKeyView 
 }
 
 /** Shows the keys with the same name together: once only the newest is in use, the others can be revoked. */
-function Namesakes({ keys }: { keys: readonly ApiKeyView[] }) {
+function KeysWithSameName({ keys }: { keys: readonly ApiKeyView[] }) {
   const byAge = keys.toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return (
     <section>

@@ -115,7 +115,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
               {(apiKey) => (
                 <ApiKeyDetails
                   apiKey={apiKey}
-                  namesakes={keysWithSameName(listed.apiKeys, apiKey)}
+                  sameNamed={keysWithSameName(listed.apiKeys, apiKey)}
                   onReplace={() => {
                     setReplaced(apiKey);
                     open('create-key');
@@ -149,7 +149,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           )
         }
       >
-        <Loadable resource={resource} what="your API keys" isInPage>
+        <Loadable resource={resource} noun="your API keys" isInPage>
           {(view) =>
             view.total === 0 ? (
               <FirstKey onCreate={() => open('create-key')} />
@@ -174,7 +174,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           listed={listed?.apiKeys ?? []}
           replaced={replaced}
           onCreated={created}
-          onUncertain={() => void resource.refresh()}
+          onMaybeCreated={() => void resource.refresh()}
           onClose={close}
         />
       )}
@@ -195,7 +195,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
       {revoking && (
         <RevokeApiKey
           apiKey={revoking}
-          successor={newestOf(keysWithSameName(listed?.apiKeys ?? [], revoking), revoking)}
+          successor={newestAfter(keysWithSameName(listed?.apiKeys ?? [], revoking), revoking)}
           onReplace={() => {
             setRevoking(null);
             setReplaced(revoking);
@@ -203,7 +203,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           }}
           onRevoked={() => revoked(revoking)}
           onClose={() => setRevoking(null)}
-          onGone={() => {
+          onAlreadyRevoked={() => {
             setRevoking(null);
             void resource.refresh();
           }}
@@ -214,8 +214,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
 }
 
 /** Returns the newest key that was created after another one. */
-function newestOf(keys: readonly ApiKeyView[], than: ApiKeyView): ApiKeyView | null {
-  const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(than.createdAt));
+function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): ApiKeyView | null {
+  const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(older.createdAt));
   return newer.toSorted((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0] ?? null;
 }
 

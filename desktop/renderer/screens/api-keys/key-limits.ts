@@ -36,7 +36,7 @@ export function callsPerDayProblem(text: string): string | null {
  * Returns only the limits that the user has changed, with the version that they saw. Otherwise, a dialog that has been open for a while
  * would undo what someone else has changed since.
  */
-export function changesIn(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey | null {
+export function changedLimits(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey | null {
   const addresses = canonicalNetworks(splitAddresses(draft.addresses));
   const callsPerDay = draft.callsPerDay.trim() === '' ? null : Number(draft.callsPerDay);
   const hasNewAddresses = addresses.join() !== (apiKey.addresses ?? []).join();

@@ -42,7 +42,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
   return (
     <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
       <Facts facts={buildFacts(call)} />
-      <Loadable resource={resource} what="details">
+      <Loadable resource={resource} noun="details">
         {(view) => (
           <>
             <HandOff view={view} />
@@ -124,7 +124,7 @@ function Copyable({ text, what }: { text: string; what: string }) {
   return (
     <span class="copyable">
       <code>{text}</code>
-      <CopyButton text={text} what={what} />
+      <CopyButton text={text} noun={what} />
     </span>
   );
 }

@@ -59,8 +59,8 @@ function StateDetail({ call }: { call: CallView }) {
 }
 
 /** A campaign's table doesn't repeat its name. The table of all campaigns has no room for request IDs. */
-const columnsOfCampaign = allColumns.filter(({ name }) => name !== 'campaign');
-const columnsOfAll = allColumns
+const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
+const allCampaignsColumns = allColumns
   .filter(({ name }) => name !== 'request')
   .map((column) => (column.name === 'contact' ? { ...column, cell: (call: CallView) => <ContactInCampaign call={call} /> } : column));
 
@@ -71,7 +71,7 @@ export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps)
   return (
     <DataTable
       label="Calls"
-      columns={campaignId === null ? columnsOfAll : columnsOfCampaign}
+      columns={campaignId === null ? allCampaignsColumns : campaignColumns}
       rows={calls}
       idOf={({ contactId }) => contactId}
       nameOf={({ requestId }) => requestId}

@@ -84,7 +84,7 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
       resource={resource}
       foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
     >
-      <Loadable resource={resource} what="calls" isInPage>
+      <Loadable resource={resource} noun="calls" isInPage>
         {(view) =>
           view.calls.length === 0 ? (
             <NoCalls

@@ -32,7 +32,7 @@ export function Calls({ session, title }: ScreenProps) {
   if (!view || !first) {
     return (
       <Page title={title}>
-        <Loadable resource={campaigns} what="your campaigns">
+        <Loadable resource={campaigns} noun="your campaigns">
           {() => (
             <Empty title="No campaigns">
               <p>
@@ -66,26 +66,26 @@ export function Calls({ session, title }: ScreenProps) {
   if (chosen) return show(chosen);
   const all = <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
   if (campaignId === '' || view.nextCursor === null) return all;
-  return <CampaignOfId key={campaignId} title={title} id={campaignId} show={show} otherwise={all} />;
+  return <CampaignById key={campaignId} title={title} id={campaignId} show={show} fallback={all} />;
 }
 
-type CampaignOfIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; otherwise: ComponentChildren };
+type CampaignByIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; fallback: ComponentChildren };
 
 /** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
-function CampaignOfId({ title, id, show, otherwise }: CampaignOfIdProps) {
+function CampaignById({ title, id, show, fallback }: CampaignByIdProps) {
   const resource = useResource(() => window.callkey.request('listCampaigns', { search: id, cursor: null }));
   const view = resource.state.value.value;
   if (!view) {
     return (
       <Page title={title}>
-        <Loadable resource={resource} what="the campaign">
+        <Loadable resource={resource} noun="the campaign">
           {() => null}
         </Loadable>
       </Page>
     );
   }
   const campaign = view.campaigns.find((each) => each.id === id);
-  return campaign ? show(campaign) : otherwise;
+  return campaign ? show(campaign) : fallback;
 }
 
 type CampaignChartProps = { campaignId: string; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };

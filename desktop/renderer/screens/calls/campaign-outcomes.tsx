@@ -37,16 +37,16 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
   const isByCampaign = settings.by === 'campaigns';
   const day = from === to ? from : '';
   const isMany = campaigns.nextCursor !== null;
-  const settled = useDebounced(search.trim(), typingMs);
+  const debouncedSearch = useDebounced(search.trim(), typingMs);
   // The table of campaigns doesn't show the other filters.
-  const filter = isByCampaign ? chartFilter(callsView.initial, '', '') : chartFilter(settings, settled, firstChartDay());
-  const pagesOf = (text: string) => outcomePages({ ...filter, timeZone }, text);
+  const filter = isByCampaign ? chartFilter(callsView.initial, '', '') : chartFilter(settings, debouncedSearch, firstChartDay());
+  const getPages = (text: string) => outcomePages({ ...filter, timeZone }, text);
   const name = `all-outcomes/${JSON.stringify([filter, timeZone])}`;
-  const { resource, pages, isWhole } = usePages(name, pagesOf, isByCampaign ? search.trim() : '', summaryMs);
+  const { resource, pages, isWhole } = usePages(name, getPages, isByCampaign ? search.trim() : '', summaryMs);
   const view = resource.state.value.value;
   const actions = (
     <>
-      <By by={settings.by} onChoose={(by) => onChange({ by, search: '', call: '', pages: 1 })} />
+      <ListSwitch by={settings.by} onChoose={(by) => onChange({ by, search: '', call: '', pages: 1 })} />
       <CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />
     </>
   );
@@ -83,7 +83,7 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
         </>
       }
     >
-      <Loadable resource={resource} what="outcomes" isInPage>
+      <Loadable resource={resource} noun="outcomes" isInPage>
         {(shown) => (
           <Outcomes
             view={isMany && isWhole ? searched(shown, search) : shown}
@@ -99,15 +99,15 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
   );
 }
 
-const byLabels = { calls: 'List', campaigns: 'By campaign' } as const;
+const listLabels = { calls: 'List', campaigns: 'By campaign' } as const;
 
-function By({ by, onChoose }: { by: CallsSettings['by']; onChoose: (by: CallsSettings['by']) => void }) {
+function ListSwitch({ by, onChoose }: { by: CallsSettings['by']; onChoose: (by: CallsSettings['by']) => void }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
     <div class="chips" role="group" aria-label="Show">
       {(['calls', 'campaigns'] as const).map((name) => (
         <button key={name} type="button" aria-pressed={name === by} onClick={() => onChoose(name)}>
-          {byLabels[name]}
+          {listLabels[name]}
         </button>
       ))}
     </div>
@@ -158,8 +158,8 @@ function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesVie
 
 /** Returns the matching campaigns, once all campaigns are loaded. */
 function searched(view: OutcomesView, search: string): OutcomesView {
-  const sought = folded(search.trim());
-  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(sought)));
+  const query = folded(search.trim());
+  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(query)));
   return { ...view, campaigns };
 }
 

@@ -10,7 +10,7 @@ const pollMs = 2_000;
 const narrowMs = 10_000;
 const idleMs = 15_000;
 
-type KeptCalls = { key: string; view: CallsView | null };
+type CachedCalls = { key: string; view: CallsView | null };
 type CallsFilter = Omit<RequestInput<'listAllCalls'>, 'cursor'>;
 
 /** Loads the newest matching calls of a campaign, or of all, and keeps them up to date while they're visible. */
@@ -19,11 +19,11 @@ export function useCalls(campaignId: string | null, filter: CallsFilter, pages: 
   const newest = useRef(key);
   newest.current = key;
   // When the user returns to the screen, the last list is there, even if the core is unreachable.
-  const kept = remember(`${tenancyKey.value}/calls`, (): KeptCalls => ({ key: '', view: null }));
+  const cached = remember(`${tenancyKey.value}/calls`, (): CachedCalls => ({ key: '', view: null }));
   const load = () => loadPages(campaignId, filter, pages, () => newest.current === key);
-  const resource = useResource(load, key, kept.key === key ? kept.view : null);
+  const resource = useResource(load, key, cached.key === key ? cached.view : null);
   const { value, isLoading } = resource.state.value;
-  if (value && !isLoading) Object.assign(kept, { key, view: value });
+  if (value && !isLoading) Object.assign(cached, { key, view: value });
   const isNarrow = filter.state !== null || filter.apiKey !== '' || filter.search !== '';
   usePolling(resource, (isNarrow ? narrowMs : pollMs) * pages);
   return resource;
@@ -62,11 +62,11 @@ async function loadPages(
  * While nothing changes, it doubles the wait each time, up to 15 seconds, but starts over when the user returns to the window: they may
  * have just placed a call.
  */
-function usePolling(resource: Resource<CallsView>, everyMs: number): void {
+function usePolling(resource: Resource<CallsView>, intervalMs: number): void {
   useEffect(() => {
     let isShown = true;
     let isPolling = false;
-    let waitMs = everyMs;
+    let waitMs = intervalMs;
     let last = '';
     const pollSoon = () => setTimeout(() => void poll(() => resource.refreshIfOlder(0)), waitMs);
     let timer = pollSoon();
@@ -75,12 +75,12 @@ function usePolling(resource: Resource<CallsView>, everyMs: number): void {
       if (!document.hidden) await load();
       isPolling = false;
       const calls = JSON.stringify(resource.state.peek().value?.calls);
-      waitMs = calls === last ? Math.max(everyMs, Math.min(2 * waitMs, idleMs)) : everyMs;
+      waitMs = calls === last ? Math.max(intervalMs, Math.min(2 * waitMs, idleMs)) : intervalMs;
       last = calls;
       if (isShown) timer = pollSoon();
     }
     function onReturn(): void {
-      waitMs = everyMs;
+      waitMs = intervalMs;
       if (isPolling) return;
       clearTimeout(timer);
       void poll(() => resource.refresh());
@@ -91,5 +91,5 @@ function usePolling(resource: Resource<CallsView>, everyMs: number): void {
       clearTimeout(timer);
       window.removeEventListener('focus', onReturn);
     };
-  }, [resource, everyMs]);
+  }, [resource, intervalMs]);
 }

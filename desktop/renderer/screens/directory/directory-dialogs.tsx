@@ -30,7 +30,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
   const close = unlessBusy(onClose);
   const parentField = kind === 'account' ? 'partnerId' : 'accountId';
   return (
-    <Dialog title={`Create ${kindLabels[kind].few}`} onDismiss={close}>
+    <Dialog title={`Create ${kindLabels[kind].noun}`} onDismiss={close}>
       <form
         ref={form}
         noValidate
@@ -75,7 +75,7 @@ export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onC
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   return (
-    <Dialog title={`Rename ${kindLabels[kind].few}`} onDismiss={close}>
+    <Dialog title={`Rename ${kindLabels[kind].noun}`} onDismiss={close}>
       <form
         ref={form}
         noValidate
@@ -106,11 +106,11 @@ type ParentFieldProps = { kind: 'partner' | 'account'; parentId: string; error: 
 function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<Named | null>(null);
-  const settled = useDebounced(search.trim(), typingMs);
-  const resource = useResource(() => requests[kind].list(null, { search: settled, cursor: null }), settled);
-  const { one, many } = kindLabels[kind];
+  const debouncedSearch = useDebounced(search.trim(), typingMs);
+  const resource = useResource(() => requests[kind].list(null, { search: debouncedSearch, cursor: null }), debouncedSearch);
+  const { singular, plural } = kindLabels[kind];
   return (
-    <Loadable resource={resource} what={many.toLowerCase()}>
+    <Loadable resource={resource} noun={plural.toLowerCase()}>
       {({ entries, nextCursor }) => {
         // The chosen entry stays while the user searches for others.
         const isElsewhere = chosen !== null && !entries.some(({ id }) => id === chosen.id);
@@ -118,9 +118,9 @@ function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
         return (
           <>
             {(search !== '' || nextCursor !== null) && (
-              <TextField label={`Search ${many.toLowerCase()}`} type="text" autocomplete="off" value={search} onInput={setSearch} />
+              <TextField label={`Search ${plural.toLowerCase()}`} type="text" autocomplete="off" value={search} onInput={setSearch} />
             )}
-            <Field label={one} error={error}>
+            <Field label={singular} error={error}>
               {(binding) => (
                 <select
                   {...binding}

@@ -45,7 +45,7 @@ export function Directory({ session, title }: ScreenProps) {
   const listedEntry = entries.find(({ id }) => id === openId);
   const foundEntry = useEntry(listedEntry ? null : kind, openId);
   const openEntry = listedEntry ?? foundEntry;
-  const { one, many, few } = kindLabels[kind];
+  const { singular, plural, noun } = kindLabels[kind];
   const closeDetails = useCallback(() => {
     change({ open: '' });
     focusRow(openId);
@@ -66,7 +66,7 @@ export function Directory({ session, title }: ScreenProps) {
         title={title}
         actions={
           <button type="button" class="primary" onClick={() => setCreating(true)}>
-            <Icon name="plus" /> Create {few}
+            <Icon name="plus" /> Create {noun}
           </button>
         }
         head={
@@ -90,7 +90,7 @@ export function Directory({ session, title }: ScreenProps) {
               >
                 {kinds.map((name) => (
                   <option key={name} value={name}>
-                    {kindLabels[name].many}
+                    {kindLabels[name].plural}
                   </option>
                 ))}
               </select>
@@ -98,7 +98,7 @@ export function Directory({ session, title }: ScreenProps) {
             {parentEntry && (
               <button type="button" class="clip" onClick={() => show({ parent: '' })}>
                 In <bdi>{parentEntry.name}</bdi> <Icon name="close" />
-                <span class="visually-hidden">Show all {few}s</span>
+                <span class="visually-hidden">Show all {noun}s</span>
               </button>
             )}
           </search>
@@ -118,17 +118,17 @@ export function Directory({ session, title }: ScreenProps) {
         foot={
           <>
             <span role="status">
-              {pluralize(matches.length, few)}
+              {pluralize(matches.length, noun)}
               {!isWhole && ' so far'}
             </span>
-            <MoreButton resource={resource} pages={pages} label={`Show more ${few}s`} />
+            <MoreButton resource={resource} pages={pages} label={`Show more ${noun}s`} />
           </>
         }
       >
-        <Loadable resource={resource} what={many.toLowerCase()} isInPage>
+        <Loadable resource={resource} noun={plural.toLowerCase()} isInPage>
           {() =>
             matches.length === 0 ? (
-              <Empty title={search.trim() === '' ? `No ${few}s yet` : `No matching ${few}s`}>
+              <Empty title={search.trim() === '' ? `No ${noun}s yet` : `No matching ${noun}s`}>
                 {search.trim() === '' && <p>{whyCreate[kind]}</p>}
               </Empty>
             ) : (
@@ -143,11 +143,15 @@ export function Directory({ session, title }: ScreenProps) {
           parent={parentEntry}
           session={session}
           onClose={() => setCreating(false)}
-          onCreated={({ name }) => changed(`${one} ${name} was created.`)}
+          onCreated={({ name }) => changed(`${singular} ${name} was created.`)}
         />
       )}
       {renaming && (
-        <RenameEntry entry={renaming} onClose={() => setRenaming(null)} onRenamed={({ name }) => changed(`${one} renamed to ${name}.`)} />
+        <RenameEntry
+          entry={renaming}
+          onClose={() => setRenaming(null)}
+          onRenamed={({ name }) => changed(`${singular} renamed to ${name}.`)}
+        />
       )}
     </>
   );

@@ -18,12 +18,12 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
   const { kind, id, name, partner, account, count } = entry;
   const childKind = childKinds[kind];
   return (
-    <Details title={name} badge={<span class="badge">{kindLabels[kind].one}</span>} onClose={onClose}>
+    <Details title={name} badge={<span class="badge">{kindLabels[kind].singular}</span>} onClose={onClose}>
       <div class="actions at-start">
         <OpenLink entry={entry} session={session} />
         {childKind && (
           <button type="button" onClick={() => onShow(childKind)}>
-            Show {kindLabels[childKind].few}s
+            Show {kindLabels[childKind].noun}s
           </button>
         )}
         <button type="button" onClick={onRename}>
@@ -35,12 +35,12 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
           [
             'ID',
             <span key="id" class="line">
-              <code>{id}</code> <CopyButton text={id} what="ID" />
+              <code>{id}</code> <CopyButton text={id} noun="ID" />
             </span>,
           ],
           ...(account ? ([['Account', <bdi key="account">{account.name}</bdi>]] as const) : []),
           ...(partner ? ([['Partner', <bdi key="partner">{partner.name}</bdi>]] as const) : []),
-          ...(childKind && count !== null ? ([[kindLabels[childKind].many, formatNumber(count)]] as const) : []),
+          ...(childKind && count !== null ? ([[kindLabels[childKind].plural, formatNumber(count)]] as const) : []),
         ]}
       />
     </Details>

@@ -16,7 +16,7 @@ type EntryTableProps = {
 export function EntryTable({ kind, entries, openId, onOpen }: EntryTableProps) {
   return (
     <DataTable
-      label={kindLabels[kind].many}
+      label={kindLabels[kind].plural}
       columns={columns[kind]}
       rows={entries}
       idOf={({ id }) => id}

@@ -28,7 +28,7 @@ export const protectionView = viewFields<ProtectionView>('protection', ['tab'], 
 /** A partner, account or campaign that can have rules. */
 export type Scope = { kind: ProtectionScope; id: string };
 
-export function readScope(written: string): Scope | null {
-  const [, kind, id] = /^(partner|account|campaign)\/(.+)$/.exec(written) ?? [];
+export function readScope(text: string): Scope | null {
+  const [, kind, id] = /^(partner|account|campaign)\/(.+)$/.exec(text) ?? [];
   return id !== undefined && (kind === 'partner' || kind === 'account' || kind === 'campaign') ? { kind, id } : null;
 }

@@ -3,9 +3,9 @@ import type { NamedScope } from './scope-select.tsx';
 
 /** Returns the scope in the address, or the viewer's own. After a reload, its name is empty: see {@link withName}. */
 export function useScope(home: NamedScope, view: ProtectionView, onView: (changes: Partial<ProtectionView>) => void) {
-  const written = readScope(view.scope);
+  const chosen = readScope(view.scope);
   return {
-    scope: written ? { ...written, name: view.scopeName } : home,
+    scope: chosen ? { ...chosen, name: view.scopeName } : home,
     choose: ({ kind, id, name }: NamedScope) => onView({ scope: id === home.id ? '' : `${kind}/${id}`, scopeName: name }),
   };
 }

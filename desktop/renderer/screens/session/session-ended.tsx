@@ -22,15 +22,15 @@ export function SessionEnded() {
   function submit(event: Event): void {
     event.preventDefault();
     if (password === '' || (needsCode && code.trim() === '')) return;
-    const again = () => announce('Signed in again. Your work is as you left it.');
+    const announceReturn = () => announce('Signed in again. Your work is as you left it.');
     // Signing in has closed this dialog, so the unmounted callback is the one that runs.
     const next = (answer: SignInAnswer) => {
       if (!('viewer' in answer)) setNeedsCode(true);
     };
-    void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, again);
+    void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, announceReturn);
   }
 
-  const wrong = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
+  const passwordError = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
   return (
     <Dialog
       title="Your session has ended"
@@ -47,7 +47,7 @@ export function SessionEnded() {
         {options.password && !needsCode && (
           <TextField
             label="Password"
-            error={wrong}
+            error={passwordError}
             type="password"
             autocomplete="current-password"
             value={password}
@@ -58,7 +58,7 @@ export function SessionEnded() {
         {options.oidc && !needsCode && (
           <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />
         )}
-        <FormError text={failure && wrong === null && fieldError(failure, 'code') === null ? describeFailure(failure) : null} />
+        <FormError text={failure && passwordError === null && fieldError(failure, 'code') === null ? describeFailure(failure) : null} />
         <div class="actions">
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
             Discard and sign out

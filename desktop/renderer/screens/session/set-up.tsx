@@ -11,11 +11,11 @@ const prefilled: Setup = { partner: 'My organization', account: 'My account', ca
 
 type SetUpProps = {
   /** Called if someone else has already set up the server. */
-  onTaken: () => void;
+  onAlreadySetUp: () => void;
 };
 
 /** Creates the first partner, account and campaign of a new server, so that the first key can place calls. */
-export function SetUp({ onTaken }: SetUpProps) {
+export function SetUp({ onAlreadySetUp }: SetUpProps) {
   const [names, setNames] = useState(prefilled);
   const { isBusy, failure, form, run } = useAction();
 
@@ -23,7 +23,7 @@ export function SetUp({ onTaken }: SetUpProps) {
     event.preventDefault();
     const create = async () => {
       const result = await window.callkey.request('setUp', names);
-      if (!result.ok && result.failure.kind === 'refused' && result.failure.code === 'conflict') onTaken();
+      if (!result.ok && result.failure.kind === 'refused' && result.failure.code === 'conflict') onAlreadySetUp();
       return result.ok ? window.callkey.request('showSession', {}) : result;
     };
     void run(create, setSession);

@@ -23,8 +23,8 @@ export function SignIn() {
   const [isChoosingServer, setChoosingServer] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
   // Don't run this on every keystroke, because a half-typed address may be someone else's server.
-  const [asked, setAsked] = useState(server.peek());
-  const options = useSignInOptions(asked);
+  const [optionsServer, setOptionsServer] = useState(server.peek());
+  const options = useSignInOptions(optionsServer);
   useAutofocus(form);
   useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
 
@@ -50,7 +50,14 @@ export function SignIn() {
 
   return (
     <main class="entrance">
-      <form ref={form} class="card" onSubmit={submit} onFocusOut={() => setAsked(server.value)} noValidate aria-labelledby="sign-in-title">
+      <form
+        ref={form}
+        class="card"
+        onSubmit={submit}
+        onFocusOut={() => setOptionsServer(server.value)}
+        noValidate
+        aria-labelledby="sign-in-title"
+      >
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
         {!isPrivate && (

@@ -18,12 +18,12 @@ const idFormat = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 export async function findAnything(session: SessionView, search: string): Promise<{ ok: true; value: Place[] }> {
   const isId = idFormat.test(search);
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
-  const found = await Promise.all([
+  const results = await Promise.all([
     isId ? findKey(search) : [],
     seesUsers ? (isId ? findUser(search) : findUsers(search)) : [],
     findCampaigns(search),
   ]);
-  return { ok: true, value: found.flat() };
+  return { ok: true, value: results.flat() };
 }
 
 async function findKey(id: string): Promise<Place[]> {

@@ -24,14 +24,14 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
   const resource = useFreshResource('api-keys', reloadKeys);
   const keys = resource.state.value.value?.apiKeys;
-  const settled = useDebounced(search.trim(), typingMs);
-  const found = useResource<Place[]>(
-    async () => (settled.length < shortestSearch ? { ok: true, value: [] } : findAnything(session, settled)),
-    settled,
+  const debouncedSearch = useDebounced(search.trim(), typingMs);
+  const searchResults = useResource<Place[]>(
+    async () => (debouncedSearch.length < shortestSearch ? { ok: true, value: [] } : findAnything(session, debouncedSearch)),
+    debouncedSearch,
   );
-  // The results for the text before no longer match.
-  const { value: results, isLoading } = found.state.value;
-  const places = !isLoading && settled === search.trim() ? results : null;
+  // Until the results for the current text arrive, the previous ones don't match it.
+  const { value: results, isLoading } = searchResults.state.value;
+  const places = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {
     const query = folded(search.trim());
     const matches = ({ name }: { name: string }) => folded(name).includes(query);

@@ -92,13 +92,13 @@ function useOwnChanges({ viewer }: SessionView): void {
   const { value } = resource.state.value;
   useEffect(() => {
     const now = value?.viewer;
-    if (!value || !now || now.id !== viewer.id || placeOf(now) === placeOf(viewer)) return;
+    if (!value || !now || now.id !== viewer.id || viewerKey(now) === viewerKey(viewer)) return;
     setSession(value);
     if (now.account?.id !== viewer.account?.id) announce('An administrator has changed your access.');
   }, [value]);
 }
 
-function placeOf({ name, account, partner }: SessionView['viewer']): string {
+function viewerKey({ name, account, partner }: SessionView['viewer']): string {
   return JSON.stringify([name, account, partner]);
 }
 
@@ -169,10 +169,10 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
 function NoTenancy({ title }: { title: string }) {
   const first = useFreshResource('any-partner', () => window.callkey.request('listDirectoryPartners', {}));
   const { value } = first.state.value;
-  if (value) return value.partners.length === 0 ? <SetUp onTaken={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
+  if (value) return value.partners.length === 0 ? <SetUp onAlreadySetUp={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
   return (
     <Page title={title}>
-      <Loadable resource={first} what="accounts">
+      <Loadable resource={first} noun="accounts">
         {() => null}
       </Loadable>
     </Page>

@@ -110,15 +110,15 @@ type AccountFieldProps = {
 
 export function AccountField({ isOnlyOne, userType, accountId, current = null, error, onChange }: AccountFieldProps) {
   const [search, setSearch] = useState('');
-  const settled = useDebounced(search.trim(), typingMs);
-  const accounts = useResource(() => window.callkey.request('listAccounts', { search: settled, cursor: null }), settled);
+  const debouncedSearch = useDebounced(search.trim(), typingMs);
+  const accounts = useResource(() => window.callkey.request('listAccounts', { search: debouncedSearch, cursor: null }), debouncedSearch);
   const [chosen, setChosen] = useState<Named | null>(current);
   const choose = (options: readonly Named[], id: string) => {
     setChosen(options.find((option) => option.id === id) ?? null);
     onChange(id);
   };
   return (
-    <Loadable resource={accounts} what="accounts">
+    <Loadable resource={accounts} noun="accounts">
       {(view) => {
         // The chosen account stays while the user searches for others.
         const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);

@@ -13,10 +13,10 @@ const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
 
-type DeleteUserProps = { user: UserView; onDeleted: () => void; onGone: () => void; onClose: () => void };
+type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };
 
 /** Before deleting a user, shows which keys will stop working and when each was last used. */
-export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps) {
+export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
   const preview = useResource(() => window.callkey.request('previewDeletion', { id: user.id }));
   return (
     <ConfirmDanger
@@ -29,8 +29,8 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
       isWide
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
-      queuedCallsOf={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
-      proofOf={(view) =>
+      countQueuedCalls={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
+      toConfirmation={(view) =>
         view.user.apiKeys > confirmAbove
           ? { label: `Type ${user.email} to delete this user and ${pluralize(view.user.apiKeys, 'key')}`, text: user.email }
           : null
@@ -41,7 +41,7 @@ export function DeleteUser({ user, onDeleted, onGone, onClose }: DeleteUserProps
         window.callkey.request('deleteUser', { id: user.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
       }
       onDone={onDeleted}
-      onGone={onGone}
+      onAlreadyRemoved={onAlreadyDeleted}
       onClose={onClose}
     />
   );

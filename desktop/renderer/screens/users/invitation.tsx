@@ -9,7 +9,7 @@ export function Invitation({ user }: { user: UserView }) {
     <div class="field">
       <div class="label-row">
         <h3>Invitation</h3>
-        <CopyButton text={text} what="invitation" />
+        <CopyButton text={text} noun="invitation" />
       </div>
       <pre>{text}</pre>
       <p class="hint">It doesn’t contain the password. Send that another way.</p>

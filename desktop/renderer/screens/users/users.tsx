@@ -25,7 +25,7 @@ import { UserList, UserSearch } from './user-list.tsx';
 import { type UserListView, userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
 
 /** @property isNew whether the user was just created; otherwise, only the password is new */
-type HandedOver = { user: UserView; password: OneTimeSecret; isNew: boolean };
+type NewPassword = { user: UserView; password: OneTimeSecret; isNew: boolean };
 
 function userPages(search: string, show: UserListView['show']): Pages<UsersView> {
   return {
@@ -46,7 +46,7 @@ async function loadRows({ search, show }: UserListView, cursor: string | null) {
 /** Shows the users in the viewer's scope. */
 export function Users({ session, title }: ScreenProps) {
   const [isCreating, setCreating] = useState(false);
-  const [handedOver, setHandedOver] = useState<HandedOver | null>(null);
+  const [newPassword, setNewPassword] = useState<NewPassword | null>(null);
   const [resetting, setResetting] = useState<UserView | null>(null);
   const [resettingFactor, setResettingFactor] = useState<UserView | null>(null);
   const [unlinking, setUnlinking] = useState<UserView | null>(null);
@@ -129,7 +129,7 @@ export function Users({ session, title }: ScreenProps) {
           )
         }
       >
-        <Loadable resource={resource} what="users" isInPage>
+        <Loadable resource={resource} noun="users" isInPage>
           {() =>
             isEmpty ? (
               <Empty title="No users yet">
@@ -177,29 +177,31 @@ export function Users({ session, title }: ScreenProps) {
             setCreating(false);
             // Without passwords, the user signs in with the provider.
             if (password === null) announce(`User ${user.name} was created.`);
-            else setHandedOver({ user, password: new OneTimeSecret(password), isNew: true });
+            else setNewPassword({ user, password: new OneTimeSecret(password), isNew: true });
             void resource.refresh();
           }}
         />
       )}
-      {handedOver && (
+      {newPassword && (
         <SecretDialog
           title="Share the password"
           lead={
             <>
-              <strong>{handedOver.user.name}</strong> signs in with <strong>{handedOver.user.email}</strong> and this password, then chooses
-              a new one. This is the only time you’ll see it.
+              <strong>{newPassword.user.name}</strong> signs in with <strong>{newPassword.user.email}</strong> and this password, then
+              chooses a new one. This is the only time you’ll see it.
             </>
           }
           label="One-time password"
-          secret={handedOver.password}
+          secret={newPassword.password}
           lost="This password can’t be shown again. To get a new one, reset the password."
           onClose={() => {
-            setHandedOver(null);
-            announce(handedOver.isNew ? `User ${handedOver.user.name} was created.` : `The password of ${handedOver.user.name} was reset.`);
+            setNewPassword(null);
+            announce(
+              newPassword.isNew ? `User ${newPassword.user.name} was created.` : `The password of ${newPassword.user.name} was reset.`,
+            );
           }}
         >
-          {handedOver.isNew && <Invitation user={handedOver.user} />}
+          {newPassword.isNew && <Invitation user={newPassword.user} />}
         </SecretDialog>
       )}
       {editing && (
@@ -231,7 +233,7 @@ export function Users({ session, title }: ScreenProps) {
           onClose={() => setResetting(null)}
           onReset={(password) => {
             setResetting(null);
-            setHandedOver({ user: resetting, password: new OneTimeSecret(password), isNew: false });
+            setNewPassword({ user: resetting, password: new OneTimeSecret(password), isNew: false });
           }}
         />
       )}
@@ -239,7 +241,7 @@ export function Users({ session, title }: ScreenProps) {
         <DeleteUser
           user={deleting}
           onClose={() => setDeleting(null)}
-          onGone={() => {
+          onAlreadyDeleted={() => {
             setDeleting(null);
             void resource.refresh();
           }}

@@ -28,18 +28,18 @@ type CreateApiKeyProps = {
   replaced: ApiKeyView | null;
   onCreated: (view: CreatedApiKeyView) => void;
   /** Called if the core didn't respond, so that the key may exist. */
-  onUncertain: () => void;
+  onMaybeCreated: () => void;
   onClose: () => void;
 };
 
-export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain, onClose }: CreateApiKeyProps) {
+export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCreated, onClose }: CreateApiKeyProps) {
   const [name, setName] = useState(replaced?.name ?? '');
   const [draft, setDraft] = useState<ExpirationDraft>(() => ({
     choice: replaced ? toExpirationChoice(replaced) : '',
     date: '',
     timeZone: readOwnZone(),
   }));
-  const [carries, setCarries] = useState(true);
+  const [copiesLimits, setCopiesLimits] = useState(true);
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
@@ -55,7 +55,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 
   useEffect(() => void readServerClock(), []);
   useEffect(() => {
-    if (failure?.kind === 'unreachable') onUncertain();
+    if (failure?.kind === 'unreachable') onMaybeCreated();
   }, [failure]);
 
   function submit(event: Event): void {
@@ -67,7 +67,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
     }
     const { expiration } = resolved;
     const create = () => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
-    void run(carries && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
+    void run(copiesLimits && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
   }
   const close = unlessBusy(onClose);
 
@@ -123,8 +123,8 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
             <input
               id="carry-limits"
               type="checkbox"
-              checked={carries}
-              onChange={({ currentTarget }) => setCarries(currentTarget.checked)}
+              checked={copiesLimits}
+              onChange={({ currentTarget }) => setCopiesLimits(currentTarget.checked)}
             />
             <label for="carry-limits">Limit the new key like the old one: {summarizeLimits(replaced)}</label>
           </div>
@@ -144,10 +144,10 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onUncertain
 }
 
 /** Creates a key with the limits of another. If it can't be limited, the user is told, because its value is shown only once. */
-async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, like: ApiKeyView): Promise<Result<CreatedApiKeyView>> {
+async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<CreatedApiKeyView>> {
   const created = await create();
   if (!created.ok) return created;
-  const { addresses, callsPerDay } = like;
+  const { addresses, callsPerDay } = replaced;
   const { apiKey } = created.value;
   const limited = await window.callkey.request('changeApiKey', { id: apiKey.id, addresses, callsPerDay });
   if (!limited.ok) announce(`${apiKey.name} was created, but couldn’t be limited. Limit it in its details.`);

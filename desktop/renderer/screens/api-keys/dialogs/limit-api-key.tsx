@@ -6,7 +6,7 @@ import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
-import { addressesProblem, callsPerDayProblem, changesIn, lockOutWarning, toDraft } from '../key-limits.ts';
+import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, toDraft } from '../key-limits.ts';
 
 type LimitApiKeyProps = {
   view: ApiKeyDetailsView;
@@ -35,7 +35,7 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
       focusFirstInvalid(form.current);
       return;
     }
-    const change = changesIn(apiKey, draft);
+    const change = changedLimits(apiKey, draft);
     if (change === null) {
       close();
       return;

@@ -8,7 +8,7 @@ import { now } from '../../../state/clock.ts';
 import { KeyAccess } from '../key-access.tsx';
 import { Expiry } from '../list/api-key-table.tsx';
 import { hasExpired } from '../list/key-list.ts';
-import { isComplete, LastDay, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
+import { isComplete, LastDay, type ReasonDraft, ReasonFields, toReason } from './revoke-reason.tsx';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
@@ -16,15 +16,15 @@ type RevokeApiKeyProps = {
   successor: ApiKeyView | null;
   onReplace: () => void;
   onRevoked: () => void;
-  onGone: () => void;
+  onAlreadyRevoked: () => void;
   onClose: () => void;
 };
 
 /** @property queuedCalls null before the core has counted them */
 type Preview = Omit<RevocationView, 'queuedCalls'> & { queuedCalls: number | null };
 
-export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onGone, onClose }: RevokeApiKeyProps) {
-  const [why, setWhy] = useState<WhyDraft>({ reason: successor ? 'replaced' : '', note: '' });
+export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
+  const [reason, setReason] = useState<ReasonDraft>({ reason: successor ? 'replaced' : '', note: '' });
   // The list's data fills the dialog, so that nothing in it moves when the preview arrives.
   const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
     apiKey,
@@ -60,20 +60,20 @@ export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onGone, 
             ]}
           />
           <KeyAccess id={apiKey.id} />
-          <ReasonFields why={why} onChange={setWhy} />
-          {why.reason === 'leaked' && <LastDay view={view} successor={successor} onReplace={onReplace} />}
+          <ReasonFields draft={reason} onChange={setReason} />
+          {reason.reason === 'leaked' && <LastDay view={view} successor={successor} onReplace={onReplace} />}
         </>
       )}
-      queuedCallsOf={(view) => view.queuedCalls}
+      countQueuedCalls={(view) => view.queuedCalls}
       verb="Revoke"
       verbing="Revoking…"
-      isReady={isComplete(why)}
-      suggestsCancelling={why.reason === 'leaked'}
+      isReady={isComplete(reason)}
+      suggestsCancelling={reason.reason === 'leaked'}
       act={(cancelQueuedCalls) =>
-        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null, ...toReason(why) })
+        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null, ...toReason(reason) })
       }
       onDone={onRevoked}
-      onGone={onGone}
+      onAlreadyRemoved={onAlreadyRevoked}
       onClose={onClose}
     />
   );

@@ -17,7 +17,7 @@ import { now } from '../../../state/clock.ts';
 import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber, pluralize } from '../../../state/format/format.ts';
 import { hasExpired } from '../list/key-list.ts';
-import { isComplete, ReasonFields, toReason, type WhyDraft } from './revoke-reason.tsx';
+import { isComplete, type ReasonDraft, ReasonFields, toReason } from './revoke-reason.tsx';
 
 /** Beyond this many keys, the user must type how many there are. */
 const confirmAbove = 10;
@@ -29,22 +29,22 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
   if (expired === 0) return 'They’ll stop working immediately.';
   if (expired === apiKeys.length) return 'They have all expired already.';
-  const working = pluralize(apiKeys.length - expired, 'key');
-  return `${working} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already.`;
+  const active = pluralize(apiKeys.length - expired, 'key');
+  return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already.`;
 }
 
 /** Revokes several keys at once, naming each with its creator. The focus starts on Cancel. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
-  const [why, setWhy] = useState<WhyDraft>({ reason: '', note: '' });
+  const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
   const { isBusy, failure, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   const count = formatNumber(apiKeys.length);
-  const proof: Confirmation | null =
+  const confirmation: Confirmation | null =
     apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
   const isTooMany = apiKeys.length > limits.revokedApiKeys;
-  const isReady = isConfirmed(proof, typed) && !isTooMany && isComplete(why);
+  const isReady = isConfirmed(confirmation, typed) && !isTooMany && isComplete(reason);
 
   return (
     <Dialog
@@ -55,9 +55,9 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       onDismiss={close}
     >
       <KeyTable apiKeys={apiKeys} />
-      <ReasonFields why={why} onChange={setWhy} />
+      <ReasonFields draft={reason} onChange={setReason} />
       <CancelCalls calls={null} isChosen={cancelQueuedCalls} onChoose={setCancel} />
-      {proof && !isTooMany && <ConfirmationField proof={proof} value={typed} onInput={setTyped} />}
+      {confirmation && !isTooMany && <ConfirmationField confirmation={confirmation} value={typed} onInput={setTyped} />}
       <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
       <DangerActions
         verb={`Revoke ${count} keys`}
@@ -67,7 +67,7 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
         onCancel={close}
         onAct={() =>
           void run(
-            () => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls, ...toReason(why) }),
+            () => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls, ...toReason(reason) }),
             onRevoked,
           )
         }

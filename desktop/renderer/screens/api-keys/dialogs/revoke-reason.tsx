@@ -8,7 +8,7 @@ import { formatAddress } from '../../../state/address/addresses.ts';
 import { pluralize } from '../../../state/format/format.ts';
 
 /** The form's input. An empty reason means that none was chosen. */
-export type WhyDraft = { reason: RevokeReason | ''; note: string };
+export type ReasonDraft = { reason: RevokeReason | ''; note: string };
 
 const labels: Readonly<Record<RevokeReason, string>> = {
   leaked: 'It leaked',
@@ -20,11 +20,11 @@ const labels: Readonly<Record<RevokeReason, string>> = {
 const reasons = Object.entries(labels) as [RevokeReason, string][];
 
 /** Whether the key can be revoked. The form asks for a reason, but doesn't require one, because revoking may be urgent. */
-export function isComplete({ reason, note }: WhyDraft): boolean {
+export function isComplete({ reason, note }: ReasonDraft): boolean {
   return reason !== 'other' || noteProblem(note) === null;
 }
 
-export function toReason({ reason, note }: WhyDraft): { reason?: RevokeReason; note?: string } {
+export function toReason({ reason, note }: ReasonDraft): { reason?: RevokeReason; note?: string } {
   if (reason === '') return {};
   return reason === 'other' ? { reason, note: normalLine(note, limits.revokeNote) } : { reason };
 }
@@ -35,16 +35,16 @@ function noteProblem(note: string): string | null {
 }
 
 /** Asks why keys are revoked. The answer is shown in the activity. */
-export function ReasonFields({ why, onChange }: { why: WhyDraft; onChange: (why: WhyDraft) => void }) {
+export function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draft: ReasonDraft) => void }) {
   return (
     <>
       <Field label="Reason" hint="Shown in the activity.">
         {(binding) => (
           <select
             {...binding}
-            value={why.reason}
+            value={draft.reason}
             onChange={({ currentTarget }) =>
-              onChange({ ...why, reason: reasons.find(([reason]) => reason === currentTarget.value)?.[0] ?? '' })
+              onChange({ ...draft, reason: reasons.find(([reason]) => reason === currentTarget.value)?.[0] ?? '' })
             }
           >
             <option value="">Not specified</option>
@@ -56,14 +56,14 @@ export function ReasonFields({ why, onChange }: { why: WhyDraft; onChange: (why:
           </select>
         )}
       </Field>
-      {why.reason === 'other' && (
+      {draft.reason === 'other' && (
         <TextField
           label="Why?"
-          error={why.note === '' ? null : noteProblem(why.note)}
+          error={draft.note === '' ? null : noteProblem(draft.note)}
           type="text"
           autocomplete="off"
-          value={why.note}
-          onInput={(note) => onChange({ ...why, note })}
+          value={draft.note}
+          onInput={(note) => onChange({ ...draft, note })}
         />
       )}
     </>

@@ -55,7 +55,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
           {campaign && hasSeveral && (
             <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
           )}
-          {!isLoading && <CopyButton text={snippet} what="command" />}
+          {!isLoading && <CopyButton text={snippet} noun="command" />}
         </div>
         <pre aria-busy={isLoading}>{snippet}</pre>
         <p class="hint">

@@ -97,21 +97,21 @@ export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadPro
 }
 
 function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyView[]; isShown: boolean; onShow: () => void }) {
-  const soon = keysExpiringSoon(keys, now.value);
-  const [first] = soon;
+  const expiringSoon = keysExpiringSoon(keys, now.value);
+  const [first] = expiringSoon;
   if (!first || first.expiresAt === null || isShown) return null;
   return (
     <div class="banner">
       <p>
-        {soon.length === 1 ? 'One key expires' : `${formatNumber(soon.length)} keys expire`} within 30 days
-        {soon.length === 1 ? ': ' : '. First to expire: '}
+        {expiringSoon.length === 1 ? 'One key expires' : `${formatNumber(expiringSoon.length)} keys expire`} within 30 days
+        {expiringSoon.length === 1 ? ': ' : '. First to expire: '}
         <strong>
           <Clip>{first.name}</Clip>
         </strong>
         , on {formatEndDay(first.expiresAt, first.expiryTimeZone)}.
       </p>
       <button type="button" class="link" onClick={onShow}>
-        Show {soon.length === 1 ? 'it' : 'them'}
+        Show {expiringSoon.length === 1 ? 'it' : 'them'}
       </button>
     </div>
   );

@@ -9,7 +9,7 @@ import { formatRelative } from '../../../state/format/format-time.ts';
 import { capitalized } from '../../../state/format/labels.ts';
 import type { Sort } from '../../../state/format/sorting.ts';
 import { summarizeLimits } from '../key-limits.ts';
-import { endsSoon, hasExpired, type KeyColumn, ownerIdOf } from './key-list.ts';
+import { getOwnerId, hasExpired, isExpiringSoon, type KeyColumn } from './key-list.ts';
 
 type ApiKeyTableProps = {
   apiKeys: readonly ApiKeyView[];
@@ -42,7 +42,7 @@ const nameColumn = (owners: Owners): KeyTableColumn => ({
       </span>
       {key.owner && (
         <span class="second-line">
-          <Clip>{owners.get(ownerIdOf(key))}</Clip>
+          <Clip>{owners.get(getOwnerId(key))}</Clip>
         </span>
       )}
     </>
@@ -75,7 +75,7 @@ const ownerColumn = (owners: Owners): KeyTableColumn => ({
   label: 'Owner',
   width: 'text',
   needs: 'medium',
-  cell: (key) => key.owner && (key.owner.isYou ? <OwnerTag owner={key.owner} /> : <Clip>{owners.get(ownerIdOf(key))}</Clip>),
+  cell: (key) => key.owner && (key.owner.isYou ? <OwnerTag owner={key.owner} /> : <Clip>{owners.get(getOwnerId(key))}</Clip>),
 });
 
 const dateColumns: readonly KeyTableColumn[] = [
@@ -128,7 +128,7 @@ export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isIn
 export function ExpiryBadge({ apiKey }: { apiKey: ApiKeyView }) {
   if (apiKey.expiresAt === null) return null;
   if (hasExpired(apiKey, now.value)) return <span class="badge bad">Expired</span>;
-  if (!endsSoon(apiKey, now.value)) return null;
+  if (!isExpiringSoon(apiKey, now.value)) return null;
   return <span class="badge warn">{formatRelative(toExpiry(apiKey.expiresAt, null), now.value)}</span>;
 }
 

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
-import { endsSoon as expiresSoon, isExpired } from '#contract/expiry.ts';
+import { expiresSoon, isExpired } from '#contract/expiry.ts';
 import { folded } from '#contract/text/text.ts';
 import { ownZone } from '../../../state/clock.ts';
 import { formatDay } from '../../../state/format/format-time.ts';
@@ -20,7 +20,7 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
 };
 
 /** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */
-export function ownerIdOf({ owner }: ApiKeyView): string {
+export function getOwnerId({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
 }
@@ -30,7 +30,7 @@ export const viewerAsOwner = 'You';
 
 /** Lists the owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
 export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
-  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [ownerIdOf(key), ownerName(key)]));
+  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [getOwnerId(key), ownerName(key)]));
   const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
   const labels = [...names].map(([id, name]): [string, string] => [id, isShared(name) && id !== viewerAsOwner ? `${name} (${id})` : name]);
   const isViewer = (id: string) => Number(id === viewerAsOwner);
@@ -48,14 +48,14 @@ export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: 
   const query = folded(search.trim());
   const matches = filters[filter](now);
   return keys.filter(
-    (key) => (query === '' || folded(key.name).includes(query)) && (owner === '' || ownerIdOf(key) === owner) && matches(key),
+    (key) => (query === '' || folded(key.name).includes(query)) && (owner === '' || getOwnerId(key) === owner) && matches(key),
   );
 }
 
 /** The filters compare milliseconds, because 500 luxon dates would slow down every keystroke in the search. */
 const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
   all: () => () => true,
-  expiring: (now) => (key) => endsSoon(key, now),
+  expiring: (now) => (key) => isExpiringSoon(key, now),
   expired: (now) => (key) => hasExpired(key, now),
   'no-expiration': () => (key) => key.expiresAt === null,
   'never-used': () => (key) => key.lastUsedAt === null,
@@ -68,7 +68,7 @@ const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) =
 };
 
 /** Whether the key expires within 30 days. */
-export function endsSoon(key: ApiKeyView, now: DateTime): boolean {
+export function isExpiringSoon(key: ApiKeyView, now: DateTime): boolean {
   return key.expiresAt !== null && !hasExpired(key, now) && expiresSoon(Date.parse(key.expiresAt), now.toMillis());
 }
 
@@ -79,7 +79,7 @@ export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
 
 /** Returns the keys that expire within 30 days, the next one first. */
 export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
-  return keys.filter((key) => endsSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
+  return keys.filter((key) => isExpiringSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }
 
 /** Whether the list already has a key with this name, ignoring case and accents. */
@@ -98,12 +98,12 @@ type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyV
 /** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner and the day of their creation. */
 export function labelKeys(keys: readonly NamedKey[]): Map<string, string> {
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const sharing = Map.groupBy(byId.values(), ({ name }) => name);
+  const keysByName = Map.groupBy(byId.values(), ({ name }) => name);
   return new Map(
     [...byId.values()].map(({ id, name, owner, createdAt }) => {
       const created = createdAt && `created ${formatDay(DateTime.fromISO(createdAt, { zone: ownZone.value }))}`;
       const more = [owner && (owner.isYou ? 'You' : owner.name), created].filter((part) => part !== undefined);
-      return [id, more.length > 0 && (sharing.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
+      return [id, more.length > 0 && (keysByName.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
     }),
   );
 }

@@ -44,7 +44,7 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
         resource={resource}
         foot={<span>Calling hours use the time zone of the person being called.</span>}
       >
-        <Loadable resource={resource} what="calling hours" isInPage>
+        <Loadable resource={resource} noun="calling hours" isInPage>
           {({ rules, inherited }) =>
             rules.length > 0 ? (
               <Hours rules={rules} />

@@ -24,17 +24,17 @@ export function toWeeks(rules: readonly HoursRule[]): Week[] {
     rules.filter(({ days }) => days),
     ({ prefix }) => prefix,
   );
-  const weeks = byPrefix.entries().map(([prefix, ofPrefix]) => ({ prefix, days: toDays(ofPrefix) }));
-  const alike = Map.groupBy(weeks, ({ days }) => JSON.stringify(days));
-  return [...alike.values()]
-    .map((same) => ({ prefixes: same.map(({ prefix }) => prefix).sort(), days: same[0]?.days ?? [] }))
+  const weeks = byPrefix.entries().map(([prefix, prefixRules]) => ({ prefix, days: toDays(prefixRules) }));
+  const byHours = Map.groupBy(weeks, ({ days }) => JSON.stringify(days));
+  return [...byHours.values()]
+    .map((group) => ({ prefixes: group.map(({ prefix }) => prefix).sort(), days: group[0]?.days ?? [] }))
     .sort((a, b) => (a.prefixes[0] ?? '').length - (b.prefixes[0] ?? '').length);
 }
 
 function toDays(rules: readonly HoursRule[]): Week['days'] {
   return weekdays.map((day) => {
-    const ofDay = rules.filter(({ days }) => days?.includes(day));
-    return { day, windows: ofDay.some(({ closed }) => closed) ? [] : mergeWindows(ofDay) };
+    const dayRules = rules.filter(({ days }) => days?.includes(day));
+    return { day, windows: dayRules.some(({ closed }) => closed) ? [] : mergeWindows(dayRules) };
   });
 }
 
@@ -81,9 +81,9 @@ export function describeDates(rules: readonly HoursRule[]): { date: string; text
     rules.filter(({ date }) => date !== undefined),
     ({ date, prefix }) => `${date} ${prefix}`,
   );
-  return [...byDate.entries()].sort().map(([key, ofDate]) => {
+  return [...byDate.entries()].sort().map(([key, dateRules]) => {
     const [date = '', prefix = ''] = key.split(' ');
-    const windows = ofDate.some(({ closed }) => closed) ? [] : mergeWindows(ofDate);
+    const windows = dateRules.some(({ closed }) => closed) ? [] : mergeWindows(dateRules);
     return { date: formatIsoDay(date), text: `${formatWindows(windows)}${prefix === '' ? '' : `, for ${prefix}`}` };
   });
 }

@@ -12,7 +12,7 @@ import { pluralize } from '../../../state/format/format.ts';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 import { addAll, describeAdded, readNumbers } from './pasted-numbers.ts';
 
-type AddNumbersProps = { home: NamedScope; onAdded: (said: string) => void; onClose: () => void };
+type AddNumbersProps = { home: NamedScope; onAdded: (message: string) => void; onClose: () => void };
 
 /** Adds one number, or a pasted list, or the first column of a file. */
 export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {

@@ -80,7 +80,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
           </>
         }
       >
-        <Loadable resource={resource} what="the do-not-call list" isInPage>
+        <Loadable resource={resource} noun="the do-not-call list" isInPage>
           {() =>
             matches.length === 0 ? (
               <Empty title={search.trim() === '' ? 'No numbers yet' : 'No matching numbers'}>

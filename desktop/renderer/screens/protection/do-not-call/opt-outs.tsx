@@ -20,7 +20,7 @@ export function OptOuts({ onClose }: { onClose: () => void }) {
       lead="A provider can report that someone doesn’t want to be called again. Choose who must stop calling them."
       onDismiss={onClose}
     >
-      <Loadable resource={accounts} what="accounts">
+      <Loadable resource={accounts} noun="accounts">
         {(view) => <ChooseAccount view={view} onClose={onClose} />}
       </Loadable>
     </Dialog>
@@ -49,7 +49,7 @@ function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; o
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const [choice, setChoice] = useState<(typeof optOutScopes)[number] | null>(null);
   return (
-    <Loadable resource={resource} what="the setting">
+    <Loadable resource={resource} noun="the setting">
       {({ listedFor }) => (
         <form
           ref={form}

@@ -55,6 +55,6 @@ export function describeAdded({ added, known, beingDialed }: AddedNumbersView): 
 }
 
 function describeBeingDialed(calls: number, numbers: number): string {
-  const whom = numbers === 1 ? 'this number' : 'these numbers';
-  return `${pluralize(calls, 'call')} to ${whom} ${calls === 1 ? 'is' : 'are'} being dialed now and can’t be stopped.`;
+  const target = numbers === 1 ? 'this number' : 'these numbers';
+  return `${pluralize(calls, 'call')} to ${target} ${calls === 1 ? 'is' : 'are'} being dialed now and can’t be stopped.`;
 }

@@ -35,7 +35,7 @@ export function AllowedNumbers({ title, home, canChange, view, onView, tabs, che
       resource={resource}
       foot={<span>Checked when a call is placed, and again before it’s dialed.</span>}
     >
-      <Loadable resource={resource} what="allowed numbers" isInPage>
+      <Loadable resource={resource} noun="allowed numbers" isInPage>
         {(numbers) =>
           canChange ? (
             <NumbersForm

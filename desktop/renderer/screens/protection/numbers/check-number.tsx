@@ -24,7 +24,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
   const close = unlessBusy(onClose);
   return (
     <Dialog title="Check a number" lead="Shows what would happen if this number were called now. No one is called." onDismiss={close}>
-      <Loadable resource={campaigns} what="campaigns">
+      <Loadable resource={campaigns} noun="campaigns">
         {(view) => {
           const campaign = view.campaigns.find(({ id }) => id === chosenId) ?? view.campaigns[0];
           if (!campaign) return <p>There are no campaigns yet.</p>;
@@ -34,8 +34,8 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
               noValidate
               onSubmit={(event) => {
                 event.preventDefault();
-                const given = { phone, campaignId: chosenId || campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
-                void run(() => window.callkey.request('checkNumber', given), setChecked);
+                const input = { phone, campaignId: chosenId || campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
+                void run(() => window.callkey.request('checkNumber', input), setChecked);
               }}
             >
               <TextField

@@ -28,8 +28,8 @@ function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: Ch
 }
 
 function describeClosed({ rulesFrom, opensAt }: CheckedNumberView): string {
-  const whose = rulesFrom ? ` of the ${rulesFrom.kind} ${rulesFrom.name}` : '';
-  return `It’s outside the calling hours${whose}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
+  const source = rulesFrom ? ` of the ${rulesFrom.kind} ${rulesFrom.name}` : '';
+  return `It’s outside the calling hours${source}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
 }
 
 function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number]): string {
@@ -53,8 +53,8 @@ export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): s
   const [week] = toWeeks(rules);
   const hours = new Set(week?.days.filter(({ windows }) => windows.length > 0).map(({ windows }) => formatWindows(windows)));
   const text = hours.size === 1 ? describeOpen([...hours].join()) : 'different hours by day';
-  const whose = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
-  return `${text} ${describeZones(zones, zoneNames)}${whose}`;
+  const prefixes = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
+  return `${text} ${describeZones(zones, zoneNames)}${prefixes}`;
 }
 
 function describeOpen(windows: string): string {

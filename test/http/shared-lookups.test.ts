@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { sharedLookUps } from '../../core/http/shared-look-ups.ts';
+import { sharedLookups } from '../../core/http/shared-lookups.ts';
 import { until } from '../support/until.ts';
 
 describe('session lookups', () => {
   let begun: { id: string; end: (found: string) => void; fail: () => void }[];
   const lookUp = () =>
-    sharedLookUps(
+    sharedLookups(
       (id: string) =>
         new Promise<string>((resolve, reject) => {
           begun.push({ id, end: resolve, fail: () => reject(new Error('the database is gone')) });
