@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
+import { Problem } from '../../domain/problem.ts';
 import { isPostgresUrl } from './postgres/postgres-hosts.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
@@ -98,6 +99,20 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   if (/^postgres(ql)?:\/\//.test(url)) return isPostgresUrl(url) ? { kind: 'postgres', url } : undefined;
   const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/.exec(url)?.[1];
   return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
+}
+
+/**
+ * Waits until every claim that may not have seen a change has ended. After that, no call is dialed in violation of it.
+ *
+ * @throws Problem `unavailable` if one takes longer than any statement may
+ */
+export async function requireSeen(database: Database): Promise<void> {
+  if (await database.awaitWriters()) return;
+  throw new Problem(
+    'unavailable',
+    'The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it no longer is.',
+    { retryAfter: 5 },
+  );
 }
 
 /** Builds the list of selected columns. @param columns the SQL of each */

@@ -3,8 +3,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
 import type { Today } from '../../domain/ports/keys.ts';
 import { recordAudit } from '../audit/audit.ts';
-import type { Database, Row } from '../engine/database.ts';
-import { requireSeen } from '../protection/added-numbers.ts';
+import { type Database, type Row, requireSeen } from '../engine/database.ts';
 
 /** The columns of a key that hold its limits, from keys named `k`. */
 export const limitColumns = ['limits_version', 'addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'] as const;

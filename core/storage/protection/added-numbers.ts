@@ -1,9 +1,7 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { NewDoNotCall } from '../../domain/model.ts';
-import { Problem } from '../../domain/problem.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */
@@ -71,18 +69,4 @@ function toRow(entry: NewDoNotCall, scopeId: string, { id, phone }: { id: string
     ...{ reason, note, source, campaign_id: call?.campaignId ?? null, contact_id: call?.contactId ?? null },
     ...{ created_by_id: createdBy?.id ?? null, created_by_name: createdBy?.name ?? null, created_at: createdAt, ends_at: endsAt },
   };
-}
-
-/**
- * Waits until every claim that may not have seen a change has ended. After that, no call is dialed in violation of it.
- *
- * @throws Problem `unavailable` if one takes longer than any statement may
- */
-export async function requireSeen(database: Database): Promise<void> {
-  if (await database.awaitWriters()) return;
-  throw new Problem(
-    'unavailable',
-    'The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it no longer is.',
-    { retryAfter: 5 },
-  );
 }

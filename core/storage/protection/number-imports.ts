@@ -2,8 +2,8 @@ import type { ImportedNumbers } from '../../domain/model.ts';
 import type { NumberImportStore } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
-import type { Database } from '../engine/database.ts';
-import { insertNumbers, requireSeen } from './added-numbers.ts';
+import { type Database, requireSeen } from '../engine/database.ts';
+import { insertNumbers } from './added-numbers.ts';
 
 /** On SQLite, placing a call waits for this: about 20 ms. */
 const movedAtOnce = 1_000;
