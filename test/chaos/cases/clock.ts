@@ -15,7 +15,6 @@ const steps = [hour, 0, -hour, 400 * days, hour, 400 * days, -400 * days, 400 * 
 export const clock: Case = {
   name: 'clock',
   title: 'changes of the clock',
-  quickDatabases: ['sqlite'],
   async attack(trial) {
     const time = settableClock();
     const scene = await openScene(trial, { environment: time.environment });

@@ -165,13 +165,16 @@ const hostile: Case['attack'] = async (trial) => {
 };
 
 export const dialingCases: readonly Case[] = [
-  { name: 'kills', title: "repeated kills and a provider that doesn't de-duplicate", attack: killed(false) },
+  {
+    ...{ name: 'kills', title: "repeated kills and a provider that doesn't de-duplicate" },
+    ...{ quickOn: 'postgres', attack: killed(false) },
+  },
   {
     ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
-    ...{ quickDatabases: ['sqlite'], attack: killed(true) },
+    attack: killed(true),
   },
-  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickDatabases: ['postgres'], attack: stopped },
-  { name: 'races', title: 'cancels racing with two dialers', quickDatabases: ['postgres'], attack: races },
-  { name: 'flood', title: 'one account flooding the queue that others use', quickDatabases: ['postgres'], attack: flood },
-  { name: 'hostile', title: 'a hostile provider', quickDatabases: ['sqlite'], attack: hostile },
+  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', attack: stopped },
+  { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', attack: races },
+  { name: 'flood', title: 'one account flooding the queue that others use', quickOn: 'postgres', attack: flood },
+  { name: 'hostile', title: 'a hostile provider', attack: hostile },
 ];

@@ -7,11 +7,11 @@ import type { Case } from '../run.ts';
 
 /** How cores connect to the first server, and to the other one after it. */
 type Route = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<{ database: string; switchOver(): void }>;
-type Row = Pick<Case, 'name' | 'title' | 'quickDatabases'> & { route: Route; isLagging?: true };
+type Row = Pick<Case, 'name' | 'title' | 'quickOn'> & { route: Route; isLagging?: true };
 
 const rows: readonly Row[] = [
   // The other two cases cover the same and more.
-  { name: 'failover', title: 'PostgreSQL failed over to a synchronous standby', quickDatabases: [], route: oneAddress },
+  { name: 'failover', title: 'PostgreSQL failed over to a synchronous standby', quickOn: null, route: oneAddress },
   // While the standby is out of reach, nothing is committed, so no one waits for the load.
   { name: 'lagging', title: 'PostgreSQL failed over after the standby was out of reach', route: oneAddress, isLagging: true },
   { name: 'hosts', title: 'PostgreSQL failed over, with both hosts in the address', route: bothHosts },

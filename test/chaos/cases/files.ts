@@ -37,7 +37,7 @@ const harms: readonly Harm[] = [
 
 /** Damages the file while two cores write to it. SQLite doesn't notice, but the cores do, and acknowledge no more calls. */
 export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, harm, afterwards }) => ({
-  ...{ name, title, databases: ['sqlite'], quickDatabases: isQuick ? ['sqlite'] : [] },
+  ...{ name, title, databases: ['sqlite'], quickOn: isQuick ? 'sqlite' : null },
   async attack(trial) {
     const scene = await openScene(trial);
     const { ledger, database } = scene;

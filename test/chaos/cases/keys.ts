@@ -167,7 +167,10 @@ const signIns: Case['attack'] = async (trial) => {
 
 export const keyCases: readonly Case[] = [
   { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', attack: lanes },
-  { name: 'revoke', title: 'keys revoked at one core and used at another', quickDatabases: ['postgres'], attack: revoke },
-  { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', attack: deletion },
+  { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', attack: revoke },
+  {
+    ...{ name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys' },
+    ...{ quickOn: 'postgres', attack: deletion },
+  },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', attack: signIns },
 ];

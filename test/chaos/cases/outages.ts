@@ -24,7 +24,7 @@ const outages: readonly Outage[] = [
   {
     name: 'lock',
     title: 'the database locked by another process',
-    quickDatabases: ['postgres'],
+    quickOn: 'postgres',
     prepare: async (trial) => ({
       async fault(scene, load) {
         await load.stop();
@@ -35,7 +35,7 @@ const outages: readonly Outage[] = [
   {
     name: 'disk-full',
     title: 'the disk full',
-    quickDatabases: [],
+    quickOn: null,
     async prepare(trial) {
       const disk = smallDisk(trial, trial.kind === 'sqlite' ? 48 : 192);
       const { database, cluster } = await ownDatabase(trial, disk.directory);
@@ -86,7 +86,7 @@ const outages: readonly Outage[] = [
       await Promise.all([expectReady(scene, false, 'while the server is frozen'), pause(14_000)]);
       cluster.signal('SIGCONT');
     }),
-    quickDatabases: [],
+    quickOn: null,
   },
   ofServer('terminate', 'sessions terminated again and again', async (cluster, { trial }) => {
     const end = performance.now() + (trial.isQuick ? 2_000 : 10_000);

@@ -15,7 +15,7 @@ export const patroni: Case = {
   title: 'PostgreSQL switched over and failed over by Patroni and etcd',
   databases: ['postgres'],
   // Patroni waits half a minute before it assumes that a primary is dead.
-  quickDatabases: [],
+  quickOn: null,
   attack,
 };
 

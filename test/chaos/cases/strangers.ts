@@ -57,7 +57,7 @@ const strangers: readonly Stranger[] = [
 
 /** A stranger can't deny the service to anyone: valid keys get responses in time and never a 503, and the core's memory is bounded. */
 export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQuick, begin }) => ({
-  ...{ name, title, quickDatabases: isQuick ? ['sqlite'] : [] },
+  ...{ name, title, quickOn: isQuick ? 'sqlite' : null },
   async attack(trial) {
     const scene = await openScene(trial);
     const duration = trial.isQuick ? 2_000 : 15_000;
