@@ -52,19 +52,15 @@ function refuseOver(used: number, limit = allowed): void {
 /** @throws Error if the machine does other work */
 export async function requireQuiet(): Promise<void> {
   if (!hasProc) return refuseOver(loadavg()[0] ?? 0, 0.5);
-  const look = lookAtOthers();
-  await pause(window.beforeStart);
-  look();
-  await pause(window.beforeStart);
-  refuseOver(look().others);
+  const watch = watchOtherLoad(false, window.beforeStart);
+  await Promise.race([pause(2.5 * window.beforeStart), watch.broken]).finally(watch.stop);
 }
 
 /** Watches how much other work uses the processors. Sees none on systems other than Linux, because only the load average would show it. */
-export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: Promise<never>; stop: () => void } {
+export function watchOtherLoad(isAllowed: boolean, every = window.during) {
   const most: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  if (!hasProc) return { most, broken, stop: () => undefined };
-  const look = lookAtOthers();
+  const look = hasProc ? lookAtOthers() : () => most;
   const timer = setInterval(() => {
     const { others, stolen } = look();
     Object.assign(most, { others: Math.max(most.others, others), stolen: Math.max(most.stolen, stolen) });
@@ -73,7 +69,7 @@ export function watchOtherLoad(isAllowed: boolean): { most: OtherLoad; broken: P
     } catch (error) {
       reject(error);
     }
-  }, window.during);
+  }, every);
   return { most, broken, stop: () => clearInterval(timer) };
 }
 

@@ -2,7 +2,6 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Database } from '../../core/storage/engine/database.ts';
 
-type Kind = Database['kind'];
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 type Query = (sql: string) => PromiseLike<unknown>;
 /** Builds the statement that inserts the rows whose numbers come from `numbers`, a table expression named `n(i)`. */
@@ -11,7 +10,7 @@ type InsertOf = (numbers: string, hex: (number: string, width: number) => string
 const rowsAtOnce = 200_000;
 
 /** Builds the statements that insert the rows after `from`, many at a time. */
-function inserts(kind: Kind, from: number, count: number, insertOf: InsertOf): string[] {
+function inserts({ kind }: Database, from: number, count: number, insertOf: InsertOf): string[] {
   const hex = (number: string, width: number) =>
     kind === 'postgres' ? `lpad(to_hex(${number}), ${width}, '0')` : `printf('%0${width}x', ${number})`;
   return Array.from({ length: Math.ceil(count / rowsAtOnce) }, (_, n) => {
@@ -33,50 +32,36 @@ async function patiently(url: string, work: (query: pg.Client['query']) => Promi
   await client.end();
 }
 
+type Owner = Tenancy & { keyId: string };
+
 /** Creates calls that wait to be dialed. Their request IDs are `c1`, `c2` and so on, and start after the number `from`. */
-export async function makeQueuedCalls(
-  { kind, write }: Database,
-  url: string,
-  { campaignId, accountId, keyId }: Tenancy & { keyId: string },
-  from: number,
-  count: number,
-): Promise<void> {
-  const statements = inserts(
-    kind,
-    from,
-    count,
-    (numbers, hex) =>
-      `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, due_at)
+export async function makeQueuedCalls(database: Database, url: string, owner: Owner, from: number, count: number): Promise<void> {
+  const { campaignId, accountId, keyId } = owner;
+  const now = Date.now();
+  const statements = inserts(database, from, count, (numbers, hex) => {
+    return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, due_at)
        SELECT '01a00000-0000-7000-8001-' || ${hex('i', 12)}, '${campaignId}', '${accountId}', 'c' || CAST(i AS text), '${keyId}',
-         'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${Date.now()}, ${Date.now()}
-       FROM ${numbers}`,
-  );
+         'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${now}, ${now}
+       FROM ${numbers}`;
+  });
   // Otherwise, autovacuum would do this in the middle of a round.
-  if (kind === 'postgres') await patiently(url, (query) => runEach(query, [...statements, 'VACUUM ANALYZE calls', 'CHECKPOINT']));
-  else await runEach(write.raw.bind(write), statements);
+  if (database.kind === 'postgres') await patiently(url, (query) => runEach(query, [...statements, 'VACUUM ANALYZE calls', 'CHECKPOINT']));
+  else await runEach(database.write.raw.bind(database.write), statements);
 }
 
 /**
  * Fills the do-not-call list of an account, and of its partner, each with half of the entries, so that they're spread over the numbers of the
  * contacts that the bench calls, and contain none of them.
  */
-export async function fillLists(
-  { kind, write }: Database,
-  url: string,
-  { accountId, partnerId }: Pick<Tenancy, 'accountId' | 'partnerId'>,
-  count: number,
-): Promise<void> {
+export async function fillLists(database: Database, url: string, { accountId, partnerId }: Tenancy, count: number): Promise<void> {
+  const { kind, write } = database;
   const step = 8 * Math.max(1, Math.floor(1e7 / count));
-  const statements = inserts(
-    kind,
-    0,
-    count,
-    (numbers, hex) =>
-      `INSERT INTO do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)
+  const statements = inserts(database, 0, count, (numbers, hex) => {
+    return `INSERT INTO do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)
        SELECT '01a00000-0000-7000-8002-' || ${hex('i', 12)}, CASE WHEN i % 2 = 0 THEN '${accountId}' ELSE '${partnerId}' END,
          '+4930' || CAST(10000000 + i * ${step} + 1 AS text), CASE WHEN i % 2 = 0 THEN '${accountId}' END, '${partnerId}', 'imported', 'admin', i
-       FROM ${numbers}`,
-  );
+       FROM ${numbers}`;
+  });
   if (kind === 'postgres') await fillTable(url, 'do_not_call', statements);
   else await runEach(write.raw.bind(write), [...statements, 'PRAGMA wal_checkpoint(TRUNCATE)']);
   await write('accounts').where({ id: accountId }).update({ lists_numbers: 1 });
@@ -87,38 +72,26 @@ export async function fillLists(
  * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
  * over their whole range, and the counts that the database's triggers maintain are correct.
  */
-export async function fill(
-  { kind, write }: Database,
-  url: string,
-  size: number,
-  { accountId, partnerId, campaignId }: Tenancy,
-): Promise<void> {
+export async function fill(database: Database, url: string, size: number, { accountId, partnerId, campaignId }: Tenancy): Promise<void> {
+  const { kind, write } = database;
   await addUsers(write, accountId, partnerId);
   const random = kind === 'postgres' ? `md5(i::text) || substr(md5((-i)::text), 1, 17)` : `substr(lower(hex(randomblob(25))), 1, 49)`;
-  const keys = inserts(
-    kind,
-    0,
-    size,
-    (numbers, hex) =>
-      `INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, account_id, partner_id, created_at)
+  const keys = inserts(database, 0, size, (numbers, hex) => {
+    return `INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, account_id, partner_id, created_at)
        SELECT 'k' || ${hex('i', 12)}, ${hex(`i * ${Math.floor(2 ** 60 / (size + 1))}`, 15)} || ${random}, 'Filler',
          'filler-' || CAST(i % 1000 AS text), '${partnerId}', '${accountId}', '${partnerId}', i
-       FROM ${numbers}`,
-  );
+       FROM ${numbers}`;
+  });
   // A core would erase the contact data of older calls while it's measured.
   const yesterday = Date.now() - 86_400_000;
-  const calls = inserts(
-    kind,
-    0,
-    size,
-    (numbers, hex) =>
-      `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, handoff,
+  const calls = inserts(database, 0, size, (numbers, hex) => {
+    return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, handoff,
          provider, dialed_at, ended_at, attempt)
        SELECT '01900000-0000-7000-8000-' || ${hex('i', 12)}, '${campaignId}', '${accountId}', 'f' || CAST(i AS text), 'k' || ${hex('i', 12)},
          'completed', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${yesterday} + i, 'taken', 'webhook',
          ${yesterday} + i, ${yesterday} + i, 1
-       FROM ${numbers}`,
-  );
+       FROM ${numbers}`;
+  });
   if (kind === 'postgres') await Promise.all([fillTable(url, 'api_keys', keys), fillTable(url, 'calls', calls)]);
   else {
     // Until the database is filled, SQLite doesn't wait for the disk or check foreign keys.

@@ -1,11 +1,14 @@
 import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 /** Files that are mutated together, and their tests. The fastest tests come first, since a mutant's run ends at the first failure. */
 export type Folder = { name: string; sources: readonly string[]; tests: readonly string[] };
 
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
 /** The files in a folder with these names or patterns. */
 const named = (folder: string, names: string, ending = '.ts') =>
-  names.split(/\s+/).flatMap((name) => globSync(`${folder}/${name}${ending}`).sort());
+  names.split(/\s+/).flatMap((name) => globSync(`${folder}/${name}${ending}`, { cwd: root }).sort());
 const tests = (folder: string, names = '*') => named(`test/${folder}`, names, '.test.ts');
 
 export const folders: readonly Folder[] = [
@@ -13,10 +16,11 @@ export const folders: readonly Folder[] = [
     name: 'core/contract',
     // Routes are omitted, because their complete text is compared with core/openapi.json.
     sources: named('core/contract', '**/*').filter((file) => !file.startsWith('core/contract/routes/')),
-    tests: tests(
-      'contract',
-      'openapi routes refusals validate signature key-value server-address problems text calls phone expiry tls-checks',
-    ),
+    tests: [
+      ...tests('contract', 'openapi routes refusals validate signature key-value server-address problems text calls phone expiry'),
+      ...tests('contract', 'tls-checks networks node-release'),
+      ...tests('domain', 'calling-hours'),
+    ],
   },
   { name: 'core/domain', sources: named('core/domain', '**/*'), tests: tests('domain') },
   // dialer.test.ts is omitted, because it starts a core for each test.
@@ -28,7 +32,7 @@ export const folders: readonly Folder[] = [
     sources: [
       ...named('core/storage/engine', 'batch chunks errors error-text postgres/postgres-hosts'),
       ...named('core/storage/calls', 'call-stages calls queued-calls read-back retention'),
-      ...named('core/storage/dialing', 'dialing overdue-calls'),
+      ...named('core/storage/dialing', 'dialing claims overdue-calls'),
       ...named('core/storage', 'audit/audit-chain keys/key-use keys/revocation directory/sessions directory/throttle'),
     ],
     tests: [
@@ -51,7 +55,7 @@ export const folders: readonly Folder[] = [
   {
     name: 'cli',
     // Everything that must survive a crash. Omitted: the keychain, and the commands, which run as processes.
-    sources: named('cli', 'client/retries batch/run-journal keys/key-store state/durable-file'),
+    sources: named('cli', 'client/retries client/answer batch/run-journal batch/journal-file keys/key-store state/durable-file'),
     tests: tests('cli', 'retries key-store run-journal durable-file'),
   },
 ];

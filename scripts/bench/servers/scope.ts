@@ -26,16 +26,20 @@ function answer(res: ServerResponse): void {
 /** Reads and checks part of a request. */
 const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
   koa: async () => undefined,
-  body: async ({ req }) => JSON.parse((await readBytes(req, limits.bodyBytes)).toString()),
-  key: async (ctx) => {
-    checkKey(ctx.req);
-    return koaScopes['body']?.(ctx);
+  body: ({ req }) => readJson(req),
+  async key({ req }) {
+    checkKey(req);
+    return readJson(req);
   },
-  schema: async (ctx) => {
+  async schema(ctx) {
     checkKey(ctx.req);
     return readValidBody(ctx, validatePlaceCall, limits.bodyBytes);
   },
 };
+
+async function readJson(req: IncomingMessage): Promise<unknown> {
+  return JSON.parse((await readBytes(req, limits.bodyBytes)).toString());
+}
 
 function checkKey({ headers }: IncomingMessage): void {
   const key = String(headers['x-api-key']);
