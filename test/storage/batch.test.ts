@@ -45,6 +45,26 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
+  it('starts while another one is running once it has as many requests, or when that one takes long', async () => {
+    const { ask, runs } = controlled({ maxInFlight: 2 });
+    const askSome = async (...numbers: number[]) => {
+      for (const n of numbers) void ask(n);
+      await turns();
+      return runs.map(({ inputs }) => inputs.length);
+    };
+    await askSome(1, 2, 3);
+    expect(await askSome(4, 5)).to.deep.equal([3]);
+    expect(await askSome(6)).to.deep.equal([3, 3]);
+
+    const { ask: askAgain, runs: again } = controlled({ maxInFlight: 2 });
+    for (const n of [1, 2]) void askAgain(n);
+    await turns();
+    void askAgain(3);
+    mock.timers.tick(250);
+    await turns();
+    expect(again.map(({ inputs }) => inputs)).to.deep.equal([[1, 2], [3]]);
+  });
+
   it('leaves excess requests to the next batch', async () => {
     const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
     for (const n of [1, 2, 3, 4]) void ask(n);

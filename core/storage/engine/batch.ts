@@ -61,6 +61,7 @@ export function batched<Input extends Timed, Output>(options: {
   );
   const running = new Set<Batch>();
   let inFlight = 0;
+  let requestsInFlight = 0;
   let isScheduled = false;
   let isWatched = false;
 
@@ -108,6 +109,14 @@ export function batched<Input extends Timed, Output>(options: {
     running.delete(batch);
   }
 
+  /**
+   * Whether a batch can start now. While another one is running, it waits until it's as large, because a statement costs PostgreSQL as much
+   * as twenty rows: 64 connections share batches of 31 requests this way, and of 23 otherwise.
+   */
+  function canStart(): boolean {
+    return inFlight < options.maxInFlight && waiting.length() * inFlight >= requestsInFlight;
+  }
+
   async function runNext(): Promise<void> {
     isScheduled = false;
     if (inFlight >= options.maxInFlight) return;
@@ -116,11 +125,13 @@ export function batched<Input extends Timed, Output>(options: {
     if (count === 0) return;
     const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce), mostBytes));
     inFlight++;
+    requestsInFlight += batch.requests.length;
     // The rest goes in the next batch.
     schedule();
     options.observe(batch.requests.length);
     const answerBatch = await run(batch);
     inFlight--;
+    requestsInFlight -= batch.requests.length;
     // The next batch starts first, so that the database runs it while this process writes the responses to this one.
     schedule();
     setImmediate(() => settle(answerBatch, batch));
@@ -128,7 +139,7 @@ export function batched<Input extends Timed, Output>(options: {
 
   /** Schedules a batch for the end of this turn of the event loop, so that the requests of one turn share it. */
   function schedule(): void {
-    if (isScheduled || waiting.length() === 0) return;
+    if (isScheduled || waiting.length() === 0 || !canStart()) return;
     isScheduled = true;
     setImmediate(runNext);
   }
@@ -141,6 +152,8 @@ export function batched<Input extends Timed, Output>(options: {
       isWatched = false;
       waiting.keep(inTime(deadlines.statement));
       for (const batch of running) watchOne(batch);
+      // The running batch may be waiting for a lock.
+      void runNext();
       if (waiting.length() > 0 || running.size > 0) watch();
     }, watchEvery).unref();
   }
@@ -160,7 +173,7 @@ export function batched<Input extends Timed, Output>(options: {
   return (input) =>
     new Promise((resolve, reject) => {
       waiting.add({ input, resolve, reject })?.reject(tooMany());
-      if (inFlight < options.maxInFlight) schedule();
+      schedule();
       watch();
     });
 }
