@@ -1,9 +1,11 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
+import { planLifetime } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import {
@@ -86,5 +88,47 @@ describe('on PostgreSQL', () => {
     await direct.close();
     expect(plans).to.have.length(6);
     for (const plan of plans) expect(plan).to.match(/"Relation Name":"api_keys"[^{}]*"Index Cond":"\(digest = /);
+  });
+
+  itOnPostgres('finds calls by their IDs with an index, although there were none when their statements were first planned', async () => {
+    const { database, tenants } = await databaseWithTenants('postgres');
+    const direct = await openDirect(database, fakeClock());
+    const { write } = direct.storage.database.lanes.keys;
+    const { apiKey, keyValue } = await createApiKey(
+      direct.ports,
+      { viewer: { ...tenants.users.account, tenancy: null }, actor: operator },
+      { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' },
+    );
+    const cancel = () =>
+      direct.ports.stores.calls.cancel(
+        { ...toCaller(toDigest(keyValue)), campaignId: tenants.campaign.id, at: instant(0) },
+        { requestId: 'none' },
+      );
+    // PostgreSQL keeps the plan of the sixth execution.
+    for (let n = 0; n < 8; n++) await cancel();
+    await write.raw(
+      `INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, placed_at, due_at)
+       SELECT ?, ?, ?, 'queued', 'c' || n, 'r' || n, '+49', 0, 0 FROM generate_series(1, 20000) AS n`,
+      [tenants.campaign.id, tenants.account.id, apiKey.id],
+    );
+    const later = performance.now() + planLifetime;
+    const now = mock.method(performance, 'now', () => later + 1);
+    await cancel();
+    now.mock.restore();
+
+    const plans = await write.transaction(async (trx) => {
+      const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%request_id = %r.request_id%'`);
+      return Promise.all(
+        rows.map(async ({ name }: { name: string }) =>
+          JSON.stringify((await trx.raw(`EXPLAIN (FORMAT JSON) EXECUTE "${name}"('[]')`)).rows),
+        ),
+      );
+    });
+    await direct.close();
+    expect(plans).to.have.length(2);
+    for (const plan of plans)
+      expect(plan).to.match(
+        /"Index Name":"calls_campaign_id_request_id_key"[^{}]*"Index Cond":"\(\(campaign_id = [^{}]* AND \(request_id = /,
+      );
   });
 });

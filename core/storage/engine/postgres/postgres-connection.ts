@@ -40,6 +40,13 @@ const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
 const pooled = new WeakMap<pg.Client, string>();
 
 /**
+ * In ms: how long a connection keeps the plans of its prepared statements. A plan from when `calls` was empty has no index conditions and
+ * reads all of it for each batch. Autovacuum would end that only after a minute, if it isn't turned off. Planning again takes 2 ms.
+ */
+export const planLifetime = 10_000;
+const plannedAt = new WeakMap<pg.Client, number>();
+
+/**
  * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process, but
  * a pooler makes one up.
  */
@@ -48,6 +55,7 @@ async function setUp(connection: pg.Client, statementTimeout: number): Promise<v
   const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
   if ('processID' in connection && connection.processID === rows[0]?.pid) {
     await connection.query(limited(inSql('SET', statementTimeout)));
+    plannedAt.set(connection, performance.now());
     return;
   }
   pooled.set(connection, inSql('SET LOCAL', statementTimeout));
@@ -97,6 +105,11 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
   const { text, values, name } = query;
   const ofTheTransaction = pooled.get(connection);
   if (ofTheTransaction === undefined) {
+    const now = performance.now();
+    if (name !== undefined && now - (plannedAt.get(connection) ?? 0) > planLifetime) {
+      plannedAt.set(connection, now);
+      await sendOne('DISCARD PLANS');
+    }
     beforeCommit?.();
     return sendOne(text, values, name);
   }
