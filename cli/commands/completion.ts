@@ -27,7 +27,7 @@ type Place = {
   words: string;
   commands: { name: string; description: string }[];
   options: { flag: string; description: string; takes: Taken }[];
-  /** What its argument is. */
+  /** The kind of value that its argument takes. */
   argument: ValueKind | undefined;
 };
 

@@ -153,7 +153,7 @@ describe('managing other users', () => {
     });
   });
 
-  it("doesn't find users outside the viewer's scope", async () => {
+  it("can't find users outside the viewer's scope", async () => {
     const { ports } = createUsers({ found: [] });
     expect(await readProblem(previewDeletion(ports, partner, 'x', null))).to.equal(
       "not-found: This user doesn't exist, or you don't have access to them.",

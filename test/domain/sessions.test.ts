@@ -75,7 +75,7 @@ describe('a session', () => {
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
 
-  it("is swept by the same limits that it's refused by", async () => {
+  it("is swept under the same conditions in which it's refused", async () => {
     const { ports, swept, now } = createSession();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));

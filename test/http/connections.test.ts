@@ -171,7 +171,7 @@ describe('a connection', () => {
     await until(() => opened.started.length > 0);
     const { request, response } = opened.started[0] ?? expect.fail();
     socket.resetAndDestroy();
-    // The core reads nothing while a request is waiting, so it notices this only when it responds.
+    // While a request is waiting, the core doesn't read from the connection, so it notices this only when it responds.
     request.socket.write('');
     response.end('x'.repeat(10_000_000));
     await until(() => request.socket.destroyed);

@@ -102,7 +102,7 @@ describe('the writer of a SQLite file', () => {
     expect(await found()).to.deep.equal(['later']);
   });
 
-  it('limits the wait for a lock to the time that requests leave for it, even after the WAL was emptied', async () => {
+  it("waits for a lock only as long as a request's deadline allows, even after the WAL was emptied", async () => {
     await emptyLog(direct.storage.database);
     const rows: { timeout: number }[] = await direct.storage.database.write.raw('PRAGMA busy_timeout');
     expect(rows).to.deep.equal([{ timeout: deadlines.lock }]);

@@ -9,7 +9,7 @@ import { onDemand } from './tenants.ts';
 
 type Expiration = Parameters<typeof createApiKey>[2]['expiration'];
 
-/** Creates a key as if on an earlier day. */
+/** Creates a key with an earlier creation date. */
 export async function createKeyOn(
   { direct }: Pick<CoreHarness, 'direct'>,
   user: User,

@@ -96,7 +96,7 @@ function addPlace(call: Command, runAction: RunAction): void {
     .option('--var <name=value>', 'variable for the conversation (repeatable)', (pair: string, before: string[] = []) => [...before, pair])
     .option('--not-before <time>', 'earliest time to dial: 2026-11-21T09:00:00Z, or local with --zone')
     .option('--not-after <time>', 'latest time to dial')
-    .option('--zone <zone>', 'time zone of local times, such as Europe/Berlin for 2026-11-21T10:00')
+    .option('--zone <zone>', 'time zone for local times such as 2026-11-21T10:00: Europe/Berlin, for example')
     .option('--request-id <id>', 'your own ID for this call (default: random)')
     .option('--dry-run', 'show what would be placed and what would be skipped, without sending anything')
     .addOption(

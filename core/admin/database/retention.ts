@@ -23,7 +23,7 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   const run = retention
     .command('run')
     .option('--dry-run', 'show what is due, without erasing it')
-    .description("erase now what is due according to the core's settings; a core also does this every hour");
+    .description('erase everything that is due now, as a core does every hour');
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 

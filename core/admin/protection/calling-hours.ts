@@ -15,7 +15,7 @@ const kinds = ['partner', 'account', 'campaign'] as const;
 const partner = '--partner 01a20138-3d19-7da7-9907-3a9fb48fa32a';
 
 export function callingHoursCommands(program: Command, { withDatabase }: Runner): void {
-  const hours = program.command('calling-hours').description('manage the hours in which people may be called, in their local time');
+  const hours = program.command('calling-hours').description('manage calling hours: when people may be called, in their local time');
   const set = withScope(
     hours
       .command('set')

@@ -70,7 +70,9 @@ export type SessionStore = {
   end(id: Digest, event: AuditEvent | null): Promise<boolean>;
   /** @returns the number of sessions */
   endAll(userId: string, event: AuditEvent): Promise<number>;
-  /** Deletes sessions that started, or were last seen, outside these limits, and those that began in a way that isn't allowed now. */
+  /**
+   * Deletes sessions that started, or were last seen, outside these limits, and those started by a way to sign in that's no longer allowed.
+   */
   sweep(bounds: SessionBounds, allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 

@@ -110,7 +110,7 @@ export async function requireSeen(database: Database): Promise<void> {
   if (await database.awaitWriters()) return;
   throw new Problem(
     'unavailable',
-    'The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it no longer is.',
+    "The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it isn't.",
     { retryAfter: 5 },
   );
 }

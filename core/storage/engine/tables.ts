@@ -239,6 +239,6 @@ export type CallRow = {
   told_late_at: Millis | null;
   /** When calling hours allow the call; null if it isn't waiting for that. */
   held_until: Millis | null;
-  /** What the response to the placed call said. */
+  /** The `heldUntil` in the response to the placed call. */
   answered_held_until: Millis | null;
 };

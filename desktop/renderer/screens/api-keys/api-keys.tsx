@@ -195,7 +195,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
       {revoking && (
         <RevokeApiKey
           apiKey={revoking}
-          successor={newestAfter(keysWithSameName(listed?.apiKeys ?? [], revoking), revoking)}
+          replacement={newestAfter(keysWithSameName(listed?.apiKeys ?? [], revoking), revoking)}
           onReplace={() => {
             setRevoking(null);
             setReplaced(revoking);

@@ -13,7 +13,7 @@ import { isComplete, LastDay, type ReasonDraft, ReasonFields, toReason } from '.
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
   /** A newer key with the same name, if any. */
-  successor: ApiKeyView | null;
+  replacement: ApiKeyView | null;
   onReplace: () => void;
   onRevoked: () => void;
   onAlreadyRevoked: () => void;
@@ -23,8 +23,8 @@ type RevokeApiKeyProps = {
 /** @property queuedCalls null before the core has counted them */
 type Preview = Omit<RevocationView, 'queuedCalls'> & { queuedCalls: number | null };
 
-export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
-  const [reason, setReason] = useState<ReasonDraft>({ reason: successor ? 'replaced' : '', note: '' });
+export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
+  const [reason, setReason] = useState<ReasonDraft>({ reason: replacement ? 'replaced' : '', note: '' });
   // The list's data fills the dialog, so that nothing in it moves when the preview arrives.
   const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
     apiKey,
@@ -61,7 +61,7 @@ export function RevokeApiKey({ apiKey, successor, onReplace, onRevoked, onAlread
           />
           <KeyAccess id={apiKey.id} />
           <ReasonFields draft={reason} onChange={setReason} />
-          {reason.reason === 'leaked' && <LastDay view={view} successor={successor} onReplace={onReplace} />}
+          {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} />}
         </>
       )}
       countQueuedCalls={(view) => view.queuedCalls}

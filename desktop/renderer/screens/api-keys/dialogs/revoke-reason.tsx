@@ -70,10 +70,10 @@ export function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange
   );
 }
 
-type LastDayProps = { view: Pick<RevocationView, 'apiKey' | 'lastDay'>; successor: ApiKeyView | null; onReplace: () => void };
+type LastDayProps = { view: Pick<RevocationView, 'apiKey' | 'lastDay'>; replacement: ApiKeyView | null; onReplace: () => void };
 
 /** Shows what a leaked key has done in the last 24 hours, and what replaces it. */
-export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: LastDayProps) {
+export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace }: LastDayProps) {
   return (
     <section>
       <h3>The last 24 hours</h3>
@@ -94,10 +94,10 @@ export function LastDay({ view: { apiKey, lastDay }, successor, onReplace }: Las
           )}
         </>
       )}
-      {successor ? (
+      {replacement ? (
         <p>
-          Its replacement keeps working: <a href={formatAddress('api-keys', { open: successor.id })}>{successor.name}</a>, created{' '}
-          <Moment at={successor.createdAt} />.
+          Its replacement keeps working: <a href={formatAddress('api-keys', { open: replacement.id })}>{replacement.name}</a>, created{' '}
+          <Moment at={replacement.createdAt} />.
         </p>
       ) : (
         <p>

@@ -55,7 +55,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
               </div>
               <TextField
                 label="Time zone (optional)"
-                hint="As an integrator would send it, such as Europe/Berlin."
+                hint="The zone that an integrator would send, such as Europe/Berlin."
                 error={fieldError(failure, 'timeZone')}
                 type="text"
                 autocomplete="off"
