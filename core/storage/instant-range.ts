@@ -2,6 +2,8 @@ import type { InstantRange } from '../domain/model.ts';
 import { both, type Condition } from './calls/text-search.ts';
 
 type Columns = { id: string; at: string };
+/** The columns of an index before the ID, and their values. */
+export type RowPrefix = { columns: readonly string[]; values: readonly string[] };
 /** IDs from the first to before the last; null means open. */
 type IdRange = { from: string | null; before: string | null };
 
@@ -11,15 +13,21 @@ type IdRange = { from: string | null; before: string | null };
  * @param page limits the IDs further. Only the closer limits become part of the SQL, because SQLite uses one limit at each end, and not
  *   always the closer one
  */
-export function inRange(columns: Columns, range: InstantRange, page: IdRange = { from: null, before: null }): Condition {
-  return both(idsIn(columns.id, range, page), timesIn(columns.at, range));
+export function inRange(
+  columns: Columns,
+  range: InstantRange,
+  page: IdRange = { from: null, before: null },
+  prefix?: RowPrefix | null,
+): Condition {
+  return both(idsIn(columns.id, range, page, prefix), timesIn(columns.at, range));
 }
 
 /** Builds the condition for the IDs alone, which matches a few more rows at both ends. */
-export function idsIn(column: string, { from, before }: InstantRange, page: IdRange): Condition {
+export function idsIn(column: string, { from, before }: InstantRange, page: IdRange, prefix?: RowPrefix | null): Condition {
   const lowest = [from?.lowestId, page.from].filter((id) => id != null).sort();
   const highest = [before?.highestId, page.before].filter((id) => id != null).sort();
-  return between(column, lowest.at(-1) ?? null, highest[0] ?? null);
+  const [first, end] = [lowest.at(-1) ?? null, highest[0] ?? null];
+  return prefix ? rowsBetween(prefix, column, first, end) : between(column, first, end);
 }
 
 function timesIn(column: string, { from, before }: InstantRange): Condition {
@@ -53,4 +61,14 @@ function between(column: string, from: string | number | null, before: string | 
     from === null ? null : { sql: `${column} >= ?`, values: [from] },
     before === null ? null : { sql: `${column} < ?`, values: [before] },
   );
+}
+
+/** Builds the condition for rows with the prefix and an ID between two IDs. */
+function rowsBetween({ columns, values }: RowPrefix, id: string, from: string | null, before: string | null): Condition {
+  const bound = (operator: string, end: string | null): Condition => {
+    const row = end === null ? values : [...values, end];
+    const names = end === null ? columns : [...columns, id];
+    return { sql: `(${names.join(', ')}) ${operator} (${row.map(() => '?').join(', ')})`, values: [...row] };
+  };
+  return both(bound('>=', from), bound(before === null ? '<=' : '<', before));
 }

@@ -38,8 +38,8 @@ function toRow(event: AuditEvent): AuditEventRow {
 export function activityStore(database: Database): ActivityStore {
   const { read, write } = database;
   const list: ActivityStore['list'] = async (visibility, filter, cursor, limit) => {
-    const { table, where, order } = await eventsIn(database, visibility, filter);
-    const { sql, values } = both(where, inRange(timeColumns, filter.at, { from: null, before: cursor }));
+    const { table, where, prefix, others, order } = await eventsIn(database, visibility, filter);
+    const { sql, values } = both(prefix ? others : where, inRange(timeColumns, filter.at, { from: null, before: cursor }, prefix));
     const rows = await database.query<AuditEventRow>(`SELECT * FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ${limit}`, values);
     return withActors(read, rows);
   };

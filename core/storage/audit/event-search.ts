@@ -2,6 +2,7 @@ import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import { both, type Condition, equal } from '../calls/text-search.ts';
 import type { Database, Dialect } from '../engine/database.ts';
+import type { RowPrefix } from '../instant-range.ts';
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 
@@ -15,8 +16,11 @@ export async function countUpTo(database: Database, table: string, parts: readon
   return Number(row?.events ?? 0);
 }
 
-/** The table with the index to use, the condition for everything but the time range, and the order, newest first. */
-type Events = { table: string; where: Condition; order: string };
+/**
+ * The table with the index to use, the condition for everything but the time range, and the order, newest first. In a sorted query on
+ * PostgreSQL, `prefix` and `others` replace the condition.
+ */
+type Events = { table: string; where: Condition; prefix: RowPrefix | null; others: Condition; order: string };
 
 /**
  * Builds the parts of a query for events. There's an index for each filter, and for most pairs of filters: see
@@ -33,7 +37,8 @@ export async function eventsIn(
   if (action !== null) asked.set('action', action);
   if (subject !== null) asked.set('subject_id', subject);
   const other = scope && asked.get(scope.column);
-  if (!scope || (other !== undefined && other !== scope.value)) return { table: 'audit_events', where: nothing, order: 'id' };
+  if (!scope || (other !== undefined && other !== scope.value))
+    return { table: 'audit_events', where: nothing, prefix: null, others: nothing, order: 'id' };
   const indexes = indexesFor(scope.column, asked);
   asked.set(scope.column, scope.value);
   let best = { index: indexes[0] ?? [scope.column], events: Number.POSITIVE_INFINITY };
@@ -45,12 +50,13 @@ export async function eventsIn(
   return {
     table: indexed(database.kind, best.index),
     where: conditionOn(best.index, asked),
+    ...sortedBy(database.kind, best.index, asked),
     order: [...best.index, 'id'].map((column) => `${column} DESC`).join(', '),
   };
 }
 
 const nothing: Condition = { sql: '1 = 0', values: [] };
-const manyEvents = 10_000;
+const manyEvents = 3_000;
 
 /**
  * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first is used: nearly all events
@@ -78,6 +84,22 @@ function indexed(kind: Dialect, index: readonly Column[]): string {
  */
 function conditionOn(index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Condition {
   return both(...[...asked].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
+}
+
+/**
+ * Builds the parts of a sorted query. PostgreSQL knows that an equal column doesn't change the order, so it would rather read all events from
+ * the newest one, until it has found enough. Only this index has the order of rows between two rows, and the other columns between two values
+ * are compared without reading the event.
+ */
+function sortedBy(kind: Dialect, index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Pick<Events, 'prefix' | 'others'> {
+  const values = index.flatMap((column) => asked.get(column) ?? []);
+  if (kind === 'sqlite' || values.length < index.length) return { prefix: null, others: nothing };
+  const others = [...asked].filter(([column]) => !index.includes(column));
+  const conditions = others.map(
+    ([column, value]): Condition =>
+      value === null ? isValue(column, value) : { sql: `${column} >= ? AND ${column} <= ?`, values: [value, value] },
+  );
+  return { prefix: { columns: index, values }, others: both(...conditions) };
 }
 
 function isValue(column: string, value: string | null): Condition {

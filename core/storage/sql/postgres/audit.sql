@@ -8,19 +8,22 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 SELECT *
 FROM audit_events
-WHERE actor_id = $1
+WHERE (actor_id) >= ($1)
+  AND (actor_id) <= ($2)
 ORDER BY actor_id DESC, id DESC
 LIMIT 100;
 
 SELECT *
 FROM audit_events
-WHERE account_id = $1
+WHERE (account_id) >= ($1)
+  AND (account_id) <= ($2)
 ORDER BY account_id DESC, id DESC
 LIMIT 100;
 
 SELECT *
 FROM audit_events
-WHERE partner_id = $1
+WHERE (partner_id) >= ($1)
+  AND (partner_id) <= ($2)
 ORDER BY partner_id DESC, id DESC
 LIMIT 100;
 
@@ -42,7 +45,7 @@ FROM (
   FROM audit_events
   WHERE actor_id = $1
     AND subject_id = $2
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -51,7 +54,7 @@ FROM (
   FROM audit_events
   WHERE actor_id = $1
     AND action = $2
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -60,7 +63,7 @@ FROM (
   FROM audit_events
   WHERE partner_id IS NULL
     AND subject_id = $1
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -69,7 +72,7 @@ FROM (
   FROM audit_events
   WHERE partner_id IS NULL
     AND actor_id = $1
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -78,19 +81,18 @@ FROM (
   FROM audit_events
   WHERE partner_id IS NULL
     AND action = $1
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT *
 FROM audit_events
-WHERE actor_id = $1
-  AND (action || '') = $2
-  AND subject_id = $3
-  AND (partner_id || '') IS NULL
-  AND id >= $4
-  AND id < $5
-  AND at >= $6
-  AND at < $7
+WHERE action >= $1
+  AND action <= $2
+  AND partner_id IS NULL
+  AND (actor_id, subject_id, id) >= ($3, $4, $5)
+  AND (actor_id, subject_id, id) < ($6, $7, $8)
+  AND at >= $9
+  AND at < $10
 ORDER BY actor_id DESC, subject_id DESC, id DESC
 LIMIT 100;
 
@@ -100,7 +102,7 @@ FROM (
   FROM audit_events
   WHERE actor_id IS NULL
     AND subject_id = $1
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -109,7 +111,7 @@ FROM (
   FROM audit_events
   WHERE actor_id IS NULL
     AND action = $1
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -118,7 +120,7 @@ FROM (
   FROM audit_events
   WHERE partner_id IS NULL
     AND actor_id IS NULL
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT *

@@ -1316,18 +1316,22 @@ FROM (
   LIMIT 1000
 ) AS matching;
 
-SELECT count(*) AS calls
+SELECT sum(calls) AS calls
 FROM (
-  SELECT 1
+  SELECT c.calls
   FROM (
-    SELECT state
-    FROM calls
-    WHERE campaign_id = $1
-    LIMIT 2000
-  ) AS calls
-  WHERE state IN ($2)
-  LIMIT 1000
-) AS matching;
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.id IN ($1)
+  ) AS s
+  CROSS JOIN LATERAL (
+    SELECT c.calls
+    FROM call_counts AS c
+    WHERE c.campaign_id = s.id
+      AND c.state IN ($2) OFFSET 0
+  ) AS c
+  LIMIT 3000
+) AS counted;
 
 SELECT count(*) AS calls
 FROM (

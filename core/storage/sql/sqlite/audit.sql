@@ -42,7 +42,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_actor_by_subject
   WHERE actor_id = ?
     AND subject_id = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -51,7 +51,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_actor_by_action
   WHERE actor_id = ?
     AND action = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -60,7 +60,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_partner_by_subject
   WHERE partner_id IS NULL
     AND subject_id = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -69,7 +69,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_partner_by_actor
   WHERE partner_id IS NULL
     AND actor_id = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -78,7 +78,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_partner_by_action
   WHERE partner_id IS NULL
     AND action = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT *
@@ -100,7 +100,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_actor_by_subject
   WHERE actor_id IS NULL
     AND subject_id = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -109,7 +109,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_actor_by_action
   WHERE actor_id IS NULL
     AND action = ?
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT count(*) AS events
@@ -118,7 +118,7 @@ FROM (
   FROM audit_events INDEXED BY audit_events_of_partner_by_actor
   WHERE partner_id IS NULL
     AND actor_id IS NULL
-  LIMIT 10000
+  LIMIT 3000
 ) AS matching;
 
 SELECT *

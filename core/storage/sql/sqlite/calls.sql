@@ -1228,18 +1228,19 @@ FROM (
   LIMIT 1000
 ) AS matching;
 
-SELECT count(*) AS calls
+SELECT sum(calls) AS calls
 FROM (
-  SELECT 1
+  SELECT c.calls
   FROM (
-    SELECT state
-    FROM calls
-    WHERE campaign_id = ?
-    LIMIT 2000
-  ) AS calls
-  WHERE state IN (?)
-  LIMIT 1000
-) AS matching;
+    SELECT s.id
+    FROM campaigns s
+    WHERE s.id IN (?)
+  ) AS s
+  CROSS JOIN call_counts AS c
+  WHERE c.campaign_id = s.id
+    AND c.state IN (?)
+  LIMIT 3000
+) AS counted;
 
 SELECT count(*) AS calls
 FROM (
