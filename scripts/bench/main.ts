@@ -42,7 +42,7 @@ const { values } = parseArgs({
 });
 const say = (line: string) => process.stderr.write(`${line}\n`);
 const print = (text: string) => process.stdout.write(text);
-const [rounds, seconds] = values.try ? [2, 1] : [12, 2];
+const [rounds, seconds] = values.try ? [2, 2] : [12, 2];
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
 function report(name: string, found: object, sections: Record<string, string>, more: Record<string, string> = {}): void {

@@ -22,7 +22,7 @@ export const scales = {
   full: { rounds: 9, seconds: 2, warmUp: 4, sizes: [1_000, 1_000_000, 10_000_000], starts: 11 },
   rows: { rounds: 3, seconds: 2, warmUp: 4, sizes: [0, 0, 0], starts: 0 },
   poolers: { rounds: 5, seconds: 2, warmUp: 2, sizes: [0, 0, 0], starts: 0 },
-  rehearsal: { rounds: 2, seconds: 1, warmUp: 1, sizes: [1_000, 5_000, 20_000], starts: 2 },
+  rehearsal: { rounds: 2, seconds: 2, warmUp: 2, sizes: [1_000, 5_000, 20_000], starts: 2 },
 } as const satisfies Record<string, Scale>;
 
 /** One row of the table: its share of bare Koa's requests in the same round, and its measurements. Times are in milliseconds. */
