@@ -20,7 +20,7 @@ const files = {
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse' | 'knownLists')[]>;
 
 /** The start and end of transactions, and the set-up of connections. */
-const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |SELECT pg_backend_pid|select version)/i.test(sql);
+const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |DISCARD PLANS|SELECT pg_backend_pid|select version)/i.test(sql);
 
 /** Runs each method of each store. @returns the text of each file by its path in core/storage/sql */
 export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>> {

@@ -621,8 +621,6 @@ FROM bounds;
 
 -- keyUse.write
 
-DISCARD PLANS;
-
 UPDATE api_keys
 SET last_used_at = r.at, last_used_address = r.address
 FROM (
