@@ -70,7 +70,7 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], i
   return text;
 }
 
-/** What any order of the requests leads to, with the dialers at work after any of them. Changes the given model. */
+/** What any order of the requests leads to, with the dialers running after any of them. Changes the given model. */
 function* possibleModels(model: Model, pairs: readonly { request: Request; answer: Answer }[], wrong: Set<string>): Generator<Model> {
   if (pairs.length === 0) yield model;
   for (const [n, { request, answer }] of pairs.entries()) {

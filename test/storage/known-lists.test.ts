@@ -11,7 +11,7 @@ import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Ten
 /** `DO_NOT_CALL_RACES=3000` runs as many as the figures in the documentation. */
 const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 
-describe('the do-not-call lists that a process knows', () => {
+describe('the do-not-call lists that a process remembers', () => {
   onEachDatabase((kind) => {
     let here: DirectAccess;
     let there: DirectAccess;
@@ -38,7 +38,7 @@ describe('the do-not-call lists that a process knows', () => {
       return partner?.lists_version ?? null;
     };
 
-    it("don't let a call through to a number that was listed before, however recently they were right", async () => {
+    it("don't let a call through to a number that was listed earlier, however recently they were up to date", async () => {
       const caller = { viewer: { ...tenants.users.account, tenancy: null }, actor: operator };
       const { keyValue } = await createApiKey(here.ports, caller, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
       let version: number | null = null;
@@ -69,7 +69,7 @@ describe('the do-not-call lists that a process knows', () => {
       expect(new Set(afterwards)).to.deep.equal(new Set(['do-not-call']));
     });
 
-    it('follow each addition, also if they no longer fit or the additions are gone', async () => {
+    it('follow each addition, even if they no longer fit or the additions are gone', async () => {
       const lists = knownLists(here.storage.database);
       const listed: string[] = [];
       const follow = async (count: number) => {
@@ -80,7 +80,7 @@ describe('the do-not-call lists that a process knows', () => {
         const version = await currentVersion();
         const others = Array.from({ length: 1_000 }, (_, n) => `+4931${10_000_000 + n}`);
         const unlisted = others.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) === version);
-        // Some others may seem to be listed.
+        // Some other numbers may seem to be listed.
         expect(unlisted).to.have.length.above(900);
         expect(listed.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) !== null)).to.deep.equal([]);
       };

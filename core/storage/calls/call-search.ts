@@ -74,7 +74,7 @@ export async function countUpTo(database: Database, scope: CallScope, filter: Ca
   return Number(row?.calls ?? 0);
 }
 
-/** Adds up some of the counts for charts. There are at least as many matching calls, usually more than can be told. */
+/** Adds up some of the counts for charts. There are at least this many matching calls, and usually more. */
 async function countKept(database: Database, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
   const campaigns = campaignsIn(scope);
   const counts = both(

@@ -7,7 +7,7 @@ const refreshEvery = 200;
 const numbersAtOnce = 5_000;
 const additionsAtOnce = 20;
 const smallestFilter = 4_000;
-/** All filters together take at most 30 MB. If a partner's lists don't fit any more, all their numbers are looked up. */
+/** All filters together take at most 30 MB. If a partner's lists no longer fit, all of the partner's calls are looked up. */
 const mostNumbers = 20_000_000;
 const mostCampaigns = 10_000;
 
@@ -16,12 +16,12 @@ type Lists = { partnerId: string; version: number; filter: NumberFilter | null }
 
 /**
  * Remembers which numbers may be on do-not-call lists, because finding one among ten million costs a third of a placed call on SQLite. This
- * only saves the look-up: the statement that places a call omits it only if the version is still the current one.
+ * only saves the lookup: the statement that places a call omits it only if the version is still the current one.
  */
 export type KnownLists = {
   /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
   unlistedAt(campaignId: string, phone: string): number | null;
-  /** Reads what has changed in the lists that are in use. Runs by itself while calls are placed. */
+  /** Reads what has changed in the lists that are in use. Runs automatically while calls are placed. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 };
@@ -63,7 +63,10 @@ export function knownLists(database: Database): KnownLists {
     }
   }
 
-  /** Adds the numbers of some newer versions. @returns false if they aren't all stored any more, or the filter is full */
+  /**
+   * Adds the numbers of some newer versions.
+   * @returns false if they're no longer all stored, or the filter is full
+   */
   async function addNewer(lists: Lists, filter: NumberFilter): Promise<boolean> {
     const [same, ...newer] = await read('do_not_call_additions')
       .where({ partner_id: lists.partnerId })

@@ -1,10 +1,10 @@
-/** With 12 bits for each number, about one in a hundred other numbers looks like one of them. */
+/** With 12 bits per number, about one in a hundred other numbers looks like one of them. */
 const bitsPerNumber = 12;
 const bitsSet = 6;
 /** The bits of a number are in one block, which is as long as a line of the processor's cache. */
 const wordsPerBlock = 16;
 
-/** A set of numbers that may also seem to have other numbers: a blocked Bloom filter (Putze, Sanders and Singler, 2007). */
+/** A set of numbers that may also seem to contain other numbers: a blocked Bloom filter (Putze, Sanders and Singler, 2007). */
 export type NumberFilter = { add(phone: string): void; mayHave(phone: string): boolean; count(): number; capacity: number };
 
 export function numberFilter(capacity: number): NumberFilter {

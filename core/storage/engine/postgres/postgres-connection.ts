@@ -41,7 +41,8 @@ const pooled = new WeakMap<pg.Client, string>();
 
 /**
  * In ms: how long a connection keeps the plans of its prepared statements. A plan from when `calls` was empty has no index conditions and
- * reads all of it for each batch. Autovacuum would end that only after a minute, if it isn't turned off. Planning again takes 2 ms.
+ * reads all of it for each batch. Autovacuum would fix that only after a minute, and only if it isn't turned off. Planning again takes 2
+ * ms.
  */
 export const planLifetime = 10_000;
 const plannedAt = new WeakMap<pg.Client, number>();

@@ -30,7 +30,7 @@ type PickerDialogProps<Choice extends Option> = {
   children?: ComponentChildren;
 };
 
-/** Lets the user choose one of many things, which the core finds as the user types. */
+/** Lets the user choose one of many entries, which the core searches as the user types. */
 export function PickerDialog<Choice extends Option>(props: PickerDialogProps<Choice>) {
   const { title, label, listLabel, placeholder, find, empty, onChoose, failure = null, onClose, children } = props;
   const [search, setSearch] = useState('');
