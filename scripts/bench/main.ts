@@ -7,6 +7,7 @@
 //   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
 //   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with limits of a key, and beside a flood
 //   npm run bench -- --poolers       with and without PgBouncer, which must be installed
+//   npm run bench -- --tail 10       how long placing takes at half of the maximum rate, in rounds of this many seconds
 //   npm run bench -- --timing 5000   whether the time of this many refusals reveals why a key was refused
 // It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
@@ -23,6 +24,7 @@ import { keep } from './results.ts';
 import { measureRules } from './rules.ts';
 import { soak, soakSection } from './soak.ts';
 import { rowTable, sectionsOf } from './tables.ts';
+import { measureTail } from './tail.ts';
 import { compareTimes } from './timing.ts';
 import { measureRows, type Row, scales } from './workloads.ts';
 
@@ -34,6 +36,7 @@ const { values } = parseArgs({
     against: { type: 'string' },
     rules: { type: 'string' },
     poolers: { type: 'boolean' },
+    tail: { type: 'string' },
     timing: { type: 'string' },
     try: { type: 'boolean', default: false },
     database: { type: 'string', default: 'sqlite' },
@@ -95,6 +98,9 @@ const runs = {
   async rules(entries: number) {
     for (const kind of databaseKinds) print(await measureRules(kind, entries, rounds, seconds, say));
   },
+  async tail(length: number) {
+    for (const kind of databaseKinds) print(await measureTail(kind, rounds, length));
+  },
   async timing(requests: number) {
     for (const kind of databaseKinds) print(await compareTimes(kind, requests));
   },
@@ -102,7 +108,7 @@ const runs = {
 
 async function runChosen(): Promise<void> {
   if (values.against !== undefined) return void print(await compareCommits(values.against, rounds, seconds, say));
-  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'timing'] as const) {
+  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'tail', 'timing'] as const) {
     const value = values[name];
     if (value === undefined) continue;
     if (!(Number(value) > 0)) throw new Error(`Pass --${name} and a positive number.`);

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { type DatabaseKind, openStage } from './environment.ts';
+import { nameOf, table, withRange } from './markdown.ts';
+import { placing } from './requests.ts';
+import { repeat, type Spread, spreadOf } from './spread.ts';
+import { load } from './wrk.ts';
+
+const connections = 256;
+
+/**
+ * Places calls at half of the rate that 64 connections reach, whether or not earlier ones have their response. wrk sends the next request
+ * only when the last one has its response, so it waits with the server and hides its pauses. Each time starts when a request was due.
+ *
+ * @param rounds how often it's measured @param seconds the duration of each round
+ */
+export async function measureTail(kind: DatabaseKind, rounds: number, seconds: number): Promise<string> {
+  const stage = await openStage(kind);
+  const { perSecond } = await load(placing(stage.core.url, stage.path, stage.keys), 5);
+  const { hostname, port, host } = new URL(stage.core.url);
+  const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay());
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  const head = `POST ${stage.path} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${stage.key}\r\nContent-Type: application/json\r\n`;
+  const body = '{"contact":{"phone":"+493012345678","name":"Ada Lovelace"},"variables":{"orderNumber":"4711"}}';
+  const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const each = await repeat(rounds + 1, () => sendAtRate(sockets, request, perSecond / 2, seconds));
+  for (const socket of sockets) socket.destroy();
+  await stage.close();
+  // The first round is a warm-up.
+  const sorted = each.slice(1).map((times) => times.toSorted((a, b) => a - b));
+  const percentile = (share: number): Spread => spreadOf(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
+  const cells = [0.5, 0.99, 0.999].map((share) => withRange(percentile(share), 1));
+  return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], [[nameOf(kind), (perSecond / 2).toFixed(0), ...cells]]);
+}
+
+/** @returns the time of each request, in ms. One that finds all connections busy waits for one, which counts */
+async function sendAtRate(sockets: readonly Socket[], request: string, perSecond: number, seconds: number): Promise<number[]> {
+  const free = [...sockets];
+  const times: number[] = [];
+  let refused = '';
+  const count = Math.floor(perSecond * seconds);
+  const start = performance.now();
+  for (let sent = 0; sent < count; await setTimeout(1)) {
+    const due = Math.min(count, Math.floor(((performance.now() - start) / 1_000) * perSecond));
+    for (; sent < due && free.length > 0; sent++) {
+      const socket = free.pop();
+      const dueAt = start + (sent / perSecond) * 1_000;
+      socket?.write(request);
+      socket?.once('data', (answer: Buffer) => {
+        if (!answer.toString('latin1', 0, 12).endsWith(' 202')) refused = answer.toString();
+        times.push(performance.now() - dueAt);
+        free.push(socket);
+      });
+    }
+  }
+  while (times.length < count) await setTimeout(1);
+  if (refused !== '') throw new Error(`A call wasn't placed:\n${refused}`);
+  return times;
+}
