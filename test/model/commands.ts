@@ -3,7 +3,19 @@ import { outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { type Answer, readCode } from '../support/http.ts';
 import { compareLists } from './lists.ts';
-import { type Body, type Call, day, type Expected, type Key, type Model, type User, type Viewer, type Zone } from './model.ts';
+import {
+  type Body,
+  type Call,
+  day,
+  type Expected,
+  isOpen,
+  type Key,
+  type Model,
+  type User,
+  type Viewer,
+  type Zone,
+  zones,
+} from './model.ts';
 import { settle } from './settle.ts';
 import type { World } from './world.ts';
 
@@ -13,6 +25,8 @@ export type Walk = { model: Model; steps: number; signal: AbortSignal | undefine
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
 type Request = {
   text: string;
+  /** The call that it places. */
+  places?: readonly [requestId: string, campaign: string];
   send(world: World): Promise<Answer>;
   expect(model: Model, answer: Answer): Expected;
 };
@@ -36,11 +50,6 @@ class Step implements fc.AsyncCommand<Walk, World> {
 
   async run(walk: Walk, world: World): Promise<void> {
     walk.signal?.throwIfAborted();
-    if (world.isPatienceOver) {
-      world.answerSilent(true);
-      walk.model.respond(true);
-      await settle(world, [walk.model]);
-    }
     walk.steps++;
     this.#what = ' …';
     this.#what = await this.#run(walk, world);
@@ -57,10 +66,14 @@ function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
   return all[n % all.length];
 }
 
+/** What another transaction has locked while requests begin: the tables, or the request IDs of the calls that they place. */
+type Lock = 'nothing' | 'tables' | 'places';
+
 /** Sends requests at the same time. The responses must be those that some order of the requests gives. */
-async function perform(walk: Walk, world: World, requests: readonly Request[], isLocked = false): Promise<string> {
-  const send = () => Promise.all(requests.map((request) => request.send(world)));
-  const answers = await (isLocked ? world.whileLocked(send) : send());
+async function perform(walk: Walk, world: World, requests: readonly Request[], locked: Lock = 'nothing'): Promise<string> {
+  const send = () => requests.map((request) => request.send(world));
+  const places = locked === 'places' ? requests.flatMap((request) => (request.places ? [request.places] : [])) : undefined;
+  const answers = await (locked === 'nothing' ? Promise.all(send()) : world.whileLocked(send, places));
   const pairs = requests.map((request, n) => ({ request, answer: answers[n] ?? { status: 0, headers: {}, text: '', json: {} } }));
   const text = ` ${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
   const wrong = new Set<string>();
@@ -161,11 +174,11 @@ function callOf(model: Model, n: number): Call | undefined {
 
 const phoneOf = (n: number) => `+4930${20_000_000 + (n % 50)}`;
 
-/** @param spelling 1 writes the same body in another way */
+/** @param spelling 1 writes the same body in another way; 2 leaves the request ID to a header */
 function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: string, spelling = 0): object {
   const instant = (at: number) => (spelling === 1 ? new Date(at).toISOString().replace('Z', '+00:00') : new Date(at).toISOString());
   return {
-    requestId,
+    ...(spelling === 2 ? {} : { requestId }),
     contact: { phone, timeZone: zone },
     ...(note === '' ? (spelling === 1 ? { variables: {} } : {}) : { variables: { note } }),
     ...(notBefore === null ? {} : { notBefore: instant(notBefore) }),
@@ -176,11 +189,13 @@ function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: str
 function placeRequest(key: Key, campaign: string, requestId: string, body: Body, { core = 0, spelling = 0 }): Request {
   const { id, value } = key;
   return {
+    places: [requestId, campaign],
     text: `place ${requestId} to ${body.phone}${body.notBefore || body.notAfter ? ' in a window' : ''}`,
     send: (world) =>
       world.request(core, 'POST', `/api/v1/campaigns/${campaign}/contacts/on-demand`, {
         key: value,
         body: toJson(body, requestId, spelling),
+        ...(spelling === 2 ? { headers: { 'Idempotency-Key': `"${requestId}"` } } : {}),
       }),
     expect: (model, answer) => model.place(model.keys.get(id) ?? key, campaign, requestId, body, answer),
   };
@@ -227,7 +242,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
       return placeRequest(found, target, `r${request}`, body, { core });
     },
   ),
-  repeat: plan({ key, call: n, core, change: fc.nat(5), spelling: fc.nat(1) }, ({ key, call, core, change, spelling }, model) => {
+  repeat: plan({ key, call: n, core, change: fc.nat(5), spelling: fc.nat(2) }, ({ key, call, core, change, spelling }, model) => {
     const [found, again] = [keyOf(model, key), callOf(model, call)];
     if (!found || !again) return null;
     const body = change === 0 ? { ...again.body, note: 'other' } : again.body;
@@ -263,10 +278,32 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     if (!found) return null;
     const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
     const route = ['PATCH', `/console/api-keys/${found.id}`, { callsPerDay: calls }] as const;
-    return consoleRequest([model, world, by, core], route, (copy) => copy.limitKey(by, copy.keys.get(found.id) ?? found, calls));
+    return consoleRequest([model, world, by, core], route, (copy) =>
+      copy.limitKey(by, copy.keys.get(found.id) ?? found, { callsPerDay: calls }),
+    );
   }),
+  limitAddresses: plan({ viewer: n, key, isElsewhere: fc.boolean(), core }, ({ viewer, key, isElsewhere, core }, model, world) => {
+    const limited = [...model.keys.values()].filter((one) => one.isElsewhere);
+    const found = isElsewhere ? keyOf(model, key) : pick(limited, key);
+    if (!found) return null;
+    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
+    const addresses = isElsewhere ? ['10.0.0.0/8', '2001:db8::/32'] : key % 2 === 0 ? null : ['127.0.0.0/8'];
+    const route = ['PATCH', `/console/api-keys/${found.id}`, { addresses }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.limitKey(by, copy.keys.get(found.id) ?? found, { isElsewhere }));
+  }),
+  respond: plan({ takes: fc.nat(3) }, ({ takes }, model) =>
+    [...model.calls.values()].some(({ stage }) => stage === 'open')
+      ? {
+          text: `the silent provider ${takes === 0 ? 'takes' : "doesn't take"} what it has`,
+          send: (world) => world.answerSilent(takes === 0),
+          expect: (copy) => copy.respond(takes === 0),
+        }
+      : null,
+  ),
   revoke: plan({ viewer: n, key, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
-    const found = keyOf(model, key);
+    // Often while the provider is silent about one of its calls.
+    const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
+    const found = model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? keyOf(model, key);
     if (!found) return null;
     const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
     const route = ['DELETE', `/console/api-keys/${found.id}?cancelQueuedCalls=${cancels}`] as const;
@@ -350,29 +387,38 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     const route = ['PUT', `/console/calling-hours?scope=${scope}&id=${id}`, { rules }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.setHours(by, id, chosen));
   }),
-  changeUser: plan({ viewer: n, user: n, change: fc.nat(3), account: n, core }, ({ viewer, user, change, account, core }, model, world) => {
+  disableUser: plan({ viewer: n, user: n, isDisabled: fc.boolean(), core }, ({ viewer, user, isDisabled, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
     const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
-    const to = pick([...model.accounts.keys(), null], account) ?? null;
-    const body = change < 2 ? { disabled: true } : change === 3 ? { accountId: to } : { disabled: false };
-    const userIn = (copy: Model): User => copy.users.get(found.id) ?? found;
-    return consoleRequest([model, world, by, core], ['PATCH', `/console/users/${found.id}`, body], (copy) => {
-      if (!copy.users.has(found.id)) return { status: by.user === found.id ? 401 : 404 };
-      return change === 3 ? copy.moveUser(by, userIn(copy), to) : copy.disableUser(by, userIn(copy), change < 2);
-    });
+    const route = ['PATCH', `/console/users/${found.id}`, { disabled: isDisabled }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) =>
+      withUser(copy, by, found, (it) => copy.disableUser(by, it, isDisabled)),
+    );
+  }),
+  moveUser: plan({ viewer: n, user: n, account: n, core }, ({ viewer, user, account, core }, model, world) => {
+    const found = pick(model.users.values(), user);
+    if (!found || found.type === 'staff') return null;
+    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found) && model.scopeOf(one)?.account === null);
+    const own = [...model.accounts].filter(([, { partner }]) => account % 6 === 0 || partner === model.scopeOf(by)?.partner);
+    const to = pick([...own.map(([id]) => id), null], account) ?? null;
+    const route = ['PATCH', `/console/users/${found.id}`, { accountId: to }] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => withUser(copy, by, found, (it) => copy.moveUser(by, it, to)));
   }),
   deleteUser: plan({ viewer: n, user: n, cancels: fc.boolean(), core }, ({ viewer, user, cancels, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
     const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
     const route = ['DELETE', `/console/users/${found.id}?cancelQueuedCalls=${cancels}`] as const;
-    return consoleRequest([model, world, by, core], route, (copy) => {
-      const there = copy.users.get(found.id);
-      return there ? copy.deleteUser(by, there, cancels) : { status: 404 };
-    });
+    return consoleRequest([model, world, by, core], route, (copy) => withUser(copy, by, found, (it) => copy.deleteUser(by, it, cancels)));
   }),
 });
+
+/** The user may have been deleted at the same time. */
+function withUser(model: Model, viewer: Viewer, { id }: User, expect: (user: User) => Expected): Expected {
+  const user = model.users.get(id);
+  return user ? expect(user) : { status: viewer.user === id ? 401 : 404 };
+}
 
 type Planned = { name: string; prepare(model: Model, world: World): Promise<Request | null> };
 
@@ -389,14 +435,17 @@ const weights: Readonly<Record<string, number>> = {
   createKey: 5,
   revoke: 2,
   limitKey: 2,
-  changeUser: 2,
+  respond: 3,
+  moveUser: 2,
 };
-const requestWith = (key: fc.Arbitrary<number>) =>
+const requestWith = (key: fc.Arbitrary<number>, names?: readonly string[]) =>
   fc.oneof(
-    ...Object.entries(plansWith(key)).map(([name, planned]) => ({
-      weight: weights[name] ?? 1,
-      arbitrary: planned.map((one): Planned => ({ name, ...one })),
-    })),
+    ...Object.entries(plansWith(key))
+      .filter(([name]) => names?.includes(name) ?? true)
+      .map(([name, planned]) => ({
+        weight: weights[name] ?? 1,
+        arbitrary: planned.map((one): Planned => ({ name, ...one })),
+      })),
   );
 const anyRequest = requestWith(n);
 
@@ -409,27 +458,50 @@ const one = anyRequest.map(
 );
 
 /** If two of these run concurrently, their order shows only much later. */
-const silentChanges = ['setHours', 'changeUser', 'listNumber', 'lift', 'createKey'];
-const together = fc.nat(11).chain((key) => fc.array(requestWith(fc.constant(key)), { minLength: 2, maxLength: 3 }));
-const race = fc.record({ planned: together, locked: fc.nat(9) }).map(
-  ({ planned, locked }) =>
-    new Step(locked === 0 ? 'at once, while the database is locked:' : 'at once:', async (walk, world) => {
-      const requests: Request[] = [];
-      let changes = 0;
-      for (const { name, prepare } of planned) {
-        // A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a
-        // call.
-        if (name === 'hangUp' || name === 'limitKey' || (silentChanges.includes(name) && ++changes > 1)) continue;
-        const request = await prepare(walk.model, world);
-        if (request) requests.push(request);
-      }
-      return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked === 0);
+const silentChanges = ['setHours', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey'];
+const locks = fc.constantFrom<Lock[]>(...Array(7).fill('nothing'), 'tables', 'places', 'places');
+/** What must not happen between the check of a request to place a call, and its end. */
+const interruptions = ['revoke', 'revoke', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'limitAddresses'];
+const race = fc
+  .tuple(fc.nat(11).map(fc.constant), locks)
+  .chain(([key, locked]) =>
+    fc.record({
+      locked: fc.constant(locked),
+      planned:
+        locked === 'places'
+          ? fc.tuple(requestWith(key, ['place']), requestWith(key, interruptions), requestWith(key))
+          : fc.array(requestWith(key), { minLength: 2, maxLength: 3 }),
     }),
-);
+  )
+  .map(
+    ({ planned, locked }) =>
+      new Step(`at once${locked === 'nothing' ? '' : `, while ${locked} are locked`}:`, async (walk, world) => {
+        const requests: Request[] = [];
+        let changes = 0;
+        for (const { name, prepare } of planned) {
+          // A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a
+          // call.
+          if (name === 'hangUp' || name === 'limitKey' || (silentChanges.includes(name) && ++changes > 1)) continue;
+          const request = await prepare(walk.model, world);
+          if (request) requests.push(request);
+        }
+        return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked);
+      }),
+  );
 
 /** Time passes, or the surroundings change. */
 function event<Choice>(name: string, arbitrary: fc.Arbitrary<Choice>, run: (choice: Choice, walk: Walk, world: World) => Promise<string>) {
   return arbitrary.map((choice) => new Step(name, (walk, world) => run(choice, walk, world)));
+}
+
+/** Times at which something begins or ends, without those that have passed. */
+function edgesOf(model: Model): number[] {
+  const calls = [...model.calls.values()].filter(isOpen).flatMap(({ dueAt, body }) => [dueAt, body.notAfter ?? 0]);
+  const keys = [...model.keys.values()].map(({ expiresAt }) => expiresAt ?? 0);
+  const hours = [...model.hours.values()].flatMap(({ from, to }) => [from, to - 1, to]);
+  const daily = Object.values(zones).flatMap((zone) => hours.map((at) => at * 60_000 - zone));
+  const today = Math.floor(model.now / day) * day;
+  return [...calls, ...keys, ...daily.flatMap((at) => [-day, 0, day].map((days) => today + days + at))].filter((at) => at > model.now + 1);
 }
 
 async function pass(ms: number, walk: Walk, world: World): Promise<void> {
@@ -446,6 +518,15 @@ const events = [
     await pass(seconds * 1_000, walk, world);
     return ` ${seconds} s`;
   }),
+  event('time passes until', fc.record({ edge: n, by: fc.constantFrom(-1, 0, 1, 20_000) }), async ({ edge, by }, walk, world) => {
+    const nearest = edgesOf(walk.model)
+      .sort((one, other) => one - other)
+      .slice(0, 12);
+    const at = pick(nearest, edge);
+    if (at === undefined) return ' nothing';
+    await pass(at + by - walk.model.now, walk, world);
+    return ` ${new Date(at + by).toISOString()}`;
+  }),
   event('nights pass:', fc.constantFrom(1, 1, 1, 2, 12, 31), async (days, walk, world) => {
     await pass(days * day, walk, world);
     await world.sweep();
@@ -457,12 +538,6 @@ const events = [
     world.isProviderUp = isUp;
     walk.model.isProviderUp = isUp;
     return isUp ? ' up' : ' down';
-  }),
-  event('the provider answers what it has,', fc.boolean(), async (takes, walk, world) => {
-    world.answerSilent(takes);
-    walk.model.respond(takes);
-    walk.model = await settle(world, [walk.model]);
-    return takes ? ' and takes it' : ' and takes nothing';
   }),
   event('a look at the lists of', n, async (viewer, walk, world) => {
     const by = viewerOf(walk.model, viewer);
@@ -492,7 +567,7 @@ const rare = [
     },
   ),
   event('a core restarts', core, async (which, walk, world) => {
-    world.answerSilent(false);
+    await world.answerSilent(false);
     walk.model.respond(false);
     walk.model = await settle(world, [walk.model]);
     // A core that starts does what it does every hour, too.

@@ -47,6 +47,8 @@ export type Key = {
   createdAt: number;
   expiresAt: number | null;
   callsPerDay: number | null;
+  /** Whether it's limited to addresses where the walk isn't. */
+  isElsewhere: boolean;
   /** How many calls it has placed on a day, by the number of the day. */
   placed: Map<number, number>;
   /** Set once it's revoked. `cancels` says whether its calls are cancelled as well. */
@@ -178,9 +180,10 @@ export class Model {
   }
 
   /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
-  isActive({ creator, expiresAt, revoked }: Key): boolean {
+  isActive({ creator, expiresAt, revoked, isElsewhere }: Key): boolean {
     const user = this.users.get(creator);
-    return user !== undefined && !user.isDisabled && revoked === null && (expiresAt === null || this.now <= expiresAt);
+    const hasEnded = revoked !== null || (expiresAt !== null && this.now > expiresAt);
+    return user !== undefined && !user.isDisabled && !hasEnded && !isElsewhere;
   }
 
   /** A partner user's key has access to all of the partner's campaigns, even if the user is tied to an account. */
@@ -202,15 +205,15 @@ export class Model {
     // The end of the day.
     const expiresAt = days === null ? null : (Math.floor(this.now / day) + days + 1) * day - 1;
     const value = String(answer.json['keyValue']);
-    const key = { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, callsPerDay: null, revoked: null };
-    this.keys.set(id, { ...key, placed: new Map() });
+    const unlimited = { callsPerDay: null, isElsewhere: false, placed: new Map(), revoked: null };
+    this.keys.set(id, { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, ...unlimited });
     return { status: 201, json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
   }
 
-  limitKey(viewer: Viewer, key: Key, callsPerDay: number): Expected {
+  limitKey(viewer: Viewer, key: Key, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
     if (key.revoked || !this.seesKey(viewer, key)) return notFound;
-    key.callsPerDay = callsPerDay;
-    return { status: 200, json: { apiKey: { callsPerDay } } };
+    Object.assign(key, limits);
+    return { status: 200, json: { apiKey: { callsPerDay: key.callsPerDay } } };
   }
 
   revokeKey(viewer: Viewer, key: Key, cancels: boolean): Expected {
@@ -275,7 +278,7 @@ export class Model {
     if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
     const from = Math.max(this.now, body.notBefore ?? 0);
     const dueAt = this.#opens(campaign, body.zone, from);
-    if (dueAt > (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
+    if (dueAt > from && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
     const today = Math.floor(this.now / day);
     const placed = key.placed.get(today) ?? 0;
     if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
@@ -407,7 +410,7 @@ export class Model {
     const latest = body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life;
     if (body.notAfter !== null && body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
-    else if (opensAt > this.now && opensAt > latest) this.#end(call, 'lapsed', this.now);
+    else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, triedAt: null });
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
@@ -442,12 +445,13 @@ export class Model {
   }
 
   /** The silent provider responds to everything it has. This changes nothing for a dialer that has given up. */
-  respond(takes: boolean): void {
+  respond(takes: boolean): Expected {
     for (const call of this.calls.values()) {
       if (call.stage !== 'open') continue;
       if (takes) this.#take(call);
       else this.#retry(call);
     }
+    return { status: 200 };
   }
 
   #end(call: Call, stage: Stage, at: number): void {

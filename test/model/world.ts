@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 
 import { request } from 'undici';
 import { sign } from '#contract/calls/signature.ts';
 import type { UserType } from '#contract/console/common.ts';
+import { timeouts } from '../../core/dialer/webhook.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
@@ -21,7 +22,10 @@ import { type Model, mannerOf, retentionDays, type Viewer } from './model.ts';
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
 
-/** With these, every delay between two tries is the shortest possible. */
+const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
+  SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
+
+/** With these, every delay between two tries is the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
 /** Two real cores on one database, with the walk's clock, and a provider. */
@@ -35,7 +39,6 @@ export class World {
   readonly #cookies = new Map<string, string>();
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
-  #heldSince = 0;
   #outcomes = 0;
   #database = '';
   #direct: DirectAccess | undefined;
@@ -52,6 +55,8 @@ export class World {
   /** @param now long enough ago for a year to pass, because PostgreSQL's own clock must not be behind */
   static async open(kind: DatabaseKind, model: Model): Promise<World> {
     const world = new World(kind, fakeClock(new Date(model.now).toISOString()));
+    // The walk decides when a silent provider responds.
+    timeouts.answer = 24 * 60 * 60_000;
     const { database, tenants } = await databaseWithTenants(kind);
     world.#database = database;
     world.#direct = await openDirect(database, world.clock);
@@ -99,7 +104,7 @@ export class World {
   }
 
   async close(): Promise<void> {
-    this.answerSilent(false);
+    await this.answerSilent(false);
     try {
       for (const core of this.cores.splice(0)) await this.#end(core);
       await this.#receiver?.close();
@@ -119,29 +124,25 @@ export class World {
       case 'loses':
         return void response.destroy();
       case 'is silent':
-        if (this.#silent.push(response) === 1) this.#heldSince = performance.now();
-        return;
+        return void this.#silent.push(response);
       case 'tells at once':
-        await this.report(0, { handoffId, state: 'completed' });
+        // When a walk ends, the cores may be gone already. Otherwise, the missing outcome shows.
+        for (const state of ['completed', 'busy']) await this.report(0, { handoffId, state }).catch(() => undefined);
         return void response.writeHead(202).end();
       default:
         return void response.writeHead(202).end();
     }
   }
 
-  /** Whether the silent provider should respond soon, because the core doesn't wait for longer than ten seconds. */
-  get isPatienceOver(): boolean {
-    return this.#silent.length > 0 && performance.now() - this.#heldSince > 4_000;
-  }
-
-  answerSilent(takes: boolean): void {
+  async answerSilent(takes: boolean): Promise<Answer> {
     for (const response of this.#silent.splice(0)) response.writeHead(takes ? 202 : 503).end();
+    return { status: 200, headers: {}, text: '', json: {} };
   }
 
   // Requests
 
   url(core: number): string {
-    return this.cores[core % this.cores.length]?.url ?? '';
+    return this.cores[core % this.cores.length]?.url ?? 'http://127.0.0.1:1';
   }
 
   request(core: number, method: string, path: string, asked: Ask = {}): Promise<Answer> {
@@ -197,15 +198,21 @@ export class World {
     return { id: (await createUser(this.#ports, operator, input, password)).user.id, email };
   }
 
-  /** Blocks all writers while the work starts, as a backup or an administrator's transaction does. */
-  async whileLocked<Result>(work: () => Promise<Result>): Promise<Result> {
-    const begun = await this.#storage.write.transaction(async (trx) => {
-      if (this.#kind === 'postgres') await trx.raw('LOCK TABLE calls, users IN EXCLUSIVE MODE');
-      const result = work();
-      for (let n = 0; n < 20; n++) await turn();
-      return { result };
-    });
-    return begun.result;
+  /**
+   * Keeps everyone from writing while the work begins, as a backup or an administrator's transaction does.
+   *
+   * @param places on PostgreSQL, only these calls can't be written, because another transaction is about to place them
+   */
+  async whileLocked<Result>(
+    work: () => Promise<Result>[],
+    places?: readonly (readonly [requestId: string, campaign: string])[],
+  ): Promise<Result[]> {
+    const trx = await this.#storage.write.transaction();
+    if (this.#kind === 'postgres' && !places) await trx.raw('LOCK TABLE calls, users IN EXCLUSIVE MODE');
+    for (const place of this.#kind === 'postgres' ? (places ?? []) : []) await trx.raw(placeElsewhere, [testRandomness.id(), ...place]);
+    const results = Promise.all(work());
+    await Promise.race([results, pause(40)]).finally(() => trx.rollback());
+    return results;
   }
 
   /** Sends a request, and closes the connection before the response, at a random moment. */
