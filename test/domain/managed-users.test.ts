@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  changeManagedUser,
   createManagedUser,
   deleteManagedUser,
   listManagedUsers,
@@ -121,6 +122,13 @@ describe('managing other users', () => {
       });
     });
   }
+
+  it("doesn't fail if someone else has disabled the user in the meantime", async () => {
+    const { ports } = createUsers();
+    Object.assign(ports.stores.users, { setDisabled: async () => null });
+    const change = changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', { disabled: true });
+    expect((await change).id).to.equal('ada');
+  });
 
   it("doesn't let users delete themselves", async () => {
     const users = createUsers();

@@ -8,7 +8,7 @@ import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
-import { changeUser, createUser, deleteUser, disableUser, enableUser, resetPassword, unlinkUser } from './users.ts';
+import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
 /** Users who haven't signed in since then may have left. Removing them at the provider doesn't end their keys. */
 export function awaySince(now: Millis): Millis {
@@ -55,9 +55,9 @@ export async function changeManagedUser(
   if (name !== user.name || accountId !== (user.account?.id ?? null)) {
     await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
   }
-  const isDisabled = user.disabledAt !== null;
-  if (change.disabled === true && !isDisabled) await disableUser(ports, actor, { ...user, name });
-  if (change.disabled === false && isDisabled) await enableUser(ports, actor, { ...user, name });
+  const { disabled } = change;
+  // Changes nothing if someone else was faster. Whoever was deleted isn't found below.
+  if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, { ...user, name }, disabled);
   return findManagedUser(ports, viewer, id);
 }
 

@@ -70,16 +70,20 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
 
 /** Refuses a user and their keys from the next request on, and ends their sessions. @returns the number of sessions */
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
-  const event = auditEvent(ports, actor, 'user.disabled', userSubject(user), toOwningScope(user));
-  const sessions = await ports.stores.users.setDisabled(user.id, event.at, event);
+  const sessions = await setDisabled(ports, actor, user, true);
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
   return sessions;
 }
 
 /** Re-enables a disabled user and their keys. */
 export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
-  const event = auditEvent(ports, actor, 'user.enabled', userSubject(user), toOwningScope(user));
-  if ((await ports.stores.users.setDisabled(user.id, null, event)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
+  if ((await setDisabled(ports, actor, user, false)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
+}
+
+/** @returns the number of sessions that this ended, or null if it changed nothing */
+export function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean): Promise<number | null> {
+  const event = auditEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', userSubject(user), toOwningScope(user));
+  return ports.stores.users.setDisabled(user.id, isDisabled ? event.at : null, event);
 }
 
 /** Unlinks a user from their identity at the provider, and ends the sessions that it started. */
