@@ -30,7 +30,7 @@ if (kind !== 'sqlite' && kind !== 'postgres') stop('--database must be sqlite or
 if (!Number.isSafeInteger(seed) || Math.abs(seed) > 2 ** 31) stop('--seed must be a whole number below 2147483648.');
 if (!Number.isSafeInteger(commands) || commands < 0 || given.commands === '') stop('--commands must be a whole number.');
 if (given.for !== undefined && amount === undefined) stop('--for must be a time such as 90s, 10m or 2h.');
-if (path !== undefined && !/^\d+(:\d+)*$/.test(path)) stop('--path must be the path that a failed walk printed.');
+if (path !== undefined && !/^\d+(:\d+)*,[\w/+:]*$/.test(path)) stop('--path must be the path that a failed walk printed.');
 const units: Readonly<Record<string, object>> = { s: { seconds: 1 }, m: { minutes: 1 }, h: { hours: 1 } };
 const walksFor = Number(amount ?? 0) * Duration.fromObject(units[unit] ?? {}).toMillis();
 

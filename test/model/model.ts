@@ -441,7 +441,8 @@ export class Model {
     const { at, cancels } = this.keys.get(call.key)?.revoked ?? { at: 0, cancels: false };
     call.stage = 'retry';
     call.dueAt = this.now + second / 10;
-    if (cancels) this.#end(call, 'cancelled', at);
+    if (call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
+    else if (cancels) this.#end(call, 'cancelled', at);
   }
 
   /** The silent provider responds to everything it has. This changes nothing for a dialer that has given up. */

@@ -48,11 +48,11 @@ function findDifference(model: Model, open: ReadonlyMap<string, string>, erased:
   let waiting = 0;
   let erasedCalls = 0;
   for (const call of model.calls.values()) {
-    const { id, requestId, stage, isErased } = call;
-    const found = open.get(id);
+    const { id, requestId, stage, isErased, dueAt } = call;
+    const [found, wanted] = [open.get(id), isOpen(call) ? `${stage} until ${dueAt}` : undefined];
     if (isOpen(call)) waiting++;
     if (isErased) erasedCalls++;
-    if (found !== (isOpen(call) ? stage : undefined)) return `${requestId} (${id}) should be ${stage}, but is ${found ?? 'over'}`;
+    if (found !== wanted) return `${requestId} (${id}) should be ${wanted ?? stage}, but is ${found ?? 'over'}`;
   }
   if (waiting !== open.size) return `${open.size} calls should be ${waiting}`;
   if (erased !== null && erased !== erasedCalls) return `the data of ${erasedCalls} calls should have been erased, but it was of ${erased}`;

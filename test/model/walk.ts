@@ -41,7 +41,8 @@ export async function walk({
   for (let run = 0; run === 0 || (path === undefined && (steps < commands || performance.now() < until)); run++) {
     const before = steps;
     let shrinkUntil = Number.POSITIVE_INFINITY;
-    const property = fc.asyncProperty(fc.noBias(anyCommands(longest)), async (chosen) => {
+    const [shrinkPath, replayPath] = path?.split(',') ?? [];
+    const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
       if (performance.now() > shrinkUntil || signal?.aborted) return;
       const state: Walk = { model: new Model(startOfTime()), steps: 0, signal };
       try {
@@ -53,7 +54,7 @@ export async function walk({
         if (steps === before) steps += state.steps;
       }
     });
-    const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(path === undefined ? {} : { path }) });
+    const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
     if (signal?.aborted) return steps;
     if (result.failed) throw new Error(`${describe(kind, result)}\nIt was found after ${steps} commands.`);
     onRun(seed + run, steps - before);
@@ -93,6 +94,7 @@ type Failure = {
 
 function describe(kind: DatabaseKind, { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure): string {
   const reason = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
-  const repeat = `npm run walk -- --database ${kind} --seed ${seed} --commands 1 --path ${counterexamplePath}`;
-  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):${String(counterexample?.[0])}\n\nRepeat it: ${repeat}`;
+  const [commands, replayPath] = String(counterexample?.[0]).split(/ ?\/\*replayPath="([^"]*)"\*\//);
+  const repeat = `npm run walk -- --database ${kind} --seed ${seed} --path ${counterexamplePath},${replayPath}`;
+  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):${commands}\n\nRepeat it: ${repeat}`;
 }

@@ -20,7 +20,7 @@ import { until } from '../support/until.ts';
 import { type Model, mannerOf, retentionDays, type Viewer } from './model.ts';
 
 const findOpen = (rows: string) =>
-  `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
+  `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
 
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
@@ -244,7 +244,7 @@ export class World {
     const counted = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
     const [erased] = withErased ? await this.#storage.query<{ calls: number }>(counted) : [];
     return {
-      open: new Map(rows.map(({ contact_id, stage }) => [String(contact_id), String(stage)])),
+      open: new Map(rows.map(({ contact_id, stage, due_at }) => [String(contact_id), `${stage} until ${due_at}`])),
       erased: erased === undefined ? null : Number(erased.calls),
     };
   }
