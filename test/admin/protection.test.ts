@@ -122,8 +122,9 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       }
       await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: longAgo });
       await imports.moveSome('killed', () => ports.randomness.id(), ports.clock.now());
-      expect(await listed()).to.have.length(1_000);
-      expect(await finishImports(ports, imports, async () => undefined)).to.equal(1_500);
+      const { length: moved } = await listed();
+      expect(moved).to.be.within(1, numbers.length - 1);
+      expect(await finishImports(ports, imports, async () => undefined)).to.equal(numbers.length - moved);
       expect(await listed()).to.deep.equal(numbers);
       expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
     });

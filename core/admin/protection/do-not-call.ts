@@ -166,7 +166,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** SQLite's lock isn't fair: a core that waits for it tries again only every 100 ms. */
+/** SQLite's lock isn't fair: a core that has waited for a step of 20 ms tries again only after another 15 ms. */
 async function pause(): Promise<void> {
-  await setTimeout(120);
+  await setTimeout(40);
 }

@@ -5,7 +5,7 @@ import { required } from '../engine/columns.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */
-const insertedAtOnce = 50;
+const insertedAtOnce = 100;
 
 /**
  * Adds numbers to a list, marks the scope as having one, raises the version of the partner's lists, and asks for the scope's queue to be

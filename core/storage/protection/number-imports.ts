@@ -5,11 +5,15 @@ import { recordAudit } from '../audit/audit.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
 import { insertNumbers } from './added-numbers.ts';
 
-/** On SQLite, placing a call waits for this: about 20 ms. */
-const movedAtOnce = 1_000;
+/** In ms: about how long a step may write, because on SQLite, placing a call waits for it. */
+const stepTime = 20;
+const fewestAtOnce = 100;
+const mostAtOnce = 1_000;
 
 export function numberImportStore(database: Database): NumberImportStore {
   const { read, write } = database;
+  /** How many numbers the next step moves. It depends on the last one, because a busy machine needs ten times as long. */
+  let size = fewestAtOnce;
   return {
     async begin(id, entry, startedAt) {
       await write('number_imports').insert({ id, entry: JSON.stringify(entry), started_at: startedAt, committed_at: null });
@@ -35,11 +39,14 @@ export function numberImportStore(database: Database): NumberImportStore {
         if (!stored || !part) return null;
         const phones = part.phones.split('\n');
         const entry: ImportedNumbers = JSON.parse(stored.entry);
-        const numbers = phones.slice(0, movedAtOnce).map((phone) => ({ id: newId(), phone }));
+        const started = performance.now();
+        const numbers = phones.slice(0, size).map((phone) => ({ id: newId(), phone }));
         const added = await insertNumbers(trx, { ...entry, numbers }, now);
         const row = trx('number_import_parts').where({ import_id: id, part: part.part });
-        const remaining = phones.slice(movedAtOnce);
+        const remaining = phones.slice(size);
         await (remaining.length === 0 ? row.delete() : row.update({ phones: remaining.join('\n') }));
+        const ideal = (size * stepTime) / (performance.now() - started);
+        size = Math.round(Math.max(Math.min(ideal, 2 * size, mostAtOnce), fewestAtOnce));
         return { added, known: numbers.length - added };
       }),
 

@@ -71,7 +71,7 @@ export function createKeysRuns({
       },
       async moveSome(moveSome) {
         const id = await begunImport();
-        await stores.numberImports.addPart(id, 0, Array.from({ length: 1_001 }, somePhone));
+        await stores.numberImports.addPart(id, 0, Array.from({ length: 101 }, somePhone));
         for (let step = 0; step < 3; step++) await moveSome(id, () => testRandomness.id(), now);
       },
       finish: (finish) => finish(testRandomness.id()),

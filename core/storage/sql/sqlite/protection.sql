@@ -516,6 +516,156 @@ select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_a
 union all
 select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
   ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
+union all
+select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
+  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
 where true
 on conflict (`scope_id`, `phone`)
 do update set `ends_at` = excluded.ends_at
