@@ -251,6 +251,19 @@ for (const [where, describeHome, openHome] of homes) {
       for (const label of ['From day', 'To day']) await page().getByLabel(label).fill('');
     });
 
+    it('name every key in the dialog that revokes several, even in a narrow window', async () => {
+      await goTo('API keys');
+      for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
+      await button('Revoke 2 keys…').click();
+      await resize(480);
+      for (const name of ['Key 27', 'Key 26']) {
+        const key = page().getByRole('alertdialog').getByText(name, { exact: true });
+        expect(await key.evaluate((each) => each.clientWidth >= each.scrollWidth && each.clientWidth > 0)).to.equal(true);
+      }
+      await button('Cancel').click();
+      await button('Clear').click();
+    });
+
     it('deselect rows that a filter hides', async () => {
       await goTo('API keys');
       for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();

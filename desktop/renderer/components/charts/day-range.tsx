@@ -6,9 +6,11 @@ type DayRangeProps = { from: string; to: string; onChange: (range: { from: strin
  */
 export function DayRange({ from, to, onChange }: DayRangeProps) {
   return (
-    <>
+    <div class="day-range">
       <label>
-        <span class="visually-hidden">From day</span>
+        <span>
+          From<span class="visually-hidden"> day</span>
+        </span>
         <input
           class="compact"
           type="date"
@@ -17,7 +19,9 @@ export function DayRange({ from, to, onChange }: DayRangeProps) {
         />
       </label>
       <label>
-        <span class="visually-hidden">To day</span>
+        <span>
+          To<span class="visually-hidden"> day</span>
+        </span>
         <input
           class="compact"
           type="date"
@@ -25,6 +29,6 @@ export function DayRange({ from, to, onChange }: DayRangeProps) {
           onInput={({ currentTarget: { value } }) => onChange({ from: value !== '' && value < from ? value : from, to: value })}
         />
       </label>
-    </>
+    </div>
   );
 }

@@ -112,16 +112,25 @@ type CancelCallsProps = { calls: number | null; isChosen: boolean; isSuggested?:
 
 /** Offers to cancel the queued calls. Says so if there are none, so that the buttons below stay in place when the number arrives. */
 export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
-  if (calls === 0) return <p class="hint two-lines">No calls are waiting to be dialed.</p>;
   const isOne = calls === 1;
   return (
     <div class="check two-lines">
-      <input id="cancel-calls" type="checkbox" checked={isChosen} onChange={({ currentTarget }) => onChoose(currentTarget.checked)} />
-      <label for="cancel-calls">Also cancel {calls === null ? 'calls' : pluralize(calls, 'call')} not yet dialed</label>
-      <p class={isSuggested ? 'warning' : 'hint'}>
-        {isSuggested && `Someone else may have placed ${isOne ? 'it' : 'them'}. `}
-        Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.
-      </p>
+      <input
+        id="cancel-calls"
+        type="checkbox"
+        checked={isChosen}
+        disabled={calls === 0}
+        onChange={({ currentTarget }) => onChoose(currentTarget.checked)}
+      />
+      <label for="cancel-calls">Also cancel {calls ? pluralize(calls, 'call') : 'calls'} not yet dialed</label>
+      {calls === 0 ? (
+        <p class="hint">No calls are waiting to be dialed.</p>
+      ) : (
+        <p class={isSuggested ? 'warning' : 'hint'}>
+          {isSuggested && `Someone else may have placed ${isOne ? 'it' : 'them'}. `}
+          Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.
+        </p>
+      )}
     </div>
   );
 }

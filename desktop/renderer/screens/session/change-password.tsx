@@ -55,7 +55,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
       () => {
         onDone();
         passwordChanged();
-        announce('Password changed. Your other sessions have ended.');
+        announce(isDue ? 'Password changed.' : 'Password changed. Your other sessions have ended.');
       },
     );
   }

@@ -80,7 +80,7 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
   const hasOwners = apiKeys.some(({ owner }) => owner !== undefined);
   return (
     <div class="short-table">
-      <table>
+      <table class="stacks">
         <colgroup>
           <col />
           {hasOwners && <col class="text" />}
@@ -105,16 +105,18 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
                 <Clip class="caption">{id}</Clip>
               </th>
               {hasOwners && (
-                <td>
+                <td data-label="Created by">
                   {owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}
                   {owner?.email !== undefined && <Clip class="caption">{owner.email}</Clip>}
                 </td>
               )}
-              <td>
+              <td data-label="Created">
                 <Day at={createdAt} />
               </td>
-              <td>{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
-              <td>{expiresAt === null ? <span class="faint">Never</span> : <EndDay at={expiresAt} zone={expiryTimeZone} />}</td>
+              <td data-label="Last used">{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
+              <td data-label="Expiry">
+                {expiresAt === null ? <span class="faint">Never</span> : <EndDay at={expiresAt} zone={expiryTimeZone} />}
+              </td>
             </tr>
           ))}
         </tbody>
