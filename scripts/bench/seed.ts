@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Database } from '../../core/storage/engine/database.ts';
+import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 type Query = (sql: string) => PromiseLike<unknown>;
@@ -70,7 +71,7 @@ export async function fillLists(database: Database, url: string, { accountId, pa
 
 /**
  * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
- * over their whole range, and the counts that the database's triggers maintain are correct.
+ * over their whole range, and the counts of keys are correct.
  */
 export async function fill(database: Database, url: string, size: number, { accountId, partnerId, campaignId }: Tenancy): Promise<void> {
   const { kind, write } = database;
@@ -99,6 +100,7 @@ export async function fill(database: Database, url: string, size: number, { acco
     const asUsual = ['PRAGMA foreign_keys = ON', 'PRAGMA synchronous = FULL', 'PRAGMA wal_checkpoint(TRUNCATE)'];
     await runEach(write.raw.bind(write), [...quickly, ...keys, ...calls, ...asUsual]);
   }
+  await repairCounts(database);
 }
 
 /** Fills a table without checking foreign keys, and creates its indexes afterwards. */
@@ -108,8 +110,8 @@ function fillTable(url: string, table: string, statements: readonly string[]): P
       `SELECT indexrelid::regclass AS name, pg_get_indexdef(indexrelid) AS sql FROM pg_index
        WHERE indrelid = '${table}'::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
     );
-    const withoutForeignKeys = [`ALTER TABLE ${table} DISABLE TRIGGER ALL`, `ALTER TABLE ${table} ENABLE TRIGGER USER`];
-    await runEach(query, [`SET maintenance_work_mem = '512MB'`, ...withoutForeignKeys, ...indexes.map(({ name }) => `DROP INDEX ${name}`)]);
+    const withoutForeignKeys = `ALTER TABLE ${table} DISABLE TRIGGER ALL`;
+    await runEach(query, [`SET maintenance_work_mem = '512MB'`, withoutForeignKeys, ...indexes.map(({ name }) => `DROP INDEX ${name}`)]);
     await runEach(query, [...statements, ...indexes.map(({ sql }) => sql)]);
     await runEach(query, [`ALTER TABLE ${table} ENABLE TRIGGER ALL`, `VACUUM ANALYZE ${table}`, 'CHECKPOINT']);
   });

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
+import { tallyKeys } from '../../core/storage/keys/key-counts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -88,6 +89,7 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
       created_at: instant(1),
     };
     await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
+    await write.transaction((trx) => tallyKeys(trx, ['key-1', 'key-2'], 1));
     const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
     const right = await keyCounts();
     expect((await admin(['check'])).stdout).to.contain('ok     key counts: match the API keys');

@@ -110,6 +110,18 @@ describe('a call in the database', () => {
           expect(notes).to.include.members(noted.map(([note]) => note));
           for (const note of notes) expect(after[columns[note]], note).to.not.equal(null);
         });
+
+        it(`is counted once, if ${event} ends it from ${stage}`, async () => {
+          const { read, write } = direct.storage.database;
+          await write('calls').delete();
+          await write('call_counts').delete();
+          await write('calls').insert(rowAt(stage));
+          await cause(event, stage, target);
+          await direct.ports.stores.callList.compactCounts();
+          const counted = await read('call_counts').orderBy('calls').select('campaign_id', 'state', 'calls');
+          const replaced = stage === 'unknown' ? [{ campaign_id: 'g', state: 'unknown', calls: -1 }] : [];
+          expect(counted).to.deep.equal(isHandoff(target) ? [] : [...replaced, { campaign_id: 'g', state: toState(target), calls: 1 }]);
+        });
       }
     }
   });

@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { updateUser } from '../../core/storage/directory/keys-of-users.ts';
+import type { UserRow } from '../../core/storage/engine/tables.ts';
 import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
+import { revokeKeys } from '../../core/storage/keys/revocation.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
@@ -23,16 +27,22 @@ describe('the total number of keys', () => {
     afterEach(() => direct.close());
     const write = () => direct.storage.database.write;
 
-    /** Creates several keys of one user at once, in the scope of an account or of the first partner. */
+    /** Creates several keys of one user, in the scope of an account or of the first partner. */
     async function add(user: keyof Tenants['users'], account: 'account' | 'siblingAccount' | 'otherAccount' | null, count: number) {
       const creator = tenants.users[user];
-      const rows = Array.from({ length: count }, () => ({
-        ...{ id: `key-${++made}`, digest: String(made).padStart(64, '0'), name: 'A key', created_at: instant(made) },
-        ...{ creator_id: creator.id, creator_partner_id: creator.partner?.id ?? null, account_id: account && tenants[account].id },
-        partner_id: account === 'otherAccount' ? tenants.otherPartner.id : tenants.partner.id,
-      }));
-      await write()('api_keys').insert(rows);
+      const partnerId = account === 'otherAccount' ? tenants.otherPartner.id : tenants.partner.id;
+      for (let n = 0; n < count; n++) {
+        const owningScope = { accountId: account && tenants[account].id, partnerId };
+        const owner = { ...creator, isDisabled: false, lastSignInAt: null };
+        const key = { id: `key-${++made}`, name: 'A key', creator: owner, owningScope, createdAt: instant(made), lastUsedAt: null };
+        const event = auditEvent(direct.ports, operator, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
+        const forever = { expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };
+        await direct.ports.stores.apiKeys.create({ ...key, ...forever }, String(made).padStart(64, '0'), 1_000, event);
+      }
     }
+    const revoke = (ids: string[]) => direct.ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls: false, at: instant(1) }, []);
+    const idsOf = (user: keyof Tenants['users']): Promise<string[]> =>
+      write()('api_keys').where({ creator_id: tenants.users[user].id }).pluck('id');
 
     /** The counts in the lists, next to the result of counting their keys one by one. */
     async function listedAndCounted(): Promise<{ listed: number[]; counted: number[] }> {
@@ -62,24 +72,25 @@ describe('the total number of keys', () => {
       expect((await listedAndCounted()).listed).to.include.members([13, 4, 3, 0]);
     });
 
-    it('is correct after rows are deleted, whether together or one at a time', async () => {
-      await write()('api_keys').where({ creator_id: tenants.users.partner.id }).delete();
-      await write()('api_keys').where({ id: 'key-1' }).delete();
+    it('is correct after keys are revoked, whether together or one at a time', async () => {
+      await revoke(await idsOf('partner'));
+      await revoke(['key-1']);
       await expectToBeRight();
     });
 
     it('stays correct when a creator moves to another partner, or to none', async () => {
-      const selectByCreator = (user: keyof Tenants['users']) => write()('api_keys').where({ creator_id: tenants.users[user].id });
-      await selectByCreator('account').update({ creator_partner_id: tenants.otherPartner.id });
-      await selectByCreator('sibling').update({ creator_partner_id: null });
-      await selectByCreator('staff').update({ creator_partner_id: tenants.partner.id, last_used_at: instant(1) });
+      const move = (user: keyof Tenants['users'], columns: Pick<UserRow, 'user_type' | 'account_id' | 'partner_id'>) =>
+        write().transaction((trx) => updateUser(trx, tenants.users[user].id, columns, 'move'));
+      await move('account', { user_type: 'account', account_id: tenants.otherAccount.id, partner_id: tenants.otherPartner.id });
+      await move('sibling', { user_type: 'staff', account_id: null, partner_id: null });
+      await move('staff', { user_type: 'partner', account_id: null, partner_id: tenants.partner.id });
       await expectToBeRight();
     });
 
     it('is unchanged after a rollback', async () => {
       const before = await listedAndCounted();
       const undone = write().transaction(async (trx) => {
-        await trx('api_keys').where({ creator_id: tenants.users.account.id }).delete();
+        await revokeKeys(trx, ['key-1', 'key-2'], { cancelQueuedCalls: false, at: instant(1) });
         throw new Error('undone');
       });
       expect(await undone.catch((error: Error) => error.message)).to.equal('undone');
@@ -88,12 +99,7 @@ describe('the total number of keys', () => {
 
     it('stays correct when two cores compact the counts at the same time, and while keys come and go', async () => {
       const { compactCounts } = direct.ports.stores.apiKeys;
-      await Promise.all([
-        compactCounts(),
-        compactCounts(),
-        add('account', 'account', 2),
-        write()('api_keys').where({ id: 'key-2' }).delete(),
-      ]);
+      await Promise.all([compactCounts(), compactCounts(), add('account', 'account', 2), revoke(['key-2'])]);
       await compactCounts();
       await expectToBeRight();
       const rows: { scope: string; id: string }[] = await write()('api_key_tallies').select('scope', 'id');

@@ -4,6 +4,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
 import { callListStore } from '../../core/storage/calls/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
+import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import { secondFactorStore } from '../../core/storage/directory/second-factors.ts';
 import { sessionStore } from '../../core/storage/directory/sessions.ts';
 import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
@@ -229,9 +230,9 @@ describe('a database from an earlier release', () => {
         { campaign_id: 'campaign-2', quarter_at, state: 'completed', calls: 1 },
       ];
       expect(await counted()).to.deep.equal(before);
-      await write('calls')
-        .where({ contact_id: 'contact-2' })
-        .update({ state: 'completed', due_at: null, ended_at: instant(3) });
+      await write('calls').where({ contact_id: 'contact-2' }).update({ state: 'dialing', handoff: 'taken' });
+      const outcome = { state: 'completed', detail: null, endedAt: instant(3), durationSeconds: 1 } as const;
+      expect(await dialingStore(database).reportOutcome('contact-2', outcome, instant(4))).to.equal('recorded');
       await callListStore(database).compactCounts();
       expect(await counted()).to.deep.equal([before[0], { ...before[1], calls: 2 }]);
     });

@@ -15,6 +15,7 @@ export function recordStatements(database: Database): { database: Database; ran:
       ...database,
       prepare: (columns, sql, mode) => noting(mode, sql('r'), database.prepare(columns, sql, mode)),
       prepareChange: (columns, sql) => noting('change', sql('r'), database.prepareChange(columns, sql)),
+      prepareCounted: (columns, sql, options) => noting('write', sql('r'), database.prepareCounted(columns, sql, options)),
     },
   };
 }

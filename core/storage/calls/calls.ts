@@ -17,6 +17,7 @@ import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
+import { countEnded, returnedSql } from './ended-calls.ts';
 import {
   callColumns,
   callRow,
@@ -273,7 +274,7 @@ function inserter(database: Database) {
 }
 
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
-  const statement = database.prepare(
+  const statement = database.prepareCounted(
     { ...requestColumns, rows: 'rows' },
     (groups) => `UPDATE calls SET ${cancelledAtSql('r.cancelled_at')}
      FROM ${database.rowsWithin(
@@ -282,8 +283,8 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
        ['campaign_id', by],
      )}
      WHERE calls.campaign_id = r.campaign_id AND calls.${by} = r.${by} AND ${isUndialed}
-     RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at`,
-    'write',
+     RETURNING ${returnedSql}, calls.contact_id, calls.request_id, calls.cancelled_at`,
+    { count: countEnded, rows: 'many' },
   );
   const getTarget = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
   const confirmOne = readBack(database);

@@ -5,6 +5,7 @@ import type { Database, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
+import { countEnded, returnedSql } from './ended-calls.ts';
 
 /*
  * To find a key's queued calls, the core scans the queue's whole index. Another index by key would make every placed call too
@@ -149,19 +150,20 @@ export async function* walkQueue(
 }
 
 /** Cancels those of the found calls that can still be cancelled. */
-export function cancelFound(
+export async function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
   { at, locked }: Pick<Options, 'at' | 'locked'>,
 ): Promise<number> {
   const lock = database.kind === 'sqlite' ? '' : `FOR UPDATE OF calls ${locked === 'skip' ? 'SKIP LOCKED' : ''}`;
   const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
-  const cancel = database.prepareChange(
+  const cancel = database.prepareCounted(
     { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
     (rows) => `WITH found AS MATERIALIZED (
        SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isUndialed} ${lock}
      )
-     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
+     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed} RETURNING ${returnedSql}`,
+    { count: countEnded, rows: 'many' },
   );
-  return cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]));
+  return (await cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]))).length;
 }

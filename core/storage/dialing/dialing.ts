@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Conclusion, type Settlement, stagesBefore, waitingStages } from '../../domain/calls/call-states.ts';
+import { type Conclusion, type Settlement, stagesBefore, toState, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -8,6 +8,7 @@ import type { DialingStore } from '../../domain/ports/dialing.ts';
 import type { OptOut } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
+import { countEnded, countTold, returnedSql } from '../calls/ended-calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
@@ -30,6 +31,9 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
   const { read, write } = database;
   const rules = knownRules(database);
   const turns = keyTurns(database);
+  const recordOutcome = outcomeStatement(database);
+  const endOne = endingStatement(database);
+  const cancelIfRevoked = cancelIfRevokedStatement(database);
   let lastAccount = '';
 
   /** Claims due calls of these accounts. @returns also how many it ended or postponed instead */
@@ -63,26 +67,25 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     },
 
     async settle(call, settlement) {
-      // The condition on the attempt excludes a dialer whose lease has expired. The condition on the stage keeps an outcome that the
-      // provider has reported since the claim.
+      if ('endedAt' in settlement) return endOne(call, settlement);
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
-        await cancelIfRevoked(trx, call);
+        await cancelIfRevoked(call, trx);
         return settled > 0;
       });
     },
 
     async reportOutcome(contactId, conclusion, now, optOut) {
       if (!optOut) {
-        if (await recordOutcome(write, contactId, conclusion, now)) return 'recorded';
+        if (await recordOutcome(contactId, conclusion, now)) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
         return row === undefined ? null : 'not-needed';
       }
       const result = await write.transaction(async (trx) => {
-        const isRecorded = await recordOutcome(trx, contactId, conclusion, now);
+        const isRecorded = await recordOutcome(contactId, conclusion, now, trx);
         const listed = await listNumberOfCall(trx, contactId, optOut, now);
         return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
@@ -125,25 +128,42 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
   };
 }
 
-/** @returns false if the call has ended, was erased or wasn't handed off */
-async function recordOutcome(
-  on: Knex,
-  contactId: string,
-  { state, detail, endedAt, durationSeconds }: Conclusion,
-  now: Millis,
-): Promise<boolean> {
-  const open = handedOff(on, contactId)
-    .whereRaw(isAt(...stagesBefore('outcome')))
+const conclusionColumns = { contact_id: 'text', outcome: 'text', detail: 'text', ended_at: 'bigint', duration_seconds: 'bigint' } as const;
+const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds';
+
+/** Finds calls that were handed off, by their contact ID alone. The condition on the hand-off matches the index for this. */
+const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
+
+/**
+ * Returns a function that ends a claimed call. The condition on the attempt excludes a dialer whose lease has expired. The condition on the
+ * stage keeps an outcome that the provider has reported since the claim.
+ */
+function endingStatement(database: Database) {
+  const end = database.prepareCounted(
+    { ...conclusionColumns, attempt: 'bigint' },
+    (rows) => `UPDATE calls SET ${conclusionSql} FROM ${rows}
+     WHERE ${isHandedOff} AND ${isDialing} AND calls.attempt = r.attempt RETURNING ${returnedSql}`,
+    { count: countEnded, rows: 'one' },
+  );
+  return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
+    (await end([[contactId, toState(to), detail, endedAt, durationSeconds, attempt]])).length > 0;
+}
+
+/** Returns a function that records an outcome. That returns false if the call has ended, was erased or wasn't handed off. */
+function outcomeStatement(database: Database) {
+  const record = database.prepareCounted(
+    { ...conclusionColumns, told_at: 'bigint' },
     // If the call's data was erased, it stays erased, because the detail may name the person.
-    .whereNotNull('phone');
-  const changed = await open.update({
-    ...columnsAt(state),
-    ...columnsAt('taken'),
-    ...{ detail, ended_at: endedAt, duration_seconds: durationSeconds },
-    dialed_at: on.raw('coalesce(dialed_at, first_attempt_at)'),
-    told_late_at: on.raw(`CASE WHEN ${isAt('unknown')} THEN CAST(? AS bigint) END`, [now]),
-  });
-  return changed > 0;
+    (rows) => `UPDATE calls SET ${conclusionSql}, handoff = '${columnsAt('taken').handoff}',
+       dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
+     FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL
+     RETURNING ${returnedSql}, calls.told_late_at`,
+    { count: countTold, rows: 'one' },
+  );
+  return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
+    const { state, detail, endedAt, durationSeconds } = conclusion;
+    return (await record([[contactId, toState(state), detail, endedAt, durationSeconds, now]], undefined, trx)).length > 0;
+  };
 }
 
 /**
@@ -180,22 +200,23 @@ function handedOff(on: Knex, contactId: string) {
  * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. The revoke itself can't cancel a call while
  * it's being handed off.
  */
-async function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<void> {
-  await trx.raw(
-    `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM retired_api_keys k
-     WHERE calls.campaign_id = ? AND calls.contact_id = ? AND ${isAt('retry')}
-       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL`,
-    [campaignId, contactId],
+function cancelIfRevokedStatement(database: Database) {
+  const cancel = database.prepareCounted(
+    { campaign_id: 'text', contact_id: 'text' },
+    (rows) => `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM ${rows} CROSS JOIN retired_api_keys k
+     WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id AND ${isAt('retry')}
+       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL
+     RETURNING ${returnedSql}`,
+    { count: countEnded, rows: 'one' },
   );
+  return ({ campaignId, contactId }: ClaimedCall, trx: Knex.Transaction) => cancel([[campaignId, contactId]], undefined, trx);
 }
 
-function toColumns(settlement: Settlement): Partial<CallRow> {
+type Ending = Extract<Settlement, { endedAt: Millis }>;
+
+function toColumns(settlement: Exclude<Settlement, Ending>): Partial<CallRow> {
   if ('dialedAt' in settlement)
     return { ...columnsAt(settlement.to), dialed_at: settlement.dialedAt, due_at: settlement.dueAt, detail: null };
-  if ('dueAt' in settlement) {
-    const { to, dueAt, detail } = settlement;
-    return { ...columnsAt(to), due_at: dueAt, ...(detail === undefined ? {} : { detail }) };
-  }
-  const { to, detail, endedAt, durationSeconds } = settlement;
-  return { ...columnsAt(to), detail, ended_at: endedAt, duration_seconds: durationSeconds };
+  const { to, dueAt, detail } = settlement;
+  return { ...columnsAt(to), due_at: dueAt, ...(detail === undefined ? {} : { detail }) };
 }

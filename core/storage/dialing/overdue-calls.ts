@@ -7,8 +7,9 @@ import { type Millis, oneDay } from '../../domain/instant.ts';
 import { mostDaysAhead } from '../../domain/protection/hours/calling-hours.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
+import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import type { Database } from '../engine/database.ts';
+import { type Database, kindOf } from '../engine/database.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 
@@ -29,7 +30,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
   // Each stage has its own index, and no index covers both.
   for (const stage of stagesBefore('lapse')) {
     const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
-    if (lapsed < limit) lapsed += await updateBatch(on, late, limit - lapsed, columns);
+    if (lapsed < limit) lapsed += await endCalls(on, someOf(on, late, limit - lapsed).update(columns));
   }
   return lapsed;
 }
@@ -39,7 +40,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
  * five hundred of twenty thousand calls, and ten times as long for ten times as many.
  */
 export function among(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
-  if (!isPostgres(on)) return on('calls').whereIn(callKey, calls);
+  if (kindOf(on) === 'sqlite') return on('calls').whereIn(callKey, calls);
   const columns = [calls.map(([campaignId]) => campaignId), calls.map(([, contactId]) => contactId)];
   const pairs = on.raw('unnest(?::text[], ?::text[]) AS pairs (campaign_id, contact_id)', columns);
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
@@ -54,14 +55,13 @@ export async function blockBatch(
   narrow: (calls: Knex.QueryBuilder) => Knex.QueryBuilder = (all) => all,
 ): Promise<number> {
   const waiting = among(on, calls).whereRaw(isAt(...stagesBefore('block')));
-  return narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail });
+  return endCalls(on, narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail }));
 }
 
 /** Lapses those of these calls that haven't been dialed, because calling hours leave them no time. */
 export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
-  return among(on, calls)
-    .whereRaw(isAt(...stagesBefore('lapse')))
-    .update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail });
+  const waiting = among(on, calls).whereRaw(isAt(...stagesBefore('lapse')));
+  return endCalls(on, waiting.update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail }));
 }
 
 /**
@@ -82,11 +82,8 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
     .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
-  return updateBatch(on, forgotten, limit, {
-    state: on.raw(stageAfterSql('forgotten')),
-    ended_at: on.raw(`due_at + ${life}`),
-    due_at: null,
-  });
+  const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(`due_at + ${life}`), due_at: null };
+  return endCalls(on, someOf(on, forgotten, limit).update(columns));
 }
 
 /**
@@ -118,27 +115,18 @@ export async function markAllDue(
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
     const overdue = among(write, keys).whereRaw(isTooFar);
-    if (keys.length > 0) changed += await updateBatch(write, overdue, keys.length, { due_at: dueAt, held_until: null });
+    if (keys.length > 0) changed += await someOf(write, overdue, keys.length).update({ due_at: dueAt, held_until: null });
   }
   return changed;
 }
 
-/** Changes some of the matching calls, and skips those that another process has locked. */
-export async function updateBatch(on: Knex, selected: Knex.QueryBuilder, limit: number, columns: object): Promise<number> {
+/** Selects some of the matching calls for an update, and skips those that another process has locked. */
+export function someOf(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
-  return on('calls')
-    .withMaterialized('some', batch)
-    .whereIn(callKey, on('some').select(callKey))
-    .whereIn('state', unfinishedStates)
-    .update(columns);
+  return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey)).whereIn('state', unfinishedStates);
 }
 
 /** Locks rows, and skips those that another process has locked. SQLite locks the whole file instead. */
 export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  return isPostgres(on) ? calls.forUpdate().skipLocked() : calls;
-}
-
-function isPostgres(on: Knex): boolean {
-  // Check the driver's name, because `config.client` is a class here.
-  return on.client.driverName === 'pg';
+  return kindOf(on) === 'postgres' ? calls.forUpdate().skipLocked() : calls;
 }

@@ -4,6 +4,7 @@ import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
+import { tallyKeys } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
 
 /** The number of keys to change in the user's own transaction. By default, a user can't have more active keys. */
@@ -148,9 +149,12 @@ function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: K
 
 /** Records keys' partner. Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
-  await trx('api_keys')
-    .whereIn('id', ids)
-    .update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
+  const keys = () => trx('api_keys').whereIn('id', ids);
+  // Lock the keys, because someone may be revoking them.
+  const locked: string[] = await keys().orderBy('id').forNoKeyUpdate().pluck('id');
+  await tallyKeys(trx, locked, -1, ['creator_partner_id']);
+  await keys().update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
+  await tallyKeys(trx, locked, 1, ['creator_partner_id']);
 }
 
 /** Runs a step for each item, because an error with one user's keys must not hold up the others. */

@@ -18,6 +18,8 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
  * @param beforeCommit is called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
  */
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
+/** @param transaction in which the statement runs, instead of in its own */
+type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex.Transaction) => Promise<Row[]>;
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
 /** What the stores need from a database, in either dialect. Each instance is one lane. */
@@ -49,6 +51,14 @@ export type Database = {
   prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'read back' | 'write'): BatchStatement;
   /** Like {@link prepare}, but returns only the number of changed rows. */
   prepareChange(columns: BatchColumns, sql: (rows: string) => string): BatchStatement<number>;
+  /**
+   * Prepares a change that returns rows, which may also run in a transaction.
+   *
+   * @param options.count SQL for PostgreSQL: a second change that reads the returned rows from `changed`. On SQLite, a statement can only
+   * change one table
+   * @param options.rows whether there's only one row. Otherwise, PostgreSQL plans a join, which may read an index from start to end
+   */
+  prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: { count: string; rows: 'one' | 'many' }): CountedStatement;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**
@@ -113,6 +123,11 @@ export async function requireSeen(database: Database): Promise<void> {
     "The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it isn't.",
     { retryAfter: 5 },
   );
+}
+
+export function kindOf(on: Knex): Dialect {
+  // Check the driver's name, because `config.client` is a class here.
+  return on.client.driverName === 'pg' ? 'postgres' : 'sqlite';
 }
 
 /** Builds the list of selected columns. @param columns the SQL of each */

@@ -11,6 +11,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
+import { tallyKeys } from './key-counts.ts';
 import { effectiveTimeZone, limitKey, parseLimits } from './key-limits.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
@@ -162,6 +163,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           time_zone: key.timeZone,
           last_used_at: null,
         });
+        await tallyKeys(trx, [key.id], 1);
         await recordAudit(trx, event);
         return true;
       });

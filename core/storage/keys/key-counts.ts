@@ -1,10 +1,33 @@
 import type { Knex } from 'knex';
-import type { Database } from '../engine/database.ts';
+import { inChunks } from '../engine/chunks.ts';
+import { type Database, kindOf } from '../engine/database.ts';
 
 /** The columns that keys are counted by: see migration 003. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
-/** The stored counts minus the real ones. Triggers change both in one transaction, so a single statement sees both at the same moment. */
+/**
+ * Adds keys to the stored counts, or removes them. Every transaction that creates, revokes or moves keys calls this, while it has locked
+ * them. On PostgreSQL, it adds rows, which housekeeping adds up: see migration 003.
+ */
+export async function tallyKeys(
+  trx: Knex.Transaction,
+  ids: readonly string[],
+  by: 1 | -1,
+  columns: readonly (typeof scopes)[number][] = scopes,
+): Promise<void> {
+  const merge = kindOf(trx) === 'sqlite' ? 'ON CONFLICT (scope, id) DO UPDATE SET keys = api_key_tallies.keys + excluded.keys' : '';
+  for (const chunk of inChunks(ids)) {
+    const isOne = `id IN (${chunk.map(() => '?')})`;
+    const counts = columns.map(
+      (column) =>
+        `SELECT '${column}', ${column}, ${by} * count(*) FROM api_keys WHERE ${isOne} AND ${column} IS NOT NULL GROUP BY ${column}`,
+    );
+    const values = columns.flatMap(() => chunk);
+    await trx.raw(`INSERT INTO api_key_tallies (scope, id, keys) ${counts.join(' UNION ALL ')} ${merge}`, values);
+  }
+}
+
+/** The stored counts minus the real ones. Both change in one transaction, so a single statement sees both at the same moment. */
 const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
     SELECT scope, id, keys FROM api_key_tallies
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}

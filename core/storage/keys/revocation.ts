@@ -5,6 +5,7 @@ import { Problem } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
+import { tallyKeys } from './key-counts.ts';
 
 /**
  * Revokes keys permanently: deletes the rows with their digests, so that the keys can't become valid again, and keeps the data that the
@@ -24,6 +25,7 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
     keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
   );
+  await tallyKeys(trx, ids, -1);
   await keys().delete();
   return ids;
 }

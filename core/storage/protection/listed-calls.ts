@@ -2,8 +2,9 @@ import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { listedDetail } from '../../domain/protection/objections.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
+import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { among, type CallKeyPair, updateBatch } from '../dialing/overdue-calls.ts';
+import { among, type CallKeyPair, someOf } from '../dialing/overdue-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';
@@ -57,7 +58,7 @@ async function blockInAccount(database: Database, accountId: string, now: Millis
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
       const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
       const listed = among(write, keys).whereRaw(isBlockable);
-      blocked += await updateBatch(write, listed, keys.length, columns);
+      blocked += await endCalls(write, someOf(write, listed, keys.length).update(columns));
     }
   }
   return blocked;

@@ -121,8 +121,8 @@ function rowsSql(columns: BatchColumns, parameter: string): string {
   return `(SELECT ${fieldsSql(columns)} FROM jsonb_array_elements(${parameter}::jsonb) AS e(value)) AS r`;
 }
 
-function fieldsSql(columns: BatchColumns): string {
-  const fieldSql = (type: string, index: number) => (type === 'rows' ? `e.value->${index}` : `(e.value->>${index})::${type}`);
+function fieldsSql(columns: BatchColumns, row = 'e.value'): string {
+  const fieldSql = (type: string, index: number) => (type === 'rows' ? `${row}->${index}` : `(${row}->>${index})::${type}`);
   return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }
 
@@ -140,18 +140,17 @@ function createLane(pool: Knex): Database {
     isFull = false;
   }
 
-  function runner(columns: BatchColumns, sql: (rows: string) => string) {
-    const text = sql(rowsSql(columns, '$1'));
+  function runner(text: string) {
     const name = hash('sha256', text, 'hex').slice(0, 32);
-    return async (rows: BatchRows, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> => {
-      const connection: pg.Client = await pool.client.acquireConnection();
+    return async (rows: BatchRows, beforeCommit?: () => void, { client }: Knex = pool): Promise<pg.QueryResult<Row>> => {
+      const connection: pg.Client = await client.acquireConnection();
       try {
         return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch }, beforeCommit);
       } catch (error) {
         if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
         throw error;
       } finally {
-        pool.client.releaseConnection(connection);
+        client.releaseConnection(connection);
       }
     };
   }
@@ -170,12 +169,17 @@ function createLane(pool: Knex): Database {
        FROM ${group} CROSS JOIN jsonb_array_elements(g.rows) AS e(value) ORDER BY ${order.join(', ')}) AS r`;
     },
     prepare(columns, sql) {
-      const run = runner(columns, sql);
+      const run = runner(sql(rowsSql(columns, '$1')));
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;
     },
     prepareChange(columns, sql) {
-      const run = runner(columns, sql);
+      const run = runner(sql(rowsSql(columns, '$1')));
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
+    },
+    prepareCounted(columns, sql, options) {
+      const given = options.rows === 'one' ? `(SELECT ${fieldsSql(columns, '($1::jsonb->0)')}) AS r` : rowsSql(columns, '$1');
+      const run = runner(`WITH changed AS (${sql(given)}), counted AS (${options.count}) SELECT * FROM changed`);
+      return async (rows, beforeCommit, transaction) => (await run(rows, beforeCommit, transaction)).rows;
     },
     async discardWriter() {
       // Nothing to do: PostgreSQL responds after the commit, so no connection can have an unfinished one.

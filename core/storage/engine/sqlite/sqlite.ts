@@ -89,6 +89,10 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       const text = sql(rowsSql(columns));
       return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
     },
+    prepareCounted(columns, sql) {
+      const text = sql(rowsSql(columns));
+      return (rows, beforeCommit, transaction) => runPrepared(transaction ?? write, text, JSON.stringify(rows), allRows, beforeCommit);
+    },
     async discardWriter(reason) {
       const connection: Connection = await write.client.acquireConnection();
       markBroken(connection, reason);

@@ -261,49 +261,59 @@ RETURNING api_key_id, day, placed;
 
 -- calls.cancel
 
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
-FROM (
-  SELECT g.campaign_id, (e.value->>0)::text AS request_id, (e.value->>1)::bigint AS cancelled_at
+WITH changed AS (
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
   FROM (
-    SELECT c.id AS campaign_id, r.rows AS rows
+    SELECT g.campaign_id, (e.value->>0)::text AS request_id, (e.value->>1)::bigint AS cancelled_at
     FROM (
-      SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
-        e.value->4 AS rows
-      FROM jsonb_array_elements($1::jsonb) AS e(value)
-    ) AS r
-    CROSS JOIN LATERAL (
-      SELECT *
-      FROM api_keys
-      WHERE digest = r.digest
-      LIMIT 1
-    ) k
-    CROSS JOIN users u
-    CROSS JOIN campaigns c
-    CROSS JOIN accounts a
-    WHERE k.digest = r.digest
-      AND u.id = k.creator_id
-      AND c.id = r.campaign_id
-      AND a.id = c.account_id
-      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-      AND (CASE u.user_type
-        WHEN 'account' THEN c.account_id = u.account_id
-        WHEN 'partner' THEN a.partner_id = u.partner_id
-        WHEN 'staff' THEN CASE
-          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-          ELSE a.partner_id = k.partner_id
-        END
-      END)
-      AND k.limits_version IS NOT DISTINCT
-    FROM r.limits_version
-  ) AS g
-  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
-  ORDER BY campaign_id, request_id
-) AS r
-WHERE calls.campaign_id = r.campaign_id
-  AND calls.request_id = r.request_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+      SELECT c.id AS campaign_id, r.rows AS rows
+      FROM (
+        SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at,
+          (e.value->>3)::text AS limits_version, e.value->4 AS rows
+        FROM jsonb_array_elements($1::jsonb) AS e(value)
+      ) AS r
+      CROSS JOIN LATERAL (
+        SELECT *
+        FROM api_keys
+        WHERE digest = r.digest
+        LIMIT 1
+      ) k
+      CROSS JOIN users u
+      CROSS JOIN campaigns c
+      CROSS JOIN accounts a
+      WHERE k.digest = r.digest
+        AND u.id = k.creator_id
+        AND c.id = r.campaign_id
+        AND a.id = c.account_id
+        AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+        AND (CASE u.user_type
+          WHEN 'account' THEN c.account_id = u.account_id
+          WHEN 'partner' THEN a.partner_id = u.partner_id
+          WHEN 'staff' THEN CASE
+            WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+            ELSE a.partner_id = k.partner_id
+          END
+        END)
+        AND k.limits_version IS NOT DISTINCT
+      FROM r.limits_version
+    ) AS g
+    CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+    ORDER BY campaign_id, request_id
+  ) AS r
+  WHERE calls.campaign_id = r.campaign_id
+    AND calls.request_id = r.request_id
+    AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
+    calls.cancelled_at
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
+)
+SELECT *
+FROM changed;
 
 SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
@@ -349,49 +359,59 @@ LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
-FROM (
-  SELECT g.campaign_id, (e.value->>0)::text AS contact_id, (e.value->>1)::bigint AS cancelled_at
+WITH changed AS (
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
   FROM (
-    SELECT c.id AS campaign_id, r.rows AS rows
+    SELECT g.campaign_id, (e.value->>0)::text AS contact_id, (e.value->>1)::bigint AS cancelled_at
     FROM (
-      SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
-        e.value->4 AS rows
-      FROM jsonb_array_elements($1::jsonb) AS e(value)
-    ) AS r
-    CROSS JOIN LATERAL (
-      SELECT *
-      FROM api_keys
-      WHERE digest = r.digest
-      LIMIT 1
-    ) k
-    CROSS JOIN users u
-    CROSS JOIN campaigns c
-    CROSS JOIN accounts a
-    WHERE k.digest = r.digest
-      AND u.id = k.creator_id
-      AND c.id = r.campaign_id
-      AND a.id = c.account_id
-      AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
-      AND (CASE u.user_type
-        WHEN 'account' THEN c.account_id = u.account_id
-        WHEN 'partner' THEN a.partner_id = u.partner_id
-        WHEN 'staff' THEN CASE
-          WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
-          ELSE a.partner_id = k.partner_id
-        END
-      END)
-      AND k.limits_version IS NOT DISTINCT
-    FROM r.limits_version
-  ) AS g
-  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
-  ORDER BY campaign_id, contact_id
-) AS r
-WHERE calls.campaign_id = r.campaign_id
-  AND calls.contact_id = r.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+      SELECT c.id AS campaign_id, r.rows AS rows
+      FROM (
+        SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at,
+          (e.value->>3)::text AS limits_version, e.value->4 AS rows
+        FROM jsonb_array_elements($1::jsonb) AS e(value)
+      ) AS r
+      CROSS JOIN LATERAL (
+        SELECT *
+        FROM api_keys
+        WHERE digest = r.digest
+        LIMIT 1
+      ) k
+      CROSS JOIN users u
+      CROSS JOIN campaigns c
+      CROSS JOIN accounts a
+      WHERE k.digest = r.digest
+        AND u.id = k.creator_id
+        AND c.id = r.campaign_id
+        AND a.id = c.account_id
+        AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)
+        AND (CASE u.user_type
+          WHEN 'account' THEN c.account_id = u.account_id
+          WHEN 'partner' THEN a.partner_id = u.partner_id
+          WHEN 'staff' THEN CASE
+            WHEN k.account_id IS NOT NULL THEN c.account_id = k.account_id
+            ELSE a.partner_id = k.partner_id
+          END
+        END)
+        AND k.limits_version IS NOT DISTINCT
+      FROM r.limits_version
+    ) AS g
+    CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+    ORDER BY campaign_id, contact_id
+  ) AS r
+  WHERE calls.campaign_id = r.campaign_id
+    AND calls.contact_id = r.contact_id
+    AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
+    calls.cancelled_at
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
+)
+SELECT *
+FROM changed;
 
 SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
@@ -512,45 +532,65 @@ WHERE account_id IS NOT NULL
   )
 LIMIT $3;
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
-  where (state = 'queued')
-    and "not_after" is not null
-    and "not_after" < $1
-  limit $2
-  for update skip locked
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where (state = 'queued')
+      and "not_after" is not null
+      and "not_after" < $1
+    limit $2
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'lapsed'
+    WHEN 'retry' THEN 'lapsed'
+  END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from "some"
+  )
+    and "state" in ($4, $5)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'lapsed'
-  WHEN 'retry' THEN 'lapsed'
-END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($4, $5);
+select count(*) as "calls"
+from "changed";
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
-  where ((state = 'dialing' AND handoff IN ('retry')))
-    and "not_after" is not null
-    and "not_after" < $1
-  limit $2
-  for update skip locked
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where ((state = 'dialing' AND handoff IN ('retry')))
+      and "not_after" is not null
+      and "not_after" < $1
+    limit $2
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'lapsed'
+    WHEN 'retry' THEN 'lapsed'
+  END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from "some"
+  )
+    and "state" in ($4, $5)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'lapsed'
-  WHEN 'retry' THEN 'lapsed'
-END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($4, $5);
+select count(*) as "calls"
+from "changed";
 
 select "campaign_id", "contact_id", "account_id", "state", "handoff", "phone", "time_zone", "not_before",
   "not_after", "placed_at", "api_key_id"
@@ -685,43 +725,63 @@ where ("campaign_id", "contact_id") in (
   and "due_at" <= $6
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'blocked'
-  WHEN 'retry' THEN 'blocked'
-END, "ended_at" = $1, "due_at" = $2, "detail" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+with "changed" as (
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'blocked'
+    WHEN 'retry' THEN 'blocked'
+  END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+  )
+    and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+select count(*) as "calls"
+from "changed";
 
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'blocked'
-  WHEN 'retry' THEN 'blocked'
-END, "ended_at" = $1, "due_at" = $2, "detail" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+with "changed" as (
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'blocked'
+    WHEN 'retry' THEN 'blocked'
+  END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+  )
+    and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+    and (
+      SELECT 1
+      FROM accounts la
+      CROSS JOIN partners lp
+      WHERE la.id = calls.account_id
+        AND lp.id = la.partner_id
+        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+          SELECT 1
+          FROM do_not_call d
+          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+            AND d.phone = calls.phone
+            AND (d.account_id IS NULL OR d.account_id = la.id)
+            AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
+          LIMIT 1
+        ) IS NOT NULL)
+    ) IS NOT NULL
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  and (
-    SELECT 1
-    FROM accounts la
-    CROSS JOIN partners lp
-    WHERE la.id = calls.account_id
-      AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-        SELECT 1
-        FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
-          AND d.phone = calls.phone
-          AND (d.account_id IS NULL OR d.account_id = la.id)
-          AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
-        LIMIT 1
-      ) IS NOT NULL)
-  ) IS NOT NULL;
+select count(*) as "calls"
+from "changed";
 
 -- dialing.settle
 
@@ -739,31 +799,75 @@ where "contact_id" = $4
   and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
   and "attempt" = $5;
 
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = k.cancelling_since, ended_at = k.cancelling_since
-FROM retired_api_keys k
-WHERE calls.campaign_id = $1
-  AND calls.contact_id = $2
-  AND ((state = 'dialing' AND handoff IN ('retry')))
-  AND k.id = calls.api_key_id
-  AND k.cancelling_since IS NOT NULL;
+WITH changed AS (
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = k.cancelling_since, ended_at = k.cancelling_since
+  FROM (
+    SELECT (($1::jsonb->0)->>0)::text AS campaign_id, (($1::jsonb->0)->>1)::text AS contact_id
+  ) AS r
+  CROSS JOIN retired_api_keys k
+  WHERE calls.campaign_id = r.campaign_id
+    AND calls.contact_id = r.contact_id
+    AND ((state = 'dialing' AND handoff IN ('retry')))
+    AND k.id = calls.api_key_id
+    AND k.cancelling_since IS NOT NULL
+  RETURNING calls.campaign_id, calls.placed_at, calls.state
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
+)
+SELECT *
+FROM changed;
 
-update "calls"
-set "state" = $1, "due_at" = $2, "detail" = $3, "ended_at" = $4, "duration_seconds" = $5
-where "contact_id" = $6
-  and "handoff" is not null
-  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
-  and "attempt" = $7;
+WITH changed AS (
+  UPDATE calls
+  SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
+  FROM (
+    SELECT (($1::jsonb->0)->>0)::text AS contact_id, (($1::jsonb->0)->>1)::text AS outcome, (($1::jsonb->0)->>2)::text AS detail,
+      (($1::jsonb->0)->>3)::bigint AS ended_at, (($1::jsonb->0)->>4)::bigint AS duration_seconds, (($1::jsonb->0)->>5)::bigint AS attempt
+  ) AS r
+  WHERE calls.contact_id = r.contact_id
+    AND handoff IS NOT NULL
+    AND ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+    AND calls.attempt = r.attempt
+  RETURNING calls.campaign_id, calls.placed_at, calls.state
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
+)
+SELECT *
+FROM changed;
 
 -- dialing.reportOutcome
 
-update "calls"
-set "state" = $1, "due_at" = $2, "handoff" = $3, "detail" = $4, "ended_at" = $5, "duration_seconds" = $6,
-  "dialed_at" = coalesce(dialed_at, first_attempt_at), "told_late_at" = CASE WHEN (state = 'unknown') THEN CAST($7 AS bigint) END
-where "contact_id" = $8
-  and "handoff" is not null
-  and (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
-  and "phone" is not null;
+WITH changed AS (
+  UPDATE calls
+  SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
+    handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+  FROM (
+    SELECT (($1::jsonb->0)->>0)::text AS contact_id, (($1::jsonb->0)->>1)::text AS outcome, (($1::jsonb->0)->>2)::text AS detail,
+      (($1::jsonb->0)->>3)::bigint AS ended_at, (($1::jsonb->0)->>4)::bigint AS duration_seconds, (($1::jsonb->0)->>5)::bigint AS told_at
+  ) AS r
+  WHERE calls.contact_id = r.contact_id
+    AND handoff IS NOT NULL
+    AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+    AND phone IS NOT NULL
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, 1
+  FROM changed
+  UNION ALL
+  SELECT campaign_id, placed_at - placed_at % 900000, 'unknown', -1
+  FROM changed
+  WHERE told_late_at IS NOT NULL
+)
+SELECT *
+FROM changed;
 
 select "contact_id"
 from "calls"
@@ -831,70 +935,100 @@ WHERE relation = 'calls'::regclass
 
 -- dialing.lapse
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
-  where (state = 'queued')
-    and "not_after" is not null
-    and "not_after" < $1
-  limit $2
-  for update skip locked
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where (state = 'queued')
+      and "not_after" is not null
+      and "not_after" < $1
+    limit $2
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'lapsed'
+    WHEN 'retry' THEN 'lapsed'
+  END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from "some"
+  )
+    and "state" in ($4, $5)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'lapsed'
-  WHEN 'retry' THEN 'lapsed'
-END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($4, $5);
+select count(*) as "calls"
+from "changed";
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
-  where ((state = 'dialing' AND handoff IN ('retry')))
-    and "not_after" is not null
-    and "not_after" < $1
-  limit $2
-  for update skip locked
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where ((state = 'dialing' AND handoff IN ('retry')))
+      and "not_after" is not null
+      and "not_after" < $1
+    limit $2
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'lapsed'
+    WHEN 'retry' THEN 'lapsed'
+  END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from "some"
+  )
+    and "state" in ($4, $5)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'lapsed'
-  WHEN 'retry' THEN 'lapsed'
-END, "ended_at" = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, "due_at" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($4, $5);
+select count(*) as "calls"
+from "changed";
 
 -- dialing.endForgotten
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
-  where "due_at" is not null
-    and "due_at" < $1
-    and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or "not_after" is null)
-  limit $2
-  for update skip locked
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where "due_at" is not null
+      and "due_at" < $1
+      and (NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) or "not_after" is null)
+    limit $2
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'lapsed'
+    WHEN 'retry' THEN 'lapsed'
+    WHEN 'open' THEN 'unknown'
+    WHEN 'doubt' THEN 'unknown'
+    WHEN 'taken' THEN 'unknown'
+  END, "ended_at" = due_at + 2592000000, "due_at" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from "some"
+  )
+    and "state" in ($4, $5)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'lapsed'
-  WHEN 'retry' THEN 'lapsed'
-  WHEN 'open' THEN 'unknown'
-  WHEN 'doubt' THEN 'unknown'
-  WHEN 'taken' THEN 'unknown'
-END, "ended_at" = due_at + 2592000000, "due_at" = $3
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($4, $5);
+select count(*) as "calls"
+from "changed";
 
 -- dialing.recoverFromClockStep
 

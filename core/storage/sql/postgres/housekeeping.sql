@@ -101,24 +101,34 @@ JOIN accounts a ON a.id = found.account_id;
 
 -- contacts.erase
 
-WITH found AS MATERIALIZED (
-  SELECT r.*
-  FROM (
-    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb) AS e(value)
-  ) AS r
-  CROSS JOIN calls
-  WHERE calls.campaign_id = r.campaign_id
-    AND calls.contact_id = r.contact_id
+WITH changed AS (
+  WITH found AS MATERIALIZED (
+    SELECT r.*
+    FROM (
+      SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN calls
+    WHERE calls.campaign_id = r.campaign_id
+      AND calls.contact_id = r.contact_id
+      AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+    FOR UPDATE OF calls
+  )
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
+  FROM found
+  WHERE calls.campaign_id = found.campaign_id
+    AND calls.contact_id = found.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  FOR UPDATE OF calls
+  RETURNING calls.campaign_id, calls.placed_at, calls.state
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
-FROM found
-WHERE calls.campaign_id = found.campaign_id
-  AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+SELECT *
+FROM changed;
 
 update "calls"
 set "phone" = $1, "name" = $2, "time_zone" = $3, "variables" = $4, "detail" = $5

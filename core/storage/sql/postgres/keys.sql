@@ -31,6 +31,31 @@ insert into "api_keys" ("account_id", "created_at", "creator_id", "creator_partn
   "expiry_time_zone", "id", "last_used_at", "name", "partner_id", "time_zone")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+INSERT INTO api_key_tallies (scope, id, keys)
+SELECT 'creator_id', creator_id, 1 * count(*)
+FROM api_keys
+WHERE id IN ($1)
+  AND creator_id IS NOT NULL
+GROUP BY creator_id
+UNION ALL
+SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
+FROM api_keys
+WHERE id IN ($2)
+  AND creator_partner_id IS NOT NULL
+GROUP BY creator_partner_id
+UNION ALL
+SELECT 'account_id', account_id, 1 * count(*)
+FROM api_keys
+WHERE id IN ($3)
+  AND account_id IS NOT NULL
+GROUP BY account_id
+UNION ALL
+SELECT 'partner_id', partner_id, 1 * count(*)
+FROM api_keys
+WHERE id IN ($4)
+  AND partner_id IS NOT NULL
+GROUP BY partner_id;
+
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
@@ -451,6 +476,31 @@ select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_
 from "api_keys"
 where "id" in ($3);
 
+INSERT INTO api_key_tallies (scope, id, keys)
+SELECT 'creator_id', creator_id, -1 * count(*)
+FROM api_keys
+WHERE id IN ($1)
+  AND creator_id IS NOT NULL
+GROUP BY creator_id
+UNION ALL
+SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
+FROM api_keys
+WHERE id IN ($2)
+  AND creator_partner_id IS NOT NULL
+GROUP BY creator_partner_id
+UNION ALL
+SELECT 'account_id', account_id, -1 * count(*)
+FROM api_keys
+WHERE id IN ($3)
+  AND account_id IS NOT NULL
+GROUP BY account_id
+UNION ALL
+SELECT 'partner_id', partner_id, -1 * count(*)
+FROM api_keys
+WHERE id IN ($4)
+  AND partner_id IS NOT NULL
+GROUP BY partner_id;
+
 delete from "api_keys"
 where "id" in ($1);
 
@@ -463,24 +513,34 @@ WHERE due_at IS NOT NULL
 ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT $7;
 
-WITH found AS MATERIALIZED (
-  SELECT r.*
-  FROM (
-    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb) AS e(value)
-  ) AS r
-  CROSS JOIN calls
-  WHERE calls.campaign_id = r.campaign_id
-    AND calls.contact_id = r.contact_id
+WITH changed AS (
+  WITH found AS MATERIALIZED (
+    SELECT r.*
+    FROM (
+      SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN calls
+    WHERE calls.campaign_id = r.campaign_id
+      AND calls.contact_id = r.contact_id
+      AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+    FOR UPDATE OF calls SKIP LOCKED
+  )
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
+  FROM found
+  WHERE calls.campaign_id = found.campaign_id
+    AND calls.contact_id = found.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  FOR UPDATE OF calls SKIP LOCKED
+  RETURNING calls.campaign_id, calls.placed_at, calls.state
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
-FROM found
-WHERE calls.campaign_id = found.campaign_id
-  AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+SELECT *
+FROM changed;
 
 SELECT virtualtransaction AS id
 FROM pg_locks
@@ -527,24 +587,34 @@ WHERE due_at IS NOT NULL
 ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT $6;
 
-WITH found AS MATERIALIZED (
-  SELECT r.*
-  FROM (
-    SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
-    FROM jsonb_array_elements($1::jsonb) AS e(value)
-  ) AS r
-  CROSS JOIN calls
-  WHERE calls.campaign_id = r.campaign_id
-    AND calls.contact_id = r.contact_id
+WITH changed AS (
+  WITH found AS MATERIALIZED (
+    SELECT r.*
+    FROM (
+      SELECT (e.value->>0)::text AS campaign_id, (e.value->>1)::text AS contact_id, (e.value->>2)::bigint AS at
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN calls
+    WHERE calls.campaign_id = r.campaign_id
+      AND calls.contact_id = r.contact_id
+      AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+    FOR UPDATE OF calls SKIP LOCKED
+  )
+  UPDATE calls
+  SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
+  FROM found
+  WHERE calls.campaign_id = found.campaign_id
+    AND calls.contact_id = found.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  FOR UPDATE OF calls SKIP LOCKED
+  RETURNING calls.campaign_id, calls.placed_at, calls.state
+), counted AS (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-UPDATE calls
-SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = found.at
-FROM found
-WHERE calls.campaign_id = found.campaign_id
-  AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+SELECT *
+FROM changed;
 
 SELECT virtualtransaction AS id
 FROM pg_locks

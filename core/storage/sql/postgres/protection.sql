@@ -300,43 +300,53 @@ WHERE due_at IS NOT NULL
 ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
 LIMIT $7;
 
-with "some" as materialized (
-  select "campaign_id", "contact_id"
-  from "calls"
+with "changed" as (
+  with "some" as materialized (
+    select "campaign_id", "contact_id"
+    from "calls"
+    where ("campaign_id", "contact_id") in (
+      select "campaign_id", "contact_id"
+      from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
+    )
+      and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+      AND (
+        SELECT 1
+        FROM accounts la
+        CROSS JOIN partners lp
+        WHERE la.id = calls.account_id
+          AND lp.id = la.partner_id
+          AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+            SELECT 1
+            FROM do_not_call d
+            WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+              AND d.phone = calls.phone
+              AND (d.account_id IS NULL OR d.account_id = la.id)
+              AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
+            LIMIT 1
+          ) IS NOT NULL)
+      ) IS NOT NULL
+    limit $3
+    for update skip locked
+  )
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'blocked'
+    WHEN 'retry' THEN 'blocked'
+  END, "ended_at" = $4, "due_at" = $5, "detail" = $6
   where ("campaign_id", "contact_id") in (
     select "campaign_id", "contact_id"
-    from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
+    from "some"
   )
-    and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-    AND (
-      SELECT 1
-      FROM accounts la
-      CROSS JOIN partners lp
-      WHERE la.id = calls.account_id
-        AND lp.id = la.partner_id
-        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
-          SELECT 1
-          FROM do_not_call d
-          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
-            AND d.phone = calls.phone
-            AND (d.account_id IS NULL OR d.account_id = la.id)
-            AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
-          LIMIT 1
-        ) IS NOT NULL)
-    ) IS NOT NULL
-  limit $3
-  for update skip locked
+    and "state" in ($7, $8)
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
 )
-update "calls"
-set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
-  WHEN 'queued' THEN 'blocked'
-  WHEN 'retry' THEN 'blocked'
-END, "ended_at" = $4, "due_at" = $5, "detail" = $6
-where ("campaign_id", "contact_id") in (
-  select "campaign_id", "contact_id"
-  from "some"
-)
-  and "state" in ($7, $8);
+select count(*) as "calls"
+from "changed";
 
 delete from "do_not_call_sweeps"
 where "scope_id" = $1

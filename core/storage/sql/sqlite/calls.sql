@@ -250,7 +250,8 @@ FROM (
 WHERE calls.campaign_id = r.campaign_id
   AND calls.request_id = r.request_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
+  calls.cancelled_at;
 
 SELECT 1 AS found
 FROM (
@@ -338,7 +339,8 @@ FROM (
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.contact_id, calls.request_id, calls.cancelled_at;
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
+  calls.cancelled_at;
 
 SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
@@ -671,29 +673,46 @@ where `contact_id` = ?
 
 UPDATE calls
 SET state = 'cancelled', due_at = NULL, cancelled_at = k.cancelling_since, ended_at = k.cancelling_since
-FROM retired_api_keys k
-WHERE calls.campaign_id = ?
-  AND calls.contact_id = ?
+FROM (
+  SELECT value->>0 AS campaign_id, value->>1 AS contact_id
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN retired_api_keys k
+WHERE calls.campaign_id = r.campaign_id
+  AND calls.contact_id = r.contact_id
   AND ((state = 'dialing' AND handoff IN ('retry')))
   AND k.id = calls.api_key_id
-  AND k.cancelling_since IS NOT NULL;
+  AND k.cancelling_since IS NOT NULL
+RETURNING calls.campaign_id, calls.placed_at, calls.state;
 
-update `calls`
-set `state` = ?, `due_at` = ?, `detail` = ?, `ended_at` = ?, `duration_seconds` = ?
-where `contact_id` = ?
-  and `handoff` is not null
-  and ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
-  and `attempt` = ?;
+UPDATE calls
+SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
+FROM (
+  SELECT value->>0 AS contact_id, value->>1 AS outcome, value->>2 AS detail, value->>3 AS ended_at, value->>4 AS duration_seconds,
+    value->>5 AS attempt
+  FROM jsonb_each(?)
+) AS r
+WHERE calls.contact_id = r.contact_id
+  AND handoff IS NOT NULL
+  AND ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  AND calls.attempt = r.attempt
+RETURNING calls.campaign_id, calls.placed_at, calls.state;
 
 -- dialing.reportOutcome
 
-update `calls`
-set `state` = ?, `due_at` = ?, `handoff` = ?, `detail` = ?, `ended_at` = ?, `duration_seconds` = ?,
-  `dialed_at` = coalesce(dialed_at, first_attempt_at), `told_late_at` = CASE WHEN (state = 'unknown') THEN CAST(? AS bigint) END
-where `contact_id` = ?
-  and `handoff` is not null
-  and (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
-  and `phone` is not null;
+UPDATE calls
+SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
+  handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+FROM (
+  SELECT value->>0 AS contact_id, value->>1 AS outcome, value->>2 AS detail, value->>3 AS ended_at, value->>4 AS duration_seconds,
+    value->>5 AS told_at
+  FROM jsonb_each(?)
+) AS r
+WHERE calls.contact_id = r.contact_id
+  AND handoff IS NOT NULL
+  AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
+  AND phone IS NOT NULL
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at;
 
 select `contact_id`
 from `calls`

@@ -117,7 +117,8 @@ SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = foun
 FROM found
 WHERE calls.campaign_id = found.campaign_id
   AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.placed_at, calls.state;
 
 update `calls`
 set `phone` = ?, `name` = ?, `time_zone` = ?, `variables` = ?, `detail` = ?

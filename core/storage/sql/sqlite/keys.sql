@@ -30,6 +30,33 @@ insert into `api_keys` (`account_id`, `created_at`, `creator_id`, `creator_partn
   `expiry_time_zone`, `id`, `last_used_at`, `name`, `partner_id`, `time_zone`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+INSERT INTO api_key_tallies (scope, id, keys)
+SELECT 'creator_id', creator_id, 1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND creator_id IS NOT NULL
+GROUP BY creator_id
+UNION ALL
+SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND creator_partner_id IS NOT NULL
+GROUP BY creator_partner_id
+UNION ALL
+SELECT 'account_id', account_id, 1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND account_id IS NOT NULL
+GROUP BY account_id
+UNION ALL
+SELECT 'partner_id', partner_id, 1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND partner_id IS NOT NULL
+GROUP BY partner_id
+ON CONFLICT (scope, id)
+DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
@@ -438,6 +465,33 @@ select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_
 from `api_keys`
 where `id` in (?);
 
+INSERT INTO api_key_tallies (scope, id, keys)
+SELECT 'creator_id', creator_id, -1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND creator_id IS NOT NULL
+GROUP BY creator_id
+UNION ALL
+SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND creator_partner_id IS NOT NULL
+GROUP BY creator_partner_id
+UNION ALL
+SELECT 'account_id', account_id, -1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND account_id IS NOT NULL
+GROUP BY account_id
+UNION ALL
+SELECT 'partner_id', partner_id, -1 * count(*)
+FROM api_keys
+WHERE id IN (?)
+  AND partner_id IS NOT NULL
+GROUP BY partner_id
+ON CONFLICT (scope, id)
+DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+
 delete from `api_keys`
 where `id` in (?);
 
@@ -466,7 +520,8 @@ SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = foun
 FROM found
 WHERE calls.campaign_id = found.campaign_id
   AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.placed_at, calls.state;
 
 SELECT DISTINCT api_key_id
 FROM calls INDEXED BY calls_due
@@ -518,7 +573,8 @@ SET state = 'cancelled', due_at = NULL, cancelled_at = found.at, ended_at = foun
 FROM found
 WHERE calls.campaign_id = found.campaign_id
   AND calls.contact_id = found.contact_id
-  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.placed_at, calls.state;
 
 SELECT DISTINCT api_key_id
 FROM calls INDEXED BY calls_due

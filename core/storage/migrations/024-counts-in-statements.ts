@@ -1,0 +1,22 @@
+import type { Knex } from 'knex';
+import type { Dialect } from '../engine/database.ts';
+
+/**
+ * Each statement that adds or removes keys now counts them itself, and on PostgreSQL, so does each one that ends calls: a trigger runs once
+ * per row, and tables that are spread over several machines can't have any. An older core would no longer count anything, so cores can't be
+ * upgraded in turn.
+ */
+export async function up(trx: Knex, dialect: Dialect): Promise<void> {
+  for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
+}
+
+/** In ms. A lock on a busy table may take longer than any other statement may wait. */
+const patient = { query_timeout: 3_600_000 };
+
+const ofKeys = ['tally_added', 'tally_removed', 'tally_moved'];
+const sqlite = ofKeys.map((trigger) => `DROP TRIGGER ${trigger}`);
+const postgres = [
+  ...ofKeys.map((trigger) => `DROP TRIGGER ${trigger} ON api_keys`),
+  ...['count_ended', 'count_replaced'].map((trigger) => `DROP TRIGGER ${trigger} ON calls`),
+  ...['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'].map((name) => `DROP FUNCTION ${name}`),
+];
