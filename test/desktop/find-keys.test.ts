@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
+import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -92,6 +93,7 @@ describeDesktop('the console, with many API keys,', () => {
       });
       await direct.storage.database.write('api_keys').insert(copies);
     }
+    await repairCounts(direct.storage.database);
     await signInAs(harness, 'account');
     await harness.page.getByText('Newest 500 of 1,201').waitFor();
     await button('Which key is this?').click();

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { repairCounts } from '../../../core/storage/keys/key-counts.ts';
 import { type Answer, ask, readCookies } from '../../support/http.ts';
 import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../../support/tenants.ts';
 import { openScene, type Scene } from '../environment.ts';
@@ -43,6 +44,7 @@ const deletion: Case['attack'] = async (trial) => {
   const scope = { creator_id: teammate.id, creator_partner_id: partner_id, account_id, partner_id };
   const rows = Array.from({ length: count }, (_, n) => ({ id: `many-${n}`, digest: `many-${n}`, name: 'Many', created_at: n, ...scope }));
   await database.write.batchInsert('api_keys', rows, 100);
+  await repairCounts(database);
 
   const { status } = await ask('DELETE', `${url}/console/users/${teammate.id}`, { cookie: await signIn(url, partner.email) });
   if (status !== 204) ledger.fail(`the deletion got ${status}`);
