@@ -183,7 +183,7 @@ describe('unknown variables', () => {
   });
 });
 
-describe('the configuration of a provider', () => {
+describe("a provider's configuration", () => {
   const provider = {
     PUBLIC_URL: 'https://calls.example.com/',
     OIDC_ISSUER: 'https://login.example.com/realms/staff/',

@@ -70,7 +70,7 @@ describe('stripping control characters', () => {
   });
 });
 
-describe('the output of admin', () => {
+describe("admin's output", () => {
   async function written(asJson: boolean): Promise<string> {
     const stdout = new PassThrough();
     outputTo({ stdout, stderr: new PassThrough() }, asJson).answer({ name: 'a\u202eb\u009bc\u001b' }, 'the \u001b[31mtext');

@@ -12,7 +12,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 const hostile = '\u001b[31mred\u001b[2J\u001b]0;owned\u0007\u009b32m\u0085\u0008\u202egnp.exe\u2066\u200f\u061c\u2028';
 const steering = /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-describe('terminal output of admin', () => {
+describe("admin's terminal output", () => {
   let database: string;
   const admin = (...args: string[]) => adminOn(database).admin(args);
   beforeEach(async () => {

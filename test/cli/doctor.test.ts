@@ -121,7 +121,7 @@ describe('callkey doctor', () => {
   });
 });
 
-describe('the campaign of a command', () => {
+describe("a command's campaign", () => {
   const id = '01a1fe41-7a16-7a72-961d-cbc837d17e8f';
   const wouldCall = async (home: CliHome, args: string[], environment: Record<string, string> = {}) => {
     const { code, stdout } = await home.run(['call', 'place', ...args, '--phone', '+493012345678', '--dry-run', '--json'], { environment });

@@ -15,7 +15,7 @@ const ajv = new Ajv2020({ formats: { 'date-time': /^\d{4}-\d\d-\d\dT[\d:.]+Z$/ }
 
 const at = '2099-07-01T09:00:00.000Z';
 
-describe('the schema of results', () => {
+describe('the results schema', () => {
   const its = sharedIntegrator();
 
   async function expectResults(definition: string, args: string[], input = ''): Promise<void> {

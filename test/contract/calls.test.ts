@@ -64,7 +64,7 @@ const bodies = object(
 const phone = '+493012345678';
 const filled = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`v${n}`, '']));
 
-describe('the check of a call to place', () => {
+describe('checking a call to place', () => {
   for (const [what, more] of [
     ['only a phone number', {}],
     ['a name of 200 characters', { contact: { phone, name: 'é'.repeat(200) } }],

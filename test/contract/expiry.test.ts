@@ -21,7 +21,7 @@ function localDay(millis: number, timeZone: string): string {
 const choice = (kind: string): Expiration => (kind === 'none' ? { kind } : { kind: 'years', years: Number(kind) as 1 });
 
 describe('expiry', () => {
-  describe('the range of a custom date', () => {
+  describe('the range for a custom date', () => {
     it('starts tomorrow and ends the day before five years from now', () => {
       expect(customRange(at('2026-11-21T09:00:00Z'), 'Europe/Berlin')).to.deep.equal({ earliest: '2026-11-22', latest: '2031-11-20' });
     });

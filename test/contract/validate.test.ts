@@ -53,7 +53,7 @@ describe('building a path', () => {
   });
 });
 
-describe('the type of a problem', () => {
+describe("a problem's type", () => {
   it('ends with the problem code, and can be parsed back into it', () => {
     expect(problemType('too-large')).to.equal('urn:callkey:problems#too-large');
     expect(problemCode(problemType('too-large'))).to.equal('too-large');

@@ -118,7 +118,7 @@ describe('a hand-off through a webhook', () => {
   }
 });
 
-describe('the response of a webhook', () => {
+describe("a webhook's response", () => {
   const handOff = async (answer: (response: ServerResponse) => void, after?: Promise<void>) => {
     const receiver = await startReceiver((_, response) => answer(response));
     try {

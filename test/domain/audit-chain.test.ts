@@ -49,7 +49,7 @@ function createChain(count: number, pruned = 0, record = pruned, says: { action?
   return { report, state, store, looks, reads, keep, change, sealAt };
 }
 
-describe('the hash of an audit event', () => {
+describe("an audit event's hash", () => {
   it("covers the previous event's hash, the event's number and all of its fields", () => {
     // SHA-256 of `["before",2,"id",null,5]`, computed independently.
     expect(chainHash('before', 2, ['id', null, 5])).to.equal('ec19328e68afc1e683c328c6090f58d6962a13e24129d6d01f7aa7a0f3b366f0');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { toNetworks, toProvider } from '../../core/domain/sign-in/networks.ts';
 
-describe('the networks of an address', () => {
+describe("an address's networks", () => {
   for (const [address, networks, provider] of [
     ['192.0.2.130', ['192.0.2.130', '192.0.2/24'], '192.0/16'],
     ['2001:db8:1:203::9', ['20010db800010203/64', '20010db8000102/56', '20010db80001/48'], '20010db8/32'],

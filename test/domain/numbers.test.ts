@@ -3,7 +3,7 @@ import { isTimeZone } from '#contract/calendar.ts';
 import { getZones } from '../../core/domain/protection/hours/zones.ts';
 import { getCountry, getNumberKind, parsePhone } from '../../core/domain/protection/numbers.ts';
 
-describe('the kind of a number', () => {
+describe("a number's kind", () => {
   const kinds: [phone: string, kind: string, why: string][] = [
     ['+493012345678', 'ordinary', 'a landline'],
     ['+4915112345678', 'ordinary', 'a mobile number'],
@@ -29,7 +29,7 @@ describe('the kind of a number', () => {
     it(`is ${kind} for ${phone}${why && `, ${why}`}`, () => expect(getNumberKind(phone)).to.equal(kind));
 });
 
-describe('the country of a number', () => {
+describe("a number's country", () => {
   const countries: [string, string | null][] = [
     ['+493012345678', 'DE'],
     ['+12125551234', 'US'],
@@ -64,7 +64,7 @@ describe('a phone number as people write it', () => {
   }
 });
 
-describe('the time zones of a number', () => {
+describe("a number's time zones", () => {
   it('are those of its longest known prefix', () => {
     expect(getZones('+493012345678')).to.deep.equal(['Europe/Berlin']);
     expect(getZones('+12085551234')).to.deep.equal(['America/Boise', 'America/Los_Angeles']);

@@ -184,7 +184,7 @@ describe('a problem', () => {
   });
 });
 
-describe('the code of an error', () => {
+describe("an error's code", () => {
   for (const [what, error, code] of [
     ['a system error', Object.assign(new Error(), { code: 'ENOENT' }), 'ENOENT'],
     ['an error with a numeric code', Object.assign(new Error(), { code: 5 }), ''],

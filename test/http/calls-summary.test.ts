@@ -10,7 +10,7 @@ import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants
 
 const nothingElse = { detail: null, durationSeconds: null };
 
-describe('the call summary of a campaign', () => {
+describe("a campaign's call summary", () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;

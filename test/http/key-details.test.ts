@@ -9,7 +9,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
-describe('the details of an API key', () => {
+describe("an API key's details", () => {
   onEachDatabase((kind) => {
     let database: string;
     let core: RunningCore;

@@ -6,7 +6,7 @@ import { overSocket } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { databaseWithTenants, onDemand } from '../support/tenants.ts';
 
-describe('the transport security of a core', () => {
+describe("a core's transport security", () => {
   let core: RunningCore;
   const start = async (environment: Record<string, string> = {}) => {
     core = await startCoreHere((await databaseWithTenants('sqlite')).database, { environment });

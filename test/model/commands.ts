@@ -570,7 +570,7 @@ const rare = [
     await world.answerSilent(false);
     walk.model.respond(false);
     walk.model = await settle(world, [walk.model]);
-    // A core that starts does what it does every hour, too.
+    // A core also does its hourly work when it starts.
     await world.restart(which);
     walk.model.dial();
     walk.model.keepHouse();

@@ -20,7 +20,7 @@ describe('a provider with a certificate from its own authority (needs openssl)',
   before(function () {
     if (!hasOpenssl) skip(this, 'openssl is not installed');
     authority = certificateAuthority();
-    // For the browser of the test.
+    // For the test's browser.
     setDefaultCACertificates([...trusted, readFileSync(authority.caFile, 'utf8')]);
   });
   after(() => setDefaultCACertificates(trusted));

@@ -8,7 +8,7 @@ import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 type Ended = { code: number; stdout: string; stderr: string };
 
-describe('the check of a provider adapter', () => {
+describe('checking a provider adapter', () => {
   const env = { ...bareEnvironment, DIALER_SECRETS: signingSecret };
   const check = (args: readonly string[], secrets = signingSecret): Promise<Ended> =>
     new Promise((resolve) => {

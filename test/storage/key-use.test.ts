@@ -10,7 +10,7 @@ import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 
-describe('the use of a key', () => {
+describe("a key's use", () => {
   onEachDatabase((kind) => {
     let clock: FakeClock;
     let direct: DirectAccess;

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
 
-describe('the outcome of a call', () => {
+describe("a call's outcome", () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let tenants: Tenants;

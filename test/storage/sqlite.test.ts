@@ -13,7 +13,7 @@ import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
-describe('the writer of a SQLite file', () => {
+describe("a SQLite file's writer", () => {
   let database: string;
   let direct: DirectAccess;
   let tenants: Tenants;

@@ -12,7 +12,7 @@ const window = 60_000;
 const one = { key: 'one', max: 2, window };
 const other = { key: 'other', max: 3, window: 2 * window };
 
-describe('the counters of attempts', () => {
+describe('attempt counters', () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let throttle: ThrottleStore;

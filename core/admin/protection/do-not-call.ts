@@ -44,7 +44,7 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     .option('--after <cursor>', 'continue after the page that returned this nextCursor');
   withExamples(show, `do-not-call list ${account}`, `--json do-not-call list ${account} --search +4930`).action(withDatabase(runList));
   const load = withScope(
-    list.command('import').argument('<file>').description('add all numbers of a CSV file: one per line, in the first column'),
+    list.command('import').argument('<file>').description('add all numbers in a CSV file: one per line, in the first column'),
     kinds,
   ).option('--country <code>', 'country of numbers without a country code, such as DE');
   load.addHelpText('after', '\nIf a line is invalid, nothing is imported. An interrupted import is either finished by a core or deleted.');

@@ -9,8 +9,8 @@ export const troubleLimits = {
   /** How often a core repeats the report while the trouble lasts. */
   every: Duration.fromObject({ minutes: 1 }),
   /**
-   * How long after the last hand-off the trouble counts as over. If a call were waiting for the provider, it would be handed off again much
-   * sooner.
+   * How long after the last hand-off the trouble is considered over. If a call were waiting for the provider, it would be handed off again
+   * much sooner.
    */
   forgotten: Duration.fromObject({ hours: 1 }),
   /** How long a report is valid. It expires because the core that wrote it may have died. */

@@ -104,7 +104,7 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, { user,
 /** Returns the session with the tenancy that a staff user's request specifies, whatever tenancy the session has selected. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
   if (session.user.userType !== 'staff')
-    throw new Problem('forbidden', 'Only service staff can choose the account or partner of a request.');
+    throw new Problem('forbidden', 'Only service staff can choose the account or partner for a request.');
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 

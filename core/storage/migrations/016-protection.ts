@@ -23,7 +23,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `ALTER TABLE partners ADD COLUMN rules_version ${bigint}`,
 
     // scope_id is the account or the partner. account_id is null for an entry of the partner. campaign_id and contact_id are the call in
-    // which the person asked.
+    // which the person asked not to be called.
     `CREATE TABLE do_not_call (
       id ${id} PRIMARY KEY,
       scope_id ${id} NOT NULL,

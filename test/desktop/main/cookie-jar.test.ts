@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CookieJar, deviceCookies } from '../../../desktop/main/cookie-jar.ts';
 
-describe('the cookie jar of a session', () => {
+describe("a session's cookie jar", () => {
   it("contains only the core's cookies", () => {
     const jar = new CookieJar({ tracking: 'stored' });
     jar.update(['callkey_session=a; path=/; httponly', 'callkey_session.sig=b', 'tracking=c', 'not a cookie']);

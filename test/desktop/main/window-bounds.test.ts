@@ -5,7 +5,7 @@ const primary = { x: 0, y: 24, width: 1600, height: 1000 };
 const second = { x: 1600, y: 0, width: 1280, height: 1024 };
 const last = (x: number, y: number, width = 900, height = 600) => ({ x, y, width, height, isMaximized: false });
 
-describe('the bounds of a new window', () => {
+describe("a new window's bounds", () => {
   it('are the default size at the first start', () => {
     expect(boundsOnScreen(null, [primary, second])).to.deep.equal({ width: 1280, height: 800 });
   });

@@ -35,7 +35,7 @@ describe('the users in the activity filter', () => {
   });
 });
 
-describe('the subject of an export', () => {
+describe("an export's subject", () => {
   it('is a count of what was saved, if that was recorded', () => {
     const names = ['api-keys (116 rows)', 'users (1 rows)', 'calls', 'calls (from 2026-11-08 to 2026-11-08)'];
     expect(names.map((name) => describeSubject('list.exported', name))).to.deep.equal(['116 API keys', '1 user', 'calls', names[3]]);

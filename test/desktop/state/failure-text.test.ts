@@ -11,7 +11,7 @@ const refused = (changes: Partial<Extract<Failure, { kind: 'refused' }>> = {}): 
   ...changes,
 });
 
-describe('the text of a failure', () => {
+describe("a failure's text", () => {
   for (const [seconds, text] of [
     [1, 'Check the fields. Try again in 1 second.'],
     [89, 'Check the fields. Try again in 89 seconds.'],
@@ -31,7 +31,7 @@ describe("the core's own text about a wait", () => {
   });
 });
 
-describe('the error of a field', () => {
+describe("a field's error", () => {
   const failure = refused({ errors: [{ path: 'expiration.date', message: 'Give a date.' }] });
 
   it('is the error for the field or a part of it', () => {
@@ -44,7 +44,7 @@ describe('the error of a field', () => {
   });
 });
 
-describe('the error of a form', () => {
+describe("a form's error", () => {
   const failure = refused({ errors: [{ path: 'name', message: 'Give a name.' }] });
 
   it("is empty if one of the form's fields shows the failure", () => {

@@ -15,7 +15,7 @@ import { describeHours, describeOpening, describeReasons } from '../../../deskto
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
 const rule = (prefix: string, from: string, to: string): HoursRule => ({ prefix, days: [...workdays], from, to });
 
-describe('the week of calling hours', () => {
+describe('a week of calling hours', () => {
   const formatHours = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
 
   it('shows the windows of each day, and closed days', () => {

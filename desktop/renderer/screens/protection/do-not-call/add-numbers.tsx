@@ -48,7 +48,7 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
       >
         <Field
           label="Phone numbers"
-          hint="One per line, in any common format. You can paste a column of a spreadsheet."
+          hint="One per line, in any common format. You can paste a spreadsheet column."
           error={fieldError(failure, 'phones')}
           aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
         >
