@@ -12,6 +12,7 @@ import { sharedPostgres } from '../scripts/support/postgres.ts';
 import { cleanUp } from './support/clean-up.ts';
 import { bareEnvironment } from './support/commands.ts';
 import { whyNoElectron } from './support/electron-runtime.ts';
+import { memoryFolder } from './support/memory-folder.ts';
 import { makeTemplates } from './support/templates.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
@@ -22,6 +23,9 @@ const args = process.argv.slice(2);
 // The value of an option, as in `--grep test`, isn't a path.
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
+
+// Hundreds of databases, each of which takes 10 MB.
+process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');

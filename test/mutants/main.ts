@@ -3,11 +3,12 @@
 //   npm run mutants -- core/domain cli           these folders
 //   npm run mutants -- core/domain/sign-in/throttle.ts   one file, with the tests of its folder
 // Fails if a surviving mutant isn't listed in test/surviving-mutants.json. Writes the row of each complete folder into test/README.md.
-import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Stryker } from '@stryker-mutator/core';
 import { freshDatabase } from '../support/databases.ts';
+import { memoryFolder } from '../support/memory-folder.ts';
 import { folders, root } from './folders.ts';
 
 type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number];
@@ -22,21 +23,11 @@ const known: Readonly<Record<string, readonly { why: string; mutants: readonly s
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 // Stryker kills its processes. The files that they leave are in one folder, which this process deletes.
-const directory = mkdtempSync(join(inMemory() ?? tmpdir(), 'callkey-mutants-'));
+const directory = mkdtempSync(join(memoryFolder(1e9) ?? tmpdir(), 'callkey-mutants-'));
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 Object.assign(process.env, { TMPDIR: directory, TEST_DATABASES: 'sqlite' });
 // Created once, before anything is mutated. Each run only copies it.
 process.env['TEST_TEMPLATES'] = JSON.stringify({ 'without rows sqlite': { database: await freshDatabase('sqlite') } });
-
-/** A folder in memory if it has enough space (containers often have 64 MB), because SQLite waits for a disk at each commit. */
-function inMemory(): string | undefined {
-  try {
-    const { bavail, bsize } = statfsSync('/dev/shm');
-    return bavail * bsize > 1e9 ? '/dev/shm' : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 function strykerFor(files: readonly string[], spec: readonly string[]): Stryker {
   return new Stryker({
