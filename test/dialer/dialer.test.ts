@@ -2,71 +2,23 @@ import { expect } from 'chai';
 import { callsSchema } from '#contract/console/calls.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  somePhone,
-  type Tenants,
-} from '../support/tenants.ts';
+import { dialerForEach } from '../support/dialer-harness.ts';
+import { ask, textAt } from '../support/http.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-
-const secret = signingSecret;
-const olderSecret = `whsec_${'old1'.repeat(10)}`;
-type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 describe('the dialer', () => {
   onEachDatabase((kind) => {
-    let database: string;
-    let core: RunningCore;
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let key: string;
-    let cookie: string;
-    let receiver: Receiver;
-
-    const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
-    const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
-      receiver = await startReceiver(answer);
-      const secrets = { DIALER_SECRETS: `${secret},${olderSecret}` };
-      core = await startCoreHere(database, { environment: { ...webhook(), ...secrets, ...environment } });
-      cookie = await signIn(core.url, 'ada@example.com');
-      key = (await createKey(core.url, cookie)).keyValue;
-    };
-    beforeEach(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      direct = await openDirect(database);
-    });
-    afterEach(async () => {
-      await core.close();
-      await receiver.close();
-      await direct.close();
-    });
-
-    const place = (body: object = {}): Promise<Answer> =>
-      placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body });
-    const call = async (contactId: string): Promise<Record<string, unknown>> =>
-      (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
-    /** Waits until the call is in one of these states. */
-    const untilState = async (contactId: string, ...states: string[]) => {
-      await until(async () => states.includes(String((await call(contactId))['state'])));
-      return call(contactId);
-    };
+    const dialer = dialerForEach(kind);
+    const { start, place, call, untilState, cancel, startCore, startToKill } = dialer;
 
     describe('with a webhook', () => {
       it('fails a call that the provider rejects, and keeps the reason', async () => {
         await start({}, (_, response) => void response.writeHead(422).end('no such line\n'));
         const ended = await untilState(textAt(await place(), 'contactId'), 'failed');
         expect(ended['detail']).to.equal('The provider returned 422: no such line');
-        expect(receiver.received).to.have.length(1);
+        expect(dialer.receiver.received).to.have.length(1);
       });
 
       it("doesn't repeat a hand-off if the response is lost, and the call becomes unknown", async () => {
@@ -74,7 +26,7 @@ describe('the dialer', () => {
         const contactId = textAt(await place(), 'contactId');
         const ended = await untilState(contactId, 'unknown');
         expect(ended['detail']).to.contain('response was lost');
-        expect(receiver.received).to.have.length(1);
+        expect(dialer.receiver.received).to.have.length(1);
       });
 
       it('repeats a hand-off if the response is lost and the provider de-duplicates', async () => {
@@ -84,8 +36,8 @@ describe('the dialer', () => {
           else response.writeHead(202).end();
         });
         await place();
-        await receiver.until(2);
-        expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+        await dialer.receiver.until(2);
+        expect(new Set(dialer.receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
       });
 
       it("doesn't hand off a call whose notAfter passed while it was waiting for a retry", async () => {
@@ -94,13 +46,13 @@ describe('the dialer', () => {
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
         await until(async () => (await call(contactId))['handoff'] === 'retry');
         status = 202;
-        const { length } = receiver.received;
-        await direct.storage.database
+        const { length } = dialer.receiver.received;
+        await dialer.direct.storage.database
           .write('calls')
           .where({ contact_id: contactId })
           .update({ not_after: instant(1) });
         await untilState(contactId, 'lapsed');
-        expect(receiver.received).to.have.length(length);
+        expect(dialer.receiver.received).to.have.length(length);
       });
 
       it('starts the retry window at the first attempt, however long the call waited before', async () => {
@@ -109,38 +61,38 @@ describe('the dialer', () => {
         const contactId = textAt(await place(), 'contactId');
         // Longer than the retry window, but not long enough for the call to lapse.
         const longAgo = Date.now() - 2 * dialingLimits.window.toMillis();
-        await direct.storage.database
+        await dialer.direct.storage.database
           .write('calls')
           .where({ contact_id: contactId })
           .update({ placed_at: instant(longAgo), due_at: instant(longAgo) });
-        await core.close();
-        core = await startCoreHere(database, { environment: webhook() });
-        await receiver.until(2);
+        await dialer.core.close();
+        await startCore();
+        await dialer.receiver.until(2);
         await untilState(contactId, 'dialing');
       });
 
       it('waits for notBefore', async () => {
-        await start({});
+        await start();
         const now = Date.now();
         const later = textAt(await place({ notBefore: new Date(now + 1_500).toISOString() }), 'contactId');
         const far = textAt(await place({ notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
-        await receiver.until(1);
+        await dialer.receiver.until(1);
         expect(Date.now()).to.be.at.least(now + 1_500);
-        expect(receiver.received.map(({ handoff }) => handoff.contactId)).to.deep.equal([later]);
+        expect(dialer.receiver.received.map(({ handoff }) => handoff.contactId)).to.deep.equal([later]);
         expect(await call(far)).to.include({ state: 'queued' });
       });
 
       it("lets a call lapse if it hasn't been dialed by notAfter", async () => {
         await start({ DIALER: 'off' });
         const contactId = textAt(await place({ notAfter: '2099-01-01T00:00:00.000Z' }), 'contactId');
-        await direct.storage.database
+        await dialer.direct.storage.database
           .write('calls')
           .where({ contact_id: contactId })
           .update({ not_after: instant(1) });
-        await core.close();
-        core = await startCoreHere(database, { environment: webhook() });
+        await dialer.core.close();
+        await startCore();
         await untilState(contactId, 'lapsed');
-        expect(receiver.received).to.deep.equal([]);
+        expect(dialer.receiver.received).to.deep.equal([]);
       });
 
       it('never hands off a call whose cancellation returned 200', async () => {
@@ -150,12 +102,12 @@ describe('the dialer', () => {
         await Promise.all(
           Array.from({ length: 200 }, async () => {
             const contactId = textAt(await place(), 'contactId');
-            const answer = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
+            const answer = await cancel(contactId);
             (answer.status === 200 ? cancelled : lost).add(contactId);
           }),
         );
-        await receiver.until(lost.size);
-        const called = receiver.received.map(({ handoff }) => handoff.contactId);
+        await dialer.receiver.until(lost.size);
+        const called = dialer.receiver.received.map(({ handoff }) => handoff.contactId);
         expect(called.filter((id) => cancelled.has(id))).to.deep.equal([]);
         expect(new Set(called)).to.deep.equal(lost);
         expect(called).to.have.length(lost.size);
@@ -169,12 +121,12 @@ describe('the dialer', () => {
           response.writeHead(isUp ? 202 : 503).end();
         });
         const ids = await Promise.all(Array.from({ length: 100 }, async () => textAt(await place(), 'contactId')));
-        await receiver.until(ids.length);
+        await dialer.receiver.until(ids.length);
         isUp = true;
         // The cancellation competes with the dialer's claims for the next try.
         const cancelled = new Set<string>();
         for (const contactId of ids) {
-          const { status } = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
+          const { status } = await cancel(contactId);
           expect(status).to.be.oneOf([200, 409]);
           if (status === 200) cancelled.add(contactId);
         }
@@ -186,13 +138,13 @@ describe('the dialer', () => {
 
       it("doesn't let one account's flood delay another account", async () => {
         await start({ DIALER: 'off' });
-        const otherKey = (await createKey(core.url, await signIn(core.url, 'oda@example.com'))).keyValue;
+        const otherKey = (await createKey(dialer.core.url, await signIn(dialer.core.url, 'oda@example.com'))).keyValue;
         await Promise.all(Array.from({ length: 400 }, () => place()));
-        const single = textAt(await placeCall(core.url, tenants.otherCampaign.id, otherKey), 'contactId');
-        await core.close();
-        core = await startCoreHere(database, { environment: { ...webhook(), DIALER_CONCURRENCY: '4' } });
-        await receiver.until(100);
-        const turn = receiver.received.findIndex(({ handoff }) => handoff.contactId === single);
+        const single = textAt(await placeCall(dialer.core.url, dialer.tenants.otherCampaign.id, otherKey), 'contactId');
+        await dialer.core.close();
+        await startCore({ DIALER_CONCURRENCY: '4' });
+        await dialer.receiver.until(100);
+        const turn = dialer.receiver.received.findIndex(({ handoff }) => handoff.contactId === single);
         expect(turn).to.be.within(0, 8);
       });
     });
@@ -203,13 +155,13 @@ describe('the dialer', () => {
       const dialing = await untilState(contactId, 'dialing');
       expect(dialing['provider']).to.equal('simulated');
       const { calls } = callsSchema.parse(
-        (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
+        (await ask('GET', `${dialer.core.url}/console/campaigns/${dialer.tenants.campaign.id}/calls`, { cookie: dialer.cookie })).json,
       );
       expect(calls[0]).to.include({ state: 'dialing', simulated: true });
-      expect(receiver.received).to.deep.equal([]);
+      expect(dialer.receiver.received).to.deep.equal([]);
       await until(async () => (await call(contactId))['handoff'] === 'taken');
       // Moves the clock to a minute from now, instead of waiting.
-      await direct.storage.database
+      await dialer.direct.storage.database
         .write('calls')
         .where({ contact_id: contactId })
         .update({ due_at: instant(0) });
@@ -217,26 +169,18 @@ describe('the dialer', () => {
       expect(String(ended['detail'])).to.match(/^Simulated: /);
     });
 
-    /** A core in a separate process, which the test kills. */
-    const startToKill = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
-      receiver = await startReceiver(answer);
-      const killed = await spawnCore(database, { ...webhook(), ...environment });
-      const { keyValue } = await createKey(killed.url, await signIn(killed.url, 'ada@example.com'));
-      return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
-    };
-
     it('without de-duplication, hands a call off once, and ends it as unknown if the core was killed during the hand-off', async () => {
       const { killed, placeThere } = await startToKill({}, () => undefined);
       const contactId = await placeThere();
-      await receiver.until(1);
+      await dialer.receiver.until(1);
       await killed.stop('SIGKILL');
-      await direct.storage.database
+      await dialer.direct.storage.database
         .write('calls')
         .where({ contact_id: contactId })
         .update({ due_at: instant(1) });
-      core = await startCoreHere(database, { environment: webhook() });
+      await startCore();
       await untilState(contactId, 'unknown');
-      expect(receiver.received).to.have.length(1);
+      expect(dialer.receiver.received).to.have.length(1);
     });
 
     it('lets exactly one core take over each call of a killed core', async function () {
@@ -245,16 +189,16 @@ describe('the dialer', () => {
       const ids = await Promise.all(Array.from({ length: 60 }, placeThere));
       await killed.stop('SIGKILL');
       // The leases expire immediately, so that no one has to wait for them.
-      await direct.storage.database
+      await dialer.direct.storage.database
         .write('calls')
         .where({ state: 'dialing' })
         .whereNot({ handoff: 'taken' })
         .update({ due_at: instant(Date.now() - 1_000) });
-      core = await startCoreHere(database, { environment: { ...webhook(), DIALER_DEDUPLICATES: 'true' } });
+      await startCore({ DIALER_DEDUPLICATES: 'true' });
       for (const id of ids) {
         await until(async () => (await call(id))['handoff'] === 'taken');
       }
-      expect(new Set(receiver.received.map(({ handoff }) => handoff.contactId))).to.deep.equal(new Set(ids));
+      expect(new Set(dialer.receiver.received.map(({ handoff }) => handoff.contactId))).to.deep.equal(new Set(ids));
     });
   });
 });

@@ -5,82 +5,29 @@ import { Webhook } from 'standardwebhooks';
 import { sign } from '#contract/calls/signature.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { type Answer, ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
-import {
-  createKey,
-  type DirectAccess,
-  databaseWithTenants,
-  onDemand,
-  openDirect,
-  placeCall,
-  signIn,
-  somePhone,
-  type Tenants,
-} from '../support/tenants.ts';
+import { dialerForEach, olderSecret } from '../support/dialer-harness.ts';
+import { ask, textAt } from '../support/http.ts';
+import { signingSecret } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-const secret = signingSecret;
-const olderSecret = `whsec_${'old1'.repeat(10)}`;
-type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-type Signed = { with?: string; at?: number; [header: `webhook-${string}`]: string };
 
 describe('the dialer, for outcomes,', () => {
   onEachDatabase((kind) => {
-    let database: string;
-    let core: RunningCore;
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let key: string;
-    let cookie: string;
-    let receiver: Receiver;
-
-    const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: secret });
-    const start = async (environment: Record<string, string>, answer?: Parameters<typeof startReceiver>[0]) => {
-      receiver = await startReceiver(answer);
-      const secrets = { DIALER_SECRETS: `${secret},${olderSecret}` };
-      core = await startCoreHere(database, { environment: { ...webhook(), ...secrets, ...environment } });
-      cookie = await signIn(core.url, 'ada@example.com');
-      key = (await createKey(core.url, cookie)).keyValue;
-    };
-    beforeEach(async () => {
-      ({ database, tenants } = await databaseWithTenants(kind));
-      direct = await openDirect(database);
-    });
-    afterEach(async () => {
-      await core.close();
-      await receiver.close();
-      await direct.close();
-    });
-
-    const place = (body: object = {}): Promise<Answer> =>
-      placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body });
-    const call = async (contactId: string): Promise<Record<string, unknown>> =>
-      (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
-    /** Waits until the call is in one of these states. */
-    const untilState = async (contactId: string, ...states: string[]) => {
-      await until(async () => states.includes(String((await call(contactId))['state'])));
-      return call(contactId);
-    };
-    const outcome = (body: object, { with: by = secret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {}) => {
-      const raw = JSON.stringify(body);
-      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
-    };
+    const dialer = dialerForEach(kind);
+    const { start, place, call, untilState, cancel, outcome, startCore } = dialer;
 
     describe('with a webhook', () => {
       it('hands off a placed call immediately with everything that was sent, signed with the newest secret', async () => {
-        await start({});
+        await start();
         const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
         const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });
-        await receiver.until(1);
-        const [one] = receiver.received;
+        await dialer.receiver.until(1);
+        const [one] = dialer.receiver.received;
         expect(one?.handoff).to.deep.equal({
           handoffId: one?.handoff.handoffId,
           requestId: 'order-1',
           contactId: textAt(placed, 'contactId'),
-          campaignId: tenants.campaign.id,
+          campaignId: dialer.tenants.campaign.id,
           contact,
           variables: { a: '1', b: '2' },
           placedAt: textAt(placed, 'placedAt'),
@@ -88,39 +35,39 @@ describe('the dialer, for outcomes,', () => {
         expect(one?.headers).to.include({ 'content-type': 'application/json', 'webhook-id': one?.handoff.handoffId });
         const headers = Object.fromEntries(Object.entries(one?.headers ?? {}).map(([name, value]) => [name, String(value)]));
         const payload = one?.body.toString() ?? '';
-        expect(new Webhook(secret).verify(payload, headers)).to.deep.equal(one?.handoff);
+        expect(new Webhook(signingSecret).verify(payload, headers)).to.deep.equal(one?.handoff);
         expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
       });
 
       it('stores the first outcome of a call for good, and shows it only in the console', async () => {
-        await start({});
+        await start();
         const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
-        await receiver.until(1);
-        const handoffId = receiver.received[0]?.handoff.handoffId;
+        await dialer.receiver.until(1);
+        const handoffId = dialer.receiver.received[0]?.handoff.handoffId;
         const first = { handoffId, state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', durationSeconds: 42 };
         expect((await outcome(first)).status).to.equal(204);
         expect((await outcome(first)).status).to.equal(204);
         expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
         expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42 });
         const { calls } = callsSchema.parse(
-          (await ask('GET', `${core.url}/console/campaigns/${tenants.campaign.id}/calls`, { cookie })).json,
+          (await ask('GET', `${dialer.core.url}/console/campaigns/${dialer.tenants.campaign.id}/calls`, { cookie: dialer.cookie })).json,
         );
         expect(calls[0]).to.include({ state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', simulated: false });
-        const cancel = await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key });
-        expect(cancel.status).to.equal(409);
-        expect(cancel.text).not.to.include('completed');
+        const late = await cancel(contactId);
+        expect(late.status).to.equal(409);
+        expect(late.text).not.to.include('completed');
       });
 
       it("doesn't make up an outcome for a call at another provider", async () => {
-        await start({});
+        await start();
         const contactId = textAt(await place(), 'contactId');
         await until(async () => (await call(contactId))['handoff'] === 'taken');
-        await core.close();
-        await direct.storage.database
+        await dialer.core.close();
+        await dialer.direct.storage.database
           .write('calls')
           .where({ contact_id: contactId })
           .update({ due_at: instant(1) });
-        core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });
+        await startCore({ DIALER: 'simulated' });
         expect(await untilState(contactId, 'unknown', 'completed', 'no_answer', 'busy', 'failed')).to.include({
           state: 'unknown',
           provider: 'webhook',
@@ -128,9 +75,9 @@ describe('the dialer, for outcomes,', () => {
       });
 
       it("doesn't let a provider decide when contact data is erased", async () => {
-        await start({});
+        await start();
         const contactId = textAt(await place(), 'contactId');
-        await receiver.until(1);
+        await dialer.receiver.until(1);
         await outcome({ handoffId: contactId, state: 'completed', endedAt: '9999-12-31T00:00:00.000Z' });
         expect(Number((await call(contactId))['ended_at'])).to.be.at.most(Date.now());
       });
@@ -138,26 +85,26 @@ describe('the dialer, for outcomes,', () => {
       // The requests don't depend on the database.
       if (kind === 'sqlite') {
         it('refuses unsigned, stale, incorrectly signed and altered outcomes with the same response', async () => {
-          await start({});
-          const { text: reference } = await ask('GET', `${core.url}/nowhere`);
+          await start();
+          const { text: reference } = await ask('GET', `${dialer.core.url}/nowhere`);
           const contactId = textAt(await place({ notBefore: '2099-01-01T00:00:00Z' }), 'contactId');
           const now = Math.floor(Date.now() / 1_000);
           const body = { handoffId: contactId, state: 'completed' };
           const raw = JSON.stringify(body);
           const refused = [
-            await ask('POST', `${core.url}/dialer/outcomes`, { body }),
+            await ask('POST', `${dialer.core.url}/dialer/outcomes`, { body }),
             await outcome(body, { with: `whsec_${'else'.repeat(10)}` }),
             await outcome(body, { 'webhook-id': 'another' }),
             await outcome(body, { 'webhook-id': '' }),
             await outcome(body, { 'webhook-timestamp': String(now + 60) }),
             await outcome(body, { 'webhook-signature': 'v1,' }),
-            await outcome(body, { 'webhook-signature': sign('any', raw, secret, now)['webhook-signature'].replace('v1,', 'v2,') }),
+            await outcome(body, { 'webhook-signature': sign('any', raw, signingSecret, now)['webhook-signature'].replace('v1,', 'v2,') }),
             await outcome(body, { at: now - 301 }),
             await outcome(body, { at: now + 400 }),
-            await ask('POST', `${core.url}/dialer/outcomes`, { raw: `${raw} `, headers: sign('any', raw, secret, now) }),
-            await ask('POST', `${core.url}/dialer/outcomes`, {
+            await ask('POST', `${dialer.core.url}/dialer/outcomes`, { raw: `${raw} `, headers: sign('any', raw, signingSecret, now) }),
+            await ask('POST', `${dialer.core.url}/dialer/outcomes`, {
               raw: 'x'.repeat(70_000),
-              headers: sign('any', raw, secret, now),
+              headers: sign('any', raw, signingSecret, now),
             }),
           ];
           for (const answer of refused) expect([answer.status, answer.text]).to.deep.equal([401, reference]);
@@ -167,25 +114,25 @@ describe('the dialer, for outcomes,', () => {
         });
 
         it('accepts outcomes signed by the reference library, among other signatures', async () => {
-          await start({});
+          await start();
           await place();
-          await receiver.until(1);
-          const raw = JSON.stringify({ handoffId: receiver.received[0]?.handoff.handoffId, state: 'busy' });
+          await dialer.receiver.until(1);
+          const raw = JSON.stringify({ handoffId: dialer.receiver.received[0]?.handoff.handoffId, state: 'busy' });
           const time = new Date();
-          const signature = `v1a,of-another-kind v1,${'A'.repeat(43)}= ${new Webhook(secret).sign('msg_1', time, raw)}`;
+          const signature = `v1a,of-another-kind v1,${'A'.repeat(43)}= ${new Webhook(signingSecret).sign('msg_1', time, raw)}`;
           const headers = {
             'webhook-id': 'msg_1',
             'webhook-timestamp': String(Math.floor(time.getTime() / 1_000)),
             'webhook-signature': signature,
           };
-          expect((await ask('POST', `${core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
+          expect((await ask('POST', `${dialer.core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
         });
 
-        it('accepts outcomes signed with an older secret, and explains what is wrong with an invalid signed outcome', async () => {
-          await start({});
+        it('accepts outcomes signed with an older signingSecret, and explains what is wrong with an invalid signed outcome', async () => {
+          await start();
           await place();
-          await receiver.until(1);
-          const handoffId = receiver.received[0]?.handoff.handoffId;
+          await dialer.receiver.until(1);
+          const handoffId = dialer.receiver.received[0]?.handoff.handoffId;
           expect((await outcome({ handoffId, state: 'ringing' })).status).to.equal(422);
           expect((await outcome({ handoffId, state: 'no_answer' }, { with: olderSecret })).status).to.equal(204);
         });
@@ -193,7 +140,7 @@ describe('the dialer, for outcomes,', () => {
         it("doesn't follow a redirect", async () => {
           await start({}, (_, response) => void response.writeHead(307, { Location: '/elsewhere' }).end());
           await untilState(textAt(await place(), 'contactId'), 'failed');
-          expect(receiver.received).to.have.length(1);
+          expect(dialer.receiver.received).to.have.length(1);
         });
 
         for (const status of [500, 503, 429]) {
@@ -201,8 +148,8 @@ describe('the dialer, for outcomes,', () => {
             let tries = 0;
             await start({}, (_, response) => void response.writeHead(++tries < 3 ? status : 200).end());
             await place();
-            await receiver.until(3);
-            expect(new Set(receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+            await dialer.receiver.until(3);
+            expect(new Set(dialer.receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
           });
         }
 

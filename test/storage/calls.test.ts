@@ -1,90 +1,23 @@
 import { expect } from 'chai';
-import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { Digest, NewCall, User } from '../../core/domain/model.ts';
-import type { CallStore } from '../../core/domain/ports/calls.ts';
-import { callStore } from '../../core/storage/calls/calls.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
-import type { KeyUse } from '../../core/storage/keys/key-use.ts';
-import { fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { callStoreForEach } from '../support/call-store.ts';
+import { onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe('calls in the database', () => {
   onEachDatabase((kind) => {
-    const clock = fakeClock();
-    const now = clock.now();
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let digest: Digest;
-    /** A partner user's key, with access to both of the partner's campaigns. */
-    let partnerDigest: Digest;
-    let seen: unknown[];
-    let calls: CallStore;
-
-    before(async () => {
-      direct = await openDirect(await freshDatabase(kind), clock);
-      tenants = await createTenants(direct.ports);
-      digest = await createKey(tenants.users.account);
-      partnerDigest = await createKey(tenants.users.partner);
-    });
-    beforeEach(async () => {
-      await direct.storage.database.write('calls').delete();
-      seen = [];
-      calls = storeOn(direct.storage.database);
-    });
-    after(() => direct.close());
-
-    const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[2]['expiration'] = { kind: 'none' }) => {
-      const { keyValue } = await createApiKey(
-        direct.ports,
-        { viewer: { ...user, tenancy: null }, actor: operator },
-        {
-          name: 'K',
-          expiration,
-          timeZone: 'UTC',
-        },
-      );
-      return toDigest(keyValue);
-    };
-    const storeOn = (database: Database) => {
-      const keyUse: KeyUse = {
-        note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]),
-        noteRefused: (...refused) => seen.push(refused),
-        lag: () => 0,
-        close: async () => undefined,
-      };
-      return callStore(
-        database,
-        keyUse,
-        { unlistedAt: () => null },
-        {
-          onBatch: (...batch) => seen.push(batch),
-          onPlaced: () => seen.push('placed'),
-          onAddressRefused: (...refused) => seen.push(refused),
-        },
-      );
-    };
-    const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
-    const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
-      ...{ contactId: `contact of ${requestId}`, requestId, phone: '+493012345678', name: null, timeZone: null, variables: null },
-      ...{ notBefore: null, notAfter: null, ...more },
-    });
-    const place = (requestId: string, more: Partial<NewCall> = {}, by: Parameters<typeof request>[0] = {}) =>
-      calls.place(request(by), newCall(requestId, more));
-    const row = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first();
+    const store = callStoreForEach(kind);
+    const { now, storeOn, request, place, row } = store;
 
     it("are stored when they're placed, with everything that was requested, and are due immediately", async () => {
       const call = { name: 'Ada', timeZone: 'UTC', variables: { b: '2', a: '1' }, notBefore: instant(now - 1), notAfter: instant(now + 9) };
       expect(await place('r', call)).to.deep.equal({ kind: 'placed', heldUntil: null, placedToday: null });
       expect(await row('r')).to.include({
-        ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, state: 'queued', placed_at: now, due_at: now },
+        ...{ campaign_id: store.tenants.campaign.id, account_id: store.tenants.account.id, state: 'queued', placed_at: now, due_at: now },
         ...{ contact_id: 'contact of r', request_id: 'r', phone: '+493012345678', name: 'Ada', time_zone: 'UTC' },
         ...{ variables: '[["a","1"],["b","2"]]', not_before: instant(now - 1), not_after: instant(now + 9), attempt: 0 },
       });
-      expect(seen).to.deep.equal([['place', 1], [digest, now, 'placed'], 'placed']);
+      expect(store.seen).to.deep.equal([['place', 1], [store.digest, now, 'placed'], 'placed']);
     });
 
     it('are due at notBefore', async () => {
@@ -95,13 +28,13 @@ describe('calls in the database', () => {
     it('are placed once per request ID, and repeating it returns the first result unless something differs', async () => {
       const call = { variables: { b: '2', a: '1' }, notAfter: instant(now + 9) };
       await place('r', call);
-      seen = [];
+      store.seen = [];
       const again = await place('r', { ...call, variables: { a: '1', b: '2' }, contactId: 'another' }, { at: instant(now + 5) });
       expect(again).to.deep.equal({ kind: 'replayed', contactId: 'contact of r', placedAt: now, heldUntil: null, placedToday: null });
-      expect(seen).to.deep.equal([
+      expect(store.seen).to.deep.equal([
         ['place', 1],
         ['explain', 1],
-        [digest, now + 5],
+        [store.digest, now + 5],
       ]);
       for (const other of [
         { phone: '+493087654321' },
@@ -117,8 +50,8 @@ describe('calls in the database', () => {
     it('that are placed together each get their own result', async () => {
       await place('old');
       const fresh = { contactId: 'fresh' };
-      seen = [];
-      const { id: otherCampaign } = tenants.otherCampaign;
+      store.seen = [];
+      const { id: otherCampaign } = store.tenants.otherCampaign;
       const kinds = async (...placing: Promise<{ kind: string }>[]) => (await Promise.all(placing)).map((answer) => answer.kind);
       expect(
         await kinds(
@@ -129,24 +62,26 @@ describe('calls in the database', () => {
           place('d', {}, { by: 'no key' }),
         ),
       ).to.deep.equal(['placed', 'replayed', 'campaign-refused', 'placed', 'unauthorized']);
-      expect(seen.filter((one) => Array.isArray(one) && one.length === 2 && typeof one[1] === 'number' && one[1] < 10)).to.deep.equal([
-        ['place', 5],
-        ['explain', 3],
-      ]);
+      expect(store.seen.filter((one) => Array.isArray(one) && one.length === 2 && typeof one[1] === 'number' && one[1] < 10)).to.deep.equal(
+        [
+          ['place', 5],
+          ['explain', 3],
+        ],
+      );
       expect(await kinds(place('old', fresh), place('e', {}, { by: 'no key' }))).to.deep.equal(['replayed', 'unauthorized']);
     });
 
     it("that are looked up together each get their own result, whatever the order of the database's rows", async () => {
       await place('old');
-      const { database } = direct.storage;
-      calls = storeOn({
+      const { database } = store.direct.storage;
+      store.calls = storeOn({
         ...database,
         prepare: (columns, sql, mode) => {
           const run = database.prepare(columns, sql, mode);
           return sql('r').startsWith('SELECT r.n') ? async (rows) => (await run(rows)).toReversed() : run;
         },
       });
-      const { id: otherCampaign } = tenants.otherCampaign;
+      const { id: otherCampaign } = store.tenants.otherCampaign;
       const answers = [
         place('old', { contactId: 'fresh' }),
         place('a', {}, { campaignId: otherCampaign }),
@@ -156,8 +91,8 @@ describe('calls in the database', () => {
     });
 
     it('are changed on the writing connection, and read on another except right after a batch has written them', async () => {
-      const { database, ran } = recordStatements(direct.storage.database);
-      calls = storeOn(database);
+      const { database, ran } = recordStatements(store.direct.storage.database);
+      store.calls = storeOn(database);
       const ranFor = async (...asking: Promise<unknown>[]) => {
         await Promise.all(asking);
         return ran.splice(0);
@@ -167,19 +102,19 @@ describe('calls in the database', () => {
       expect(await ranFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
         ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
       ]);
-      expect(await ranFor(calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
-      expect(await ranFor(calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
-      expect(await ranFor(calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
+      expect(await ranFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
+      expect(await ranFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
+      expect(await ranFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
     it('record the use of an active key, even if its request is refused, but not of any other key', async () => {
-      expect(await place('r', {}, { campaignId: tenants.otherCampaign.id })).to.deep.equal({ kind: 'campaign-refused' });
+      expect(await place('r', {}, { campaignId: store.tenants.otherCampaign.id })).to.deep.equal({ kind: 'campaign-refused' });
       expect(await place('r', {}, { by: 'no key' })).to.deep.equal({ kind: 'unauthorized' });
-      expect(seen).to.deep.equal([
+      expect(store.seen).to.deep.equal([
         ...[
           ['place', 1],
           ['explain', 1],
-          [digest, now],
+          [store.digest, now],
         ],
         ...[
           ['place', 1],
@@ -190,15 +125,15 @@ describe('calls in the database', () => {
 
     if (kind === 'postgres')
       it("are written in the same order by every process, so that two batches of the same calls can't deadlock", async () => {
-        const { database } = direct.storage;
+        const { database } = store.direct.storage;
         const written = () =>
           database.query<{ request_id: string; campaign_id: string }>('SELECT request_id, campaign_id FROM calls ORDER BY ctid');
-        const [first = '', second = ''] = [tenants.campaign.id, tenants.siblingCampaign.id].toSorted();
+        const [first = '', second = ''] = [store.tenants.campaign.id, store.tenants.siblingCampaign.id].toSorted();
         const asked = [
-          ['c', first, partnerDigest],
-          ['a', second, partnerDigest],
-          ['b', first, digest],
-          ['a', first, partnerDigest],
+          ['c', first, store.partnerDigest],
+          ['a', second, store.partnerDigest],
+          ['b', first, store.digest],
+          ['a', first, store.partnerDigest],
         ] as const;
         const inOrder = [
           ['a', first],
@@ -209,17 +144,17 @@ describe('calls in the database', () => {
         await Promise.all(asked.map(([id, campaignId, by]) => place(id, { contactId: `${id} ${campaignId}` }, { campaignId, by })));
         expect(await written()).to.deep.equal(inOrder);
         // An update writes the rows again, after all others.
-        await Promise.all(asked.map(([requestId, campaignId, by]) => calls.cancel(request({ campaignId, by }), { requestId })));
+        await Promise.all(asked.map(([requestId, campaignId, by]) => store.calls.cancel(request({ campaignId, by }), { requestId })));
         expect(await written()).to.deep.equal(inOrder);
       });
 
     if (kind === 'sqlite') {
       it('are acknowledged only if another connection sees them, and otherwise the writer is closed', async () => {
-        const { database } = direct.storage;
+        const { database } = store.direct.storage;
         const asked: unknown[] = [];
         const discarded: string[] = [];
         let sees = true;
-        calls = storeOn({
+        store.calls = storeOn({
           ...database,
           prepare: (columns, sql, mode) => {
             const run = database.prepare(columns, sql, mode);
@@ -231,13 +166,13 @@ describe('calls in the database', () => {
           },
           discardWriter: async (reason) => void discarded.push(reason.message),
         });
-        const { id } = tenants.campaign;
+        const { id } = store.tenants.campaign;
         await place('r');
         await place('r', { contactId: 'fresh' });
-        expect((await calls.cancel(request(), { requestId: 'r' })).kind).to.equal('cancelled');
-        await calls.cancel(request(), { requestId: 'r' });
+        expect((await store.calls.cancel(request(), { requestId: 'r' })).kind).to.equal('cancelled');
+        await store.calls.cancel(request(), { requestId: 'r' });
         await Promise.all([place('r', { contactId: 'fresh' }), place('s')]);
-        await Promise.all(['none', 's'].map((requestId) => calls.cancel(request(), { requestId })));
+        await Promise.all(['none', 's'].map((requestId) => store.calls.cancel(request(), { requestId })));
         expect([asked, discarded]).to.deep.equal([
           [
             ['read back', [id, 'contact of r', null]],
@@ -249,7 +184,7 @@ describe('calls in the database', () => {
         ]);
         await place('u');
         sees = false;
-        for (const trying of [() => place('t'), () => calls.cancel(request(), { requestId: 'u' })]) {
+        for (const trying of [() => place('t'), () => store.calls.cancel(request(), { requestId: 'u' })]) {
           const problem: unknown = await trying().catch((error: unknown) => error);
           expect(problem).to.include({
             ...{ code: 'unavailable', retryAfter: 2 },

@@ -1,0 +1,99 @@
+import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import type { Digest, NewCall, User } from '../../core/domain/model.ts';
+import type { CallStore } from '../../core/domain/ports/calls.ts';
+import { callStore } from '../../core/storage/calls/calls.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
+import type { KeyUse } from '../../core/storage/keys/key-use.ts';
+import { fakeClock } from './clock.ts';
+import { type DatabaseKind, freshDatabase } from './databases.ts';
+import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from './tenants.ts';
+
+/** A database with tenants and keys, and for each test a store without calls, which tells what it has reported. */
+export function callStoreForEach(kind: DatabaseKind) {
+  const clock = fakeClock();
+  const now = clock.now();
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let digest: Digest;
+  let partnerDigest: Digest;
+  let seen: unknown[];
+  let calls: CallStore;
+
+  before(async () => {
+    direct = await openDirect(await freshDatabase(kind), clock);
+    tenants = await createTenants(direct.ports);
+    digest = await createKey(tenants.users.account);
+    partnerDigest = await createKey(tenants.users.partner);
+  });
+  beforeEach(async () => {
+    await direct.storage.database.write('calls').delete();
+    seen = [];
+    calls = storeOn(direct.storage.database);
+  });
+  after(() => direct.close());
+
+  const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[2]['expiration'] = { kind: 'none' }) => {
+    const caller = { viewer: { ...user, tenancy: null }, actor: operator };
+    const { keyValue } = await createApiKey(direct.ports, caller, { name: 'K', expiration, timeZone: 'UTC' });
+    return toDigest(keyValue);
+  };
+  const storeOn = (database: Database) => {
+    const keyUse: KeyUse = {
+      note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]),
+      noteRefused: (...refused) => seen.push(refused),
+      lag: () => 0,
+      close: async () => undefined,
+    };
+    return callStore(
+      database,
+      keyUse,
+      { unlistedAt: () => null },
+      {
+        onBatch: (...batch) => seen.push(batch),
+        onPlaced: () => seen.push('placed'),
+        onAddressRefused: (...refused) => seen.push(refused),
+      },
+    );
+  };
+  const request = ({ by = digest, campaignId = tenants.campaign.id, at = now } = {}) => ({ ...toCaller(by), campaignId, at });
+  const newCall = (requestId: string, more: Partial<NewCall> = {}): NewCall => ({
+    ...{ contactId: `contact of ${requestId}`, requestId, phone: '+493012345678', name: null, timeZone: null, variables: null },
+    ...{ notBefore: null, notAfter: null, ...more },
+  });
+
+  return {
+    ...{ now, createKey, storeOn, request },
+    get direct() {
+      return direct;
+    },
+    get tenants() {
+      return tenants;
+    },
+    /** The key of an account user. */
+    get digest() {
+      return digest;
+    },
+    /** A partner user's key, with access to both of the partner's campaigns. */
+    get partnerDigest() {
+      return partnerDigest;
+    },
+    /** What the store has reported since the start of the test, or since the test set it. */
+    get seen() {
+      return seen;
+    },
+    set seen(reports: unknown[]) {
+      seen = reports;
+    },
+    get calls() {
+      return calls;
+    },
+    set calls(store: CallStore) {
+      calls = store;
+    },
+    place: (requestId: string, more: Partial<NewCall> = {}, by: Parameters<typeof request>[0] = {}) =>
+      calls.place(request(by), newCall(requestId, more)),
+    /** The call's row. */
+    row: (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first(),
+  };
+}
