@@ -199,7 +199,9 @@ describe("a SQLite file's writer", () => {
       return skip(this, 'only root can mount a file');
     }
     database = `sqlite:${point}`;
-    expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(/is mounted without its folder.+ Mount its folder instead\./);
+    expect(await refusal().finally(() => execFileSync('umount', [point]))).to.match(
+      /is mounted without its folder.+ Mount its folder instead\./,
+    );
   });
 
   it('leaves no trace of an erased contact in the database files', async () => {
