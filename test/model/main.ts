@@ -18,7 +18,7 @@ function readOptions() {
   try {
     return parseArgs({ options: { ...options, for: { type: 'string' }, path: { type: 'string' } } }).values;
   } catch (error) {
-    return stop(error instanceof Error ? error.message : String(error));
+    return stop(error instanceof Error ? error.message.replace(/\n.*/s, '') : String(error));
   }
 }
 
