@@ -101,7 +101,7 @@ const notFound: Expected = { status: 404, code: 'not-found' };
 const forbidden: Expected = { status: 403, code: 'forbidden' };
 
 export class Model {
-  now: number;
+  now = 0;
   accounts = new Map<Id, { partner: Id }>();
   campaigns = new Map<Id, { account: Id }>();
   users = new Map<Id, User>();
@@ -117,12 +117,8 @@ export class Model {
   /** How many outcomes were recorded. */
   outcomes = 0;
 
-  constructor(now: number) {
-    this.now = now;
-  }
-
   clone(): Model {
-    return Object.assign(new Model(this.now), structuredClone({ ...this }));
+    return Object.assign(new Model(), structuredClone({ ...this }));
   }
 
   // Who
@@ -310,8 +306,7 @@ export class Model {
   }
 
   findCall(campaign: Id, requestId: string): Call | undefined {
-    for (const call of this.calls.values()) if (call.campaign === campaign && call.requestId === requestId) return call;
-    return undefined;
+    return this.calls.values().find((call) => call.campaign === campaign && call.requestId === requestId);
   }
 
   /** The first outcome is final until the call's data is erased, even if the call is unknown. */

@@ -44,7 +44,7 @@ export async function walk({
     const [shrinkPath, replayPath] = path?.split(',') ?? [];
     const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
       if (performance.now() > shrinkUntil || signal?.aborted) return;
-      const state: Walk = { model: new Model(startOfTime()), steps: 0, signal };
+      const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), steps: 0, signal };
       try {
         await walkOnce(kind, chosen, state);
       } catch (error) {
