@@ -504,7 +504,13 @@ function edgesOf(model: Model): number[] {
   return [...calls, ...keys, ...daily.flatMap((at) => [-day, 0, day].map((days) => today + days + at))].filter((at) => at > model.now + 1);
 }
 
-async function pass(ms: number, walk: Walk, world: World): Promise<void> {
+async function pass(given: number, walk: Walk, world: World): Promise<void> {
+  // If its `notAfter` comes before its next try, a call lapses at either, or within a minute: whatever the cores do first.
+  const until = walk.model.now + given;
+  const unclear = [...walk.model.calls.values()].filter(
+    ({ stage, dueAt, body }) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until,
+  );
+  const ms = Math.max(until, ...unclear.map(({ dueAt }) => dueAt)) - walk.model.now;
   walk.model.now += ms;
   world.clock.advance(ms);
   if (ms >= day) await world.acceptClock();
