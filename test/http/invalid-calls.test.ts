@@ -6,7 +6,7 @@ import { routes } from '#contract/routes.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { ask, readCode } from '../support/http.ts';
+import { ask, overSocket, readCode } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -120,6 +120,14 @@ describe('the key-authenticated endpoints', () => {
           expect([answer.status, readCode(answer)]).to.deep.equal([status, code]);
         });
       }
+
+      it('returns 400 for a request without a body, as for an empty body', async () => {
+        const url = onDemand(core.url, tenants.campaign.id);
+        const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
+        const answer = await overSocket(core.url, `${head}Connection: close\r\n\r\n`);
+        expect(answer).to.match(/^HTTP\/1.1 400 /);
+        expect(answer).to.contain((await ask('POST', url, { key, raw: '' })).text);
+      });
 
       it('returns 400 for bad percent-encoding', async () => {
         const answer = await ask('DELETE', cancelUrl('%zz'), { key });

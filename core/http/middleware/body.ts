@@ -76,7 +76,8 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 export function readBytes(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
-    // If the client has already hung up, no more events will come.
+    // If there is no body (see `optimizeEmptyRequests`), or if the client has already hung up, no events will come.
+    if (req.readableEnded) return resolve(Buffer.alloc(0));
     if (req.destroyed) return end();
     let chunks: Buffer[] = [];
     let size = 0;
