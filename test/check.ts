@@ -57,7 +57,7 @@ function toRuns(sorted: readonly string[]): Run[] {
     }
     const expected = expectedSeconds(file);
     const last = made.at(-1);
-    if (last && last.part === undefined && last.expected + expected < 40) {
+    if (last && last.part === undefined && last.expected + expected < 60) {
       last.files.push(file);
       last.expected += expected;
     } else made.push({ files: [file], expected });
