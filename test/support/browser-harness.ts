@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { sharedBrowser, watch } from './chromium.ts';
+import { signInAs } from './console-harness.ts';
+import { type CoreHarness, openCore } from './core-harness.ts';
+import { createKeyOn } from './sample-data.ts';
+import { signIn } from './tenants.ts';
+
+/** A core with a key, and for each test a page of a new browser profile. Fails a test that makes the page complain. */
+export function browserForEach() {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  let refused: string[];
+
+  before(async () => {
+    harness = await openCore();
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    const browser = await sharedBrowser();
+    context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+    page = await context.newPage();
+    refused = watch(page);
+  });
+  afterEach(async () => {
+    expect(refused).to.deep.equal([]);
+    await context.close();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const sessions: Partial<Record<'account' | 'partner' | 'staff', string>> = {};
+  return {
+    get harness() {
+      return harness;
+    },
+    get context() {
+      return context;
+    },
+    get page() {
+      return page;
+    },
+    /** What the page has complained about. */
+    get refused() {
+      return refused;
+    },
+    button,
+    link: (name: string) => page.getByRole('link', { name, exact: true }),
+    heading: (name: string) => page.getByRole('heading', { name, exact: true }),
+    async signInOnForm(user: 'account' | 'staff', address = harness.core.url): Promise<void> {
+      await page.goto(address);
+      await signInAs({ ...harness, page }, user);
+    },
+    /** Opens the page with a session that the tests share, so they don't sign out of it. */
+    async open(address = harness.core.url, user: keyof typeof sessions = 'account'): Promise<void> {
+      const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
+      sessions[user] = cookies;
+      const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
+      await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+      await page.goto(address);
+      await page.getByRole('navigation').waitFor();
+    },
+    /** The page itself can't read the clipboard, so another page does. */
+    async clipboardText(): Promise<string> {
+      const other = await context.newPage();
+      await other.route('**/*', (route) => route.fulfill({ body: '' }));
+      await other.goto(harness.core.url);
+      return other.evaluate('navigator.clipboard.readText()');
+    },
+    /** Creates a key on the screen. @returns its value */
+    async createKey(): Promise<string> {
+      await button('Create API key').click();
+      await page.getByLabel('Name', { exact: true }).fill('Canary');
+      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await button('Create Key').click();
+      await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+      return page.getByLabel('Key value').inputValue();
+    },
+  };
+}
