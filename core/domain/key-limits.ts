@@ -4,10 +4,13 @@ import { counted } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
 import { auditEvent } from './audit/audit.ts';
 import type { KeyVisibility } from './directory/scope.ts';
-import { instant, type Millis } from './instant.ts';
+import { instant, type Millis, plus } from './instant.ts';
 import type { Actor, ApiKey, KeyLimits } from './model.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
+
+/** In ms. */
+const quarter = 900_000;
 
 const networksByLimits = new WeakMap<KeyLimits, readonly Network[]>();
 
@@ -59,8 +62,9 @@ export async function changeLimits(
   const now = ports.clock.now();
   const day = localDay(now, apiKey.timeZone);
   const from = instant(startOfDay(day, apiKey.timeZone));
-  const { idsAround } = ports.randomness;
-  const today = { day, from, lowestId: idsAround(from).lowestId, recentId: idsAround(now).lowestId };
+  const lowestId = (at: Millis) => ports.randomness.idsAround(at).lowestId;
+  const quarters = Array.from({ length: Math.ceil((now - from) / quarter) }, (_, n) => lowestId(plus(from, n * quarter)));
+  const today = { day, from, ids: quarters, recentId: lowestId(now) };
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(visibility, id)) throw changedMeanwhile();

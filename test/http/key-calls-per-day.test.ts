@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { instant } from '../../core/domain/instant.ts';
+import { changeLimits } from '../../core/domain/key-limits.ts';
+import { systemRandomness } from '../../core/server/start/system.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { onDemand, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {
   onEachDatabase((kind) => {
@@ -144,6 +148,27 @@ describe("an API key's calls per day", () => {
       expect(await today()).to.include({ placed: 3 });
       expect((await place()).status).to.equal(202);
       expect((await place(other)).status).to.equal(429);
+    });
+
+    it('include calls from every quarter-hour of that day', async () => {
+      clock.set('2026-11-21T23:00:00.000Z');
+      const { id, place, today } = await limitedKey(null);
+      const direct = await openDirect(harness.database, clock);
+      for (const time of ['20T23:59', '21T00:00', '21T00:20', '21T13:14', '21T22:59']) {
+        await place(harness.core, { requestId: time });
+        const placedAt = instant(Date.parse(`2026-11-${time}:00.000Z`));
+        // The ID of a call tells when it was placed.
+        const contactId = `${placedAt
+          .toString(16)
+          .padStart(12, '0')
+          .replace(/(.{8})/, '$1-')}-7000-8000-000000000000`;
+        await direct.storage.database.write('calls').where({ request_id: time }).update({ contact_id: contactId, placed_at: placedAt });
+      }
+      // With this clock, the core can't tell from an ID when a call was placed.
+      const ports = { ...direct.ports, randomness: systemRandomness };
+      await changeLimits(ports, { visibility: { kind: 'all' }, actor: operator }, id, { callsPerDay: 9 });
+      await direct.close();
+      expect(await today()).to.include({ placed: 4 });
     });
 
     it("of one key don't affect other keys", async () => {

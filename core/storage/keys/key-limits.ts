@@ -54,7 +54,7 @@ export async function limitKey(
   const key = await read('api_keys').where({ id, limits_version: before }).first('calls_per_day');
   const startsCounting = key?.calls_per_day === null && after?.callsPerDay != null;
   // Counts the older calls first, so that no one waits for a million calls to be read.
-  const older = startsCounting ? await countCalls(database, id, today.from, today.lowestId, today.recentId) : 0;
+  const older = startsCounting ? await countOlder(database, id, today) : 0;
   const isChanged = await write.transaction(async (trx) => {
     const columns = {
       limits_version: after?.version ?? null,
@@ -86,6 +86,13 @@ async function countToday(database: Database, id: string, today: Today, older: n
   await trx('api_key_days')
     .where(row)
     .update({ placed: older + recent });
+}
+
+/** Counts the calls of each quarter-hour by themselves, because all of a day's calls may be too many for one statement. */
+async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
+  let placed = 0;
+  for (const [n, first] of ids.entries()) placed += await countCalls(database, id, from, first, ids[n + 1] ?? recentId);
+  return placed;
 }
 
 /** Sorts after every ID. */
