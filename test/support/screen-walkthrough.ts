@@ -1,4 +1,6 @@
 import type { ElectronApplication, Page } from 'playwright-core';
+import { revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { sharedBrowser } from './chromium.ts';
 import { asksForServer, signInAs } from './console-harness.ts';
@@ -125,7 +127,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Cancel').click();
     await button('Revoke Pilot project').click();
     await page.getByRole('alertdialog').getByText('Never', { exact: true }).first().waitFor();
-    await harness.direct.storage.database.write('api_keys').where({ name: 'Pilot project' }).delete();
+    await revokeElsewhere(harness, 'Pilot project');
     await button('Revoke').click();
     await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
     yield stop('already-gone');
@@ -251,7 +253,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await harness.close();
   }
 
-  async function* creatingAKey({ direct }: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
+  async function* creatingAKey(harness: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
     await button('Create API key').click();
     await button('Create Key').click();
     await page.getByText('Enter a name for the key.').waitFor();
@@ -272,7 +274,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     yield stop('save-key-question');
     await button('Close without saving').click();
     await page.getByRole('grid').waitFor();
-    await direct.storage.database.write('api_keys').delete();
+    await revokeElsewhere(harness, 'Practice software');
   }
 
   async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState<Shown>> {
@@ -395,6 +397,13 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('dialog', { name: 'Create campaign' }).waitFor();
     yield stop('create-campaign');
     await button('Cancel').click();
+  }
+
+  /** Revokes a key as another administrator would at the same time. */
+  async function revokeElsewhere({ direct, tenants }: CoreHarness, name: string): Promise<void> {
+    const [key] = await direct.storage.database.read('api_keys').where({ name }).select('id');
+    const viewer = { ...tenants.users.partner, tenancy: null };
+    await revokeApiKey(direct.ports, { viewer, actor: operator }, key?.id ?? '', false);
   }
 
   function coverUp(): Promise<unknown> {
