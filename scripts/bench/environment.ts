@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
+import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { createTenants, password } from '../support/tenants.ts';
@@ -104,6 +105,7 @@ export async function insertKeys(database: Database, count: number, creator: { i
   const of = { creator_id: creator.id, creator_partner_id: partner_id, account_id, partner_id, name: 'Bench', created_at: Date.now() };
   const rows = keys.map((key, n) => ({ id: `${creator.id}-${n}`, digest: toDigest(key), ...of }));
   await database.write.batchInsert('api_keys', rows, 100);
+  await repairCounts(database);
   return keys;
 }
 
