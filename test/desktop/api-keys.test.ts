@@ -3,7 +3,7 @@ import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
 import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { createKeyOn } from '../support/sample-data.ts';
+import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -175,11 +175,11 @@ describeDesktop('the console, for API keys', () => {
     });
 
     it('says that the key is gone if someone else revoked it first', async () => {
-      const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+      await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByText('Last used').waitFor();
-      await harness.direct.storage.database.write('api_keys').where({ id }).delete();
+      await revokeKeyElsewhere(harness, 'Practice software');
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await dialog('Already gone').waitFor();
       await button('OK').click();

@@ -1,5 +1,6 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import { createApiKey } from '../../core/domain/api-keys.ts';
+import { createApiKey, revokeApiKey } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
 import { at, fakeClock } from './clock.ts';
@@ -30,6 +31,13 @@ export async function createKeyOn(
       .where({ id })
       .update({ last_used_at: instant(Date.parse(lastUsed)) });
   return { id, keyValue: made.keyValue };
+}
+
+/** Revokes the key with this name, as another administrator would at the same time. */
+export async function revokeKeyElsewhere({ direct, tenants }: Pick<CoreHarness, 'direct' | 'tenants'>, name: string): Promise<void> {
+  const [key] = await direct.storage.database.read('api_keys').where({ name }).select('id');
+  const viewer = { ...tenants.users.partner, tenancy: null };
+  await revokeApiKey(direct.ports, { viewer, actor: operator }, key?.id ?? '', false);
 }
 
 /** Places a call and sets its state as a dialer would have. */

@@ -1,6 +1,4 @@
 import type { ElectronApplication, Page } from 'playwright-core';
-import { revokeApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { sharedBrowser } from './chromium.ts';
 import { asksForServer, signInAs } from './console-harness.ts';
@@ -8,7 +6,7 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import type { EnginePage } from './engine-page.ts';
 import { faultyProxy } from './faulty-proxy.ts';
-import { addSampleData, createKeyOn } from './sample-data.ts';
+import { addSampleData, createKeyOn, revokeKeyElsewhere } from './sample-data.ts';
 import { password } from './tenants.ts';
 import { until } from './until.ts';
 
@@ -127,7 +125,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Cancel').click();
     await button('Revoke Pilot project').click();
     await page.getByRole('alertdialog').getByText('Never', { exact: true }).first().waitFor();
-    await revokeElsewhere(harness, 'Pilot project');
+    await revokeKeyElsewhere(harness, 'Pilot project');
     await button('Revoke').click();
     await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
     yield stop('already-gone');
@@ -274,7 +272,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     yield stop('save-key-question');
     await button('Close without saving').click();
     await page.getByRole('grid').waitFor();
-    await revokeElsewhere(harness, 'Practice software');
+    await revokeKeyElsewhere(harness, 'Practice software');
   }
 
   async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState<Shown>> {
@@ -397,13 +395,6 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('dialog', { name: 'Create campaign' }).waitFor();
     yield stop('create-campaign');
     await button('Cancel').click();
-  }
-
-  /** Revokes a key as another administrator would at the same time. */
-  async function revokeElsewhere({ direct, tenants }: CoreHarness, name: string): Promise<void> {
-    const [key] = await direct.storage.database.read('api_keys').where({ name }).select('id');
-    const viewer = { ...tenants.users.partner, tenancy: null };
-    await revokeApiKey(direct.ports, { viewer, actor: operator }, key?.id ?? '', false);
   }
 
   function coverUp(): Promise<unknown> {
