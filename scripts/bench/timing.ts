@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { createKey, type DatabaseKind, openStage, type Stage, signIn } from './environment.ts';
+import { ask, createKey, type DatabaseKind, openStage, type Stage, signIn } from './environment.ts';
 import { spreadOf } from './spread.ts';
 
 /**
@@ -18,7 +18,10 @@ export async function compareTimes(kind: DatabaseKind, requests: number): Promis
 
 /** Creates keys that are refused, by reason. */
 async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
-  const expired = await createKey(core, await signIn(core, 'oda'));
+  const cookie = await signIn(core, 'oda');
+  const elsewhere = await createKey(core, cookie);
+  await ask(core, 'PATCH', `/console/api-keys/${elsewhere.id}`, cookie, { addresses: ['192.0.2.0/24'] });
+  const expired = await createKey(core, cookie);
   const { write } = storage.database;
   await write('api_keys')
     .where({ id: expired.id })
@@ -30,6 +33,7 @@ async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: 
     ['revoked', revoked[0] ?? ''],
     ['expired', expired.keyValue],
     ['of a deleted user', orphaned.keyValue],
+    ['from elsewhere', elsewhere.keyValue],
     ['malformed', 'svc_sk_live_nonsense'],
   ];
 }
