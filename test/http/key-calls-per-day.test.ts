@@ -171,6 +171,16 @@ describe("an API key's calls per day", () => {
       expect(await today()).to.include({ placed: 4 });
     });
 
+    it("follow the key's time zone after a repeat of a call to another one", async () => {
+      const { limit, place } = await limitedKey(null);
+      const body = { requestId: 'same', contact: { phone: '+493012345678', timeZone: 'America/Phoenix' } };
+      expect((await place(harness.core, body)).status).to.equal(202);
+      await limit(1);
+      expect((await place(harness.core, body)).headers['idempotent-replayed']).to.equal('true');
+      clock.set('2026-11-22T00:00:00.000Z');
+      expect((await place()).status).to.equal(202);
+    });
+
     it("of one key don't affect other keys", async () => {
       const { place } = await limitedKey(1);
       const free = await limitedKey(null);

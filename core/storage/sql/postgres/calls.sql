@@ -104,8 +104,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
+  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -331,8 +331,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
+  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -429,8 +429,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
+  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -475,8 +475,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
+  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
