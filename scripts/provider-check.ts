@@ -121,7 +121,7 @@ function parsed(text: string): unknown {
 async function checkHandoffs(): Promise<boolean> {
   const forged = await send(createHandoff(), { by: `whsec_${Buffer.alloc(32, 'x').toString('base64')}` });
   if ('error' in forged) {
-    say(false, 'The adapter can be reached', forged.error);
+    say(false, 'The adapter is reachable', forged.error);
     return false;
   }
   say(

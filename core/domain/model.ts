@@ -424,6 +424,6 @@ export type ImportChange = { thing: ImportedEntity; event: AuditEvent };
 export type DialerTrouble = {
   /** When the provider first didn't accept a call. */
   since: Millis;
-  /** Why the provider didn't accept the last call. Doesn't contain the provider's own words, because they may be about one call. */
+  /** Why the provider didn't accept the last call. Doesn't quote the provider, because its message may contain details of a call. */
   reason: string;
 };

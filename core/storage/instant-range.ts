@@ -10,8 +10,8 @@ type IdRange = { from: string | null; before: string | null };
 /**
  * Builds the condition for a time range. IDs narrow the search to one range of an index; the time then decides.
  *
- * @param page limits the IDs further. Only the closer limits become part of the SQL, because SQLite uses one limit at each end, and not
- *   always the closer one
+ * @param page limits the IDs further. The SQL contains only the tighter bound at each end: if it had two, SQLite would use only one of
+ *   them, and not always the tighter one
  */
 export function inRange(
   columns: Columns,

@@ -40,7 +40,7 @@ export function figuresOfRows(rows: readonly Row[], database: string): Figure[] 
 export function memory({ kind, core }: Stage): Figure[] {
   if (!hasProc) return [];
   const megabytes = megabytesOf(core.pid);
-  return [figure('memory after these loads', kind, '< 200 MB', spreadOf([megabytes]), `${Math.round(megabytes)} MB`)];
+  return [figure('memory after these workloads', kind, '< 200 MB', spreadOf([megabytes]), `${Math.round(megabytes)} MB`)];
 }
 
 /** Measures how much longer a single client waits than for bare Koa and one fsync of this disk. */
@@ -126,13 +126,13 @@ export function growthShares(grown: readonly Grown[], database: string): Figure[
 export function listShare({ database, of500, ofMillion }: Lists): Figure {
   const share = ofMillion.median / of500.median;
   const value = `${share.toFixed(2)} (${ms(ofMillion.median)} and ${ms(of500.median)})`;
-  return figure('list of the newest 500 of a million keys, of 500', database, '≤ 2', spreadOf([share]), value);
+  return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', spreadOf([share]), value);
 }
 
 /** Compares two cores with one. They can handle more only if one leaves processors free. */
 export function twoCores([one, two]: readonly Cores[]): Figure[] {
   if (!one || !two) return [];
-  const share = figure('two cores on one PostgreSQL, of one', 'postgres', '≥ 1.7', ratiosOf(two.perSecond, one.perSecond));
+  const share = figure('two cores on one PostgreSQL, compared with one core', 'postgres', '≥ 1.7', ratiosOf(two.perSecond, one.perSecond));
   if (one.busy.median <= 0.8) return [share];
   const why = `; one and its load keep ${Math.round(one.busy.median * 100)} % of the processors busy`;
   return [{ ...share, value: share.value + why, holds: share.holds || null }];

@@ -74,7 +74,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
 
 async function betterAuth(): Promise<Measured> {
   const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') });
-  return { name: 'better-auth, verify a key and note its use', server, target: verifying(server.url, String(server.said['key'])) };
+  return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.said['key'])) };
 }
 
 /** Installs the competitors in the versions of their own lock file. @returns a function that draws the plot */

@@ -11,7 +11,7 @@ export async function inPairs<Side, Found>(
   measure: (side: Side, round: number) => Promise<Found>,
 ): Promise<Pair<Found>[]> {
   const pairs = await repeat(rounds + 1, async (round): Promise<Pair<Found>> => {
-    // Each side goes first in every second round.
+    // The sides take turns going first.
     const later = round % 2 === 0 ? undefined : await measure(other, round);
     const found = await measure(one, round);
     return [found, later ?? (await measure(other, round))];

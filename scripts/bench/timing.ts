@@ -51,7 +51,7 @@ async function timeEach({ core, path }: Stage, keys: readonly [string, string][]
   const reference = times.get('unknown') ?? [];
   const lines = [...times].map(([reason, taken]) => {
     const median = `${(spreadOf(taken).median * 1_000).toFixed(1)} µs`;
-    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(taken, reference).toFixed(1)} against unknown`;
+    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(taken, reference).toFixed(1)} compared with an unknown key`;
   });
   return lines.join('\n');
 }

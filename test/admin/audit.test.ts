@@ -153,7 +153,7 @@ describeAdmin('admin, for audit events', freshDatabase, ({ admin, json, database
       ...{ auditRetentionDays: null, oldestEventAt: '2026-11-21T09:00:00.000Z' },
     });
     expect((await admin(['retention', 'show'])).stdout)
-      .to.contain('No core has recorded its setting yet')
+      .to.contain('No core has recorded its retention settings yet')
       .and.to.contain('Audit events: kept')
       .and.to.contain('erased 90 days after');
   });

@@ -63,8 +63,8 @@ describe('a network', () => {
     const general = 'Must be an IP address or a network, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.';
     for (const text of ['', 'x', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/8/8', '/8', 'fe80::1%eth0', '1.2.3.4:80', '[::1]'])
       expect(parseNetwork(text), text).to.equal(general);
-    expect(parseNetwork('10.0.0.0/33')).to.equal('The prefix must be at most 32.');
-    expect(parseNetwork('::/129')).to.equal('The prefix must be at most 128.');
+    expect(parseNetwork('10.0.0.0/33')).to.equal('The prefix length must be at most 32.');
+    expect(parseNetwork('::/129')).to.equal('The prefix length must be at most 128.');
     expect(parseNetwork('10.0.0.7/8')).to.equal(
       'The address has bits set after the prefix. Enter 10.0.0.0/8 for the network, or 10.0.0.7/32 for the address alone.',
     );

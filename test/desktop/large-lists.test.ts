@@ -105,7 +105,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('says how far back it has searched for calls, and continues the search on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
-    // In the first response, the time for the search has run out.
+    // Makes the first response say that the search ran out of time.
     await page.route('**/calls?search=*', async (route) => {
       asked += 1;
       const response = await route.fetch();

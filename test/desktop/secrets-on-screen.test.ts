@@ -125,7 +125,7 @@ describeDesktop('a key value in the console', () => {
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
-  it('is gone after its dialog is closed, and so is every one-time password, whichever button showed it', async function () {
+  it('leaves no trace after its dialog is closed, and neither does any one-time password', async function () {
     this.timeout(120_000);
     await button('Sign out').click();
     await signInAs(harness, 'partner');

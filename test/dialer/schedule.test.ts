@@ -173,7 +173,7 @@ describe("the dialer's schedule", () => {
     expect(seen).to.deep.equal([failed, failed]);
   });
 
-  it('once a fast clock is set back by more than the allowed skew, makes the calls that it postponed due again', async () => {
+  it('recovers postponed calls after a fast clock is set back by more than the allowed skew', async () => {
     await start();
     clock.advance({ minutes: -5 });
     await wake();

@@ -23,7 +23,7 @@ async function clientHello(): Promise<Buffer> {
   return hello ?? expect.fail();
 }
 
-describe('a connection, among too many,', () => {
+describe('a connection to a crowded listener', () => {
   let listener: Listener;
   afterEach(() => listener.abort());
 

@@ -496,7 +496,7 @@ export function isWaiting({ stage }: Call): boolean {
   return stage === 'queued' || stage === 'retry';
 }
 
-/** Whether a call is being dialed: by the dialer, between two tries, or by the provider. */
+/** Whether a call is being dialed: by the dialer, between two attempts, or by the provider. */
 function isDialing({ stage }: Call): boolean {
   return stage === 'open' || stage === 'retry' || stage === 'taken';
 }

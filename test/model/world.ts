@@ -25,7 +25,7 @@ const findOpen = (rows: string) =>
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
 
-/** With these, every delay between two tries is the shortest one. */
+/** With these, every delay between two attempts is the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
 /** Two real cores on one database, with the walk's clock, and a provider. */

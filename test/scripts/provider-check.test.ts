@@ -49,7 +49,7 @@ describe('checking a provider adapter', () => {
 
   it("says why an adapter can't be reached, and what is wrong with the arguments", async () => {
     const ended = await check([`http://127.0.0.1:${await freePort()}/`, '--port', '0']);
-    expect([ended.code, ended.stdout.includes('WRONG  The adapter can be reached: connection refused')]).to.deep.equal([1, true]);
+    expect([ended.code, ended.stdout.includes('WRONG  The adapter is reachable: connection refused')]).to.deep.equal([1, true]);
     for (const [args, secrets, text] of [
       [[], signingSecret, 'Specify the URL'],
       [['http://127.0.0.1/'], 'secret', 'Set DIALER_SECRETS'],

@@ -61,7 +61,7 @@ describe('queued calls', () => {
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
-    it("that a fast clock had postponed are due again once it's set back", async () => {
+    it('are due again after the fast clock that postponed them is set back', async () => {
       const now = clock.now();
       const ahead = now + 400 * day;
       await addCalls('ahead', 2, { placed_at: instant(ahead), due_at: instant(ahead) });

@@ -15,7 +15,7 @@ import { cheapPasswords } from './passwords.ts';
 
 export { createTenants, password, type Tenants };
 
-/** Direct access to the database of a core under test: with `await using`, until the end of the block. */
+/** Direct access to the database of a core under test. `await using` closes it at the end of the block. */
 export type DirectAccess = AsyncDisposable & { ports: Ports; storage: Storage; close(): Promise<void> };
 
 export async function openDirect(databaseUrl: string, clock: Clock = systemClock): Promise<DirectAccess> {

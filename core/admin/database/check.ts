@@ -119,7 +119,7 @@ const enoughRoom = 256;
 
 function describeFreeSpace(filename: string): string {
   const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
-  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB of free space for ${filename}: free some space`);
+  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB of free space for ${filename}: free up some disk space`);
   return `${megabytes} MB of free space`;
 }
 

@@ -50,7 +50,10 @@ function refuseLiveFile(file: string, target: string): void {
     throw new Problem('invalid', `${file} is the database itself. Specify the path of a backup.`);
   const live = ['-wal', '-journal'].find((suffix) => existsSync(`${file}${suffix}`) && statSync(`${file}${suffix}`).size > 0);
   if (live)
-    throw new Problem('invalid', `${file} is a database in use, not a backup: ${file}${live} exists. To make a backup: admin backup`);
+    throw new Problem(
+      'invalid',
+      `${file} is a database in use, not a backup, because ${file}${live} exists. To create a backup, run admin backup.`,
+    );
 }
 
 /** Checks and prepares the copy of a backup. @returns the migrations that it doesn't have yet */

@@ -55,7 +55,7 @@ async function runShow(context: AdminContext): Promise<void> {
   const lines = [
     retentionDays === null
       ? 'Contact data: kept (RETENTION_DAYS is off).'
-      : `${isKnown ? '' : 'No core has recorded its setting yet. These are the defaults.\n'}Contact data: erased ${counted(retentionDays, 'day')} after a call ends (RETENTION_DAYS). Due now: ${counted(erasable, 'call')}.`,
+      : `${isKnown ? '' : 'No core has recorded its retention settings yet. These are the defaults.\n'}Contact data: erased ${counted(retentionDays, 'day')} after a call ends (RETENTION_DAYS). Due now: ${counted(erasable, 'call')}.`,
     `  Oldest call with contact data ended: ${oldestEndedAt ? timestamp(oldestEndedAt) : 'none'}.`,
     `  A call that is never dialed ends at its notAfter or, without one, ${lapseDays} days after it was due.`,
     auditRetentionDays === null

@@ -57,7 +57,7 @@ export function parseNetwork(text: string): Network | string {
   const longest = groups.length * 16;
   const prefix = bits === undefined ? longest : Number(bits) - (isMappedNetwork ? 96 : 0);
   if (prefix < 0) return 'An IPv4-mapped network needs a prefix from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.';
-  if (prefix > longest) return `The prefix must be at most ${isMappedNetwork ? 128 : longest}.`;
+  if (prefix > longest) return `The prefix length must be at most ${isMappedNetwork ? 128 : longest}.`;
   const start = groups.map((group, index) => group & maskAt(prefix, index));
   if (start.some((group, index) => group !== groups[index])) {
     const network = formatNetwork({ groups: start, prefix });

@@ -31,7 +31,7 @@ export type ProtectionStore = {
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all lists, also those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
-  /** Deletes a number's entries from all lists. @returns their number */
+  /** Deletes a number's entries from all lists. @returns how many there were */
   forget(phone: string): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */

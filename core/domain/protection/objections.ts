@@ -42,7 +42,7 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
 }
 
 function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
-  const next = opensAt === null ? "They don't open within 31 days." : `They next open at ${timestamp(opensAt)}.`;
+  const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
   return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
 }
 

@@ -40,9 +40,13 @@ export class SignInRefused extends Error {
   }
 }
 
-/** How long a user may take at the provider, to confirm a sign-in to the app, and how long the app may take to use its code. */
+/** How long a user may take to sign in at the provider. */
 export const flowLife = Duration.fromObject({ minutes: 10 });
+
+/** How long a user may take to confirm a sign-in to the app. */
 export const confirmationLife = Duration.fromObject({ minutes: 2 });
+
+/** How long the app may take to use its code. */
 export const codeLife = Duration.fromObject({ seconds: 60 });
 
 export function makeFlowSecrets(ports: Ports): FlowSecrets {
@@ -54,7 +58,7 @@ function randomText({ randomness }: Ports): string {
 }
 
 /**
- * Finds the user that's linked to an identity at the provider. The first time, finds the user by email address, and links the two.
+ * Finds the user who's linked to an identity at the provider. At the first sign-in, finds the user by email address and links them.
  *
  * @throws SignInRefused
  */

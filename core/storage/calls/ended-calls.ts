@@ -28,7 +28,7 @@ function insertCounts(counts: string): string {
   return `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls) ${counts}`;
 }
 
-/** Runs an update that ends calls, and counts them. @returns their number */
+/** Runs an update that ends calls, and counts them. @returns how many there were */
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
   if (kindOf(on) === 'sqlite') return update;
   const counted = on.with('changed', update.returning(returned)).with('counted', on.raw(countEnded)).from('changed').count({ calls: '*' });

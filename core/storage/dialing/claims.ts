@@ -111,7 +111,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
 
 const closedNow = 'Calling hours have ended.';
 
-/** Moves the calls that must not be dialed now. @returns their number */
+/** Moves the calls that must not be dialed now. @returns how many there were */
 export async function moveStopped(
   trx: Knex.Transaction,
   { held, refused }: JudgedCalls,

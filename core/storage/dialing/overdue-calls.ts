@@ -65,7 +65,7 @@ export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], n
 }
 
 /**
- * Postpones due calls until calling hours allow them. A call between two tries definitely isn't with the provider, so its hour for retries
+ * Postpones due calls until calling hours allow them. A call between two attempts definitely isn't with the provider, so its hour for retries
  * starts again.
  */
 export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {

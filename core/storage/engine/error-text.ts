@@ -17,7 +17,7 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
     'Stop the core, put the file back with its -wal, and start it again.',
   ],
   [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
-  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free some space.'],
+  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free up some disk space.'],
   [/^(SQLITE_IOERR|EIO)/, 'the disk is failing', 'Check the disk.'],
   [/^(SQLITE_PERM|SQLITE_AUTH|EACCES|EPERM)/, 'permission denied', 'Give this user read and write access to the file and its folder.'],
   [/^SQLITE_CANTOPEN/, "the file can't be opened", 'Check that the path names a file in a folder that this user can write to.'],

@@ -118,7 +118,7 @@ async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: st
 const promised = 10_000;
 const patience = 60_000;
 
-/** Networks of as many providers as possible, and every second one from the same provider. */
+/** Returns a network: every third one belongs to the same provider, and the others to as many providers as possible. */
 function newNetwork(n: number): string {
   const group = () => randomInt(0x1_0000).toString(16);
   if (n % 3 === 0) return `2001:db8:${group()}::1`;

@@ -8,7 +8,7 @@ export type Driver = {
   goTo(url: string): Promise<void>;
   /** Evaluates an expression in the page, and waits for a promise. @returns a copy of its value */
   evaluate(expression: string): Promise<unknown>;
-  /** Both protocols share the form of these (W3C WebDriver, 17.5). */
+  /** Performs input actions. Both protocols use the same format for them (W3C WebDriver, 17.5). */
   perform(actions: readonly object[]): Promise<void>;
   resize(size: { width: number; height: number }): Promise<void>;
   screenshot(): Promise<Buffer>;

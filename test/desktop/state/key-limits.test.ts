@@ -38,7 +38,7 @@ describe("the form for a key's limits", () => {
   });
 
   it('names the address that is wrong', () => {
-    expect(addressesProblem('10.0.0.0/8\n10.0.0.0/33')).to.equal('10.0.0.0/33: The prefix must be at most 32.');
+    expect(addressesProblem('10.0.0.0/8\n10.0.0.0/33')).to.equal('10.0.0.0/33: The prefix length must be at most 32.');
     expect(addressesProblem(Array.from({ length: 51 }, (_, n) => `192.0.2.${n}`).join(' '))).to.equal(
       'Enter at most 50 addresses and networks.',
     );

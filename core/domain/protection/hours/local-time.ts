@@ -6,7 +6,7 @@ export const oneMinute = 60_000;
 /** A time zone's offset from UTC, in ms, and the instant until which it certainly stays the same. */
 type Offset = { ms: number; until: number };
 
-/** The offset at the start of a day in UTC, and another one from an instant on if it changes on that day. */
+/** The offset at the start of a UTC day, and the change if there is one on that day: when, and to which offset. */
 type DayOffsets = { first: number; change: { at: number; ms: number } | null };
 
 /** Looking up an offset takes much longer than everything else, so each zone's days are remembered, up to this many. */
