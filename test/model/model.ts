@@ -407,6 +407,8 @@ export class Model {
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, triedAt: null });
+    // It was listed while the dialer had the call.
+    else if (this.isListed(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }

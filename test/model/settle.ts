@@ -23,7 +23,7 @@ export async function settle(world: World, models: readonly Model[], withErased 
       const differences = likely.map((model) => findWrongHandoff(model, world) ?? findDifference(model, open, erased));
       const found = likely.find((model, n) => differences[n] === null && hasStates(model, states));
       if (found) return found;
-      if (isOver) throw new Error([...new Set(differences)].join('\nor '));
+      if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'An ended call has another state.').join('\nor '));
     }
     // Usually, the dialers are at work already.
     if (round % 8 === 3) world.wake();
