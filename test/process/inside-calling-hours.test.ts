@@ -5,7 +5,7 @@ import { weekdays } from '#contract/protection/calling-hours.ts';
 import { type ClockInFile, clockInFile } from '../support/clock-in-file.ts';
 import { spawnCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { ask, textAt } from '../support/http.ts';
+import { type Answer, ask, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -51,9 +51,8 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
         try {
           const placed = await scene.placeAll();
           for (let hour = 0; hour < hours; hour++, clock.advance({ hours: 1 })) await scene.dialDue();
-          expect(scene.outside).to.deep.equal([]);
-          expect([...scene.taken.keys()]).to.have.members(placed.wanted);
-          expect([...scene.taken.values()].filter((handoffs) => handoffs.size > 1)).to.deep.equal([]);
+          expect(scene.handedOffOutsideHours()).to.deep.equal([]);
+          expect(placed.wanted.filter((contactId) => scene.taken.get(contactId)?.size !== 1)).to.deep.equal([]);
           expect(await scene.statesOf(placed.optedOut)).to.deep.equal(['blocked', 'blocked', 'blocked']);
         } finally {
           await scene.close();
@@ -66,8 +65,9 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
 /** Two cores that dial through a provider, which checks when each call is handed off. */
 async function openScene({ database, tenants }: { database: string; tenants: Tenants }, clock: ClockInFile) {
   const zoneOf = new Map<string, string>();
-  const outside: string[] = [];
-  /** The hand-offs that the provider has accepted, by call. */
+  /** Everything that the cores handed off, accepted or not. */
+  const handoffs: { contactId: string; at: number }[] = [];
+  /** The hand-offs that the provider has accepted, by call. A call can be handed off before its `202` is read here. */
   const taken = new Map<string, Set<string>>();
   /** What the provider does with a call. */
   const special = new Map<string, 'refuse once' | 'report an opt-out'>();
@@ -75,18 +75,16 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   let killed: Promise<unknown> | undefined;
 
   const receiver = await startReceiver(async ({ handoff: { contactId, handoffId } }, response) => {
-    const zone = zoneOf.get(contactId);
-    const local = DateTime.fromMillis(clock.now(), { zone: zone ?? 'UTC' });
-    if (zone !== undefined && (local.hour < 9 || local.hour >= 20)) outside.push(`${local.toISO()} in ${zone}`);
+    handoffs.push({ contactId, at: clock.now() });
     if (special.get(contactId) === 'refuse once') {
       special.delete(contactId);
       return response.writeHead(503).end();
     }
     const [next] = killsLeft;
-    const kill = zone !== undefined && next && taken.size >= next[0] ? next[1] : undefined;
+    const kill = zoneOf.has(contactId) && next && taken.size >= next[0] ? next[1] : undefined;
     if (kill === 'before') return killCores();
     response.writeHead(202).end();
-    if (zone !== undefined) taken.set(contactId, (taken.get(contactId) ?? new Set()).add(handoffId));
+    taken.set(contactId, (taken.get(contactId) ?? new Set()).add(handoffId));
     if (kill === 'after') killCores();
     if (special.get(contactId) === 'report an opt-out') await reportOptOut(handoffId);
   });
@@ -114,7 +112,11 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   }
 
   async function place(contact: object, zone: string, more: object = {}): Promise<string> {
-    const answer = await placeCall(url(), tenants.campaign.id, keyValue, { contact, ...more });
+    const call = { requestId: crypto.randomUUID(), contact, ...more };
+    let answer: Answer;
+    // On a busy machine, placing a thousand calls at once may take longer than the core waits for the database.
+    do answer = await placeCall(url(), tenants.campaign.id, keyValue, call);
+    while (answer.status === 503);
     expect(answer.status, answer.text).to.equal(202);
     const contactId = textAt(answer, 'contactId');
     zoneOf.set(contactId, zone);
@@ -143,7 +145,15 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   }
 
   return {
-    ...{ outside, taken, dialDue },
+    ...{ taken, dialDue },
+
+    handedOffOutsideHours(): string[] {
+      return handoffs.flatMap(({ contactId, at }) => {
+        const zone = zoneOf.get(contactId);
+        const local = DateTime.fromMillis(at, { zone: zone ?? 'UTC' });
+        return zone !== undefined && (local.hour < 9 || local.hour >= 20) ? [`${local.toISO()} in ${zone}`] : [];
+      });
+    },
 
     async placeAll(): Promise<{ wanted: string[]; optedOut: string[] }> {
       const week = { rules: [{ prefix: '', days: weekdays, from: '09:00', to: '20:00' }] };
