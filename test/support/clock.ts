@@ -30,4 +30,15 @@ export function at(text: string): Millis {
 export const unknownIds = { lowestId: '', highestId: '~' };
 
 /** Its identifiers contain the machine's time, whatever a test's own clock says. */
-export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: () => randomUUIDv7(), idsAround: () => unknownIds };
+export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: nextId, idsAround: () => unknownIds };
+
+let lastId = '';
+
+/** Returns IDs in ascending order, also within a millisecond, so that a list's order doesn't depend on the speed of the machine. */
+function nextId(): string {
+  let id: string;
+  do id = randomUUIDv7();
+  while (id <= lastId);
+  lastId = id;
+  return id;
+}
