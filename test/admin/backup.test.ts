@@ -61,7 +61,7 @@ describe('admin backup', () => {
     const file = join(freshDirectory(), 'there-already');
     writeFileSync(file, 'precious');
     const { code } = await runScript('core/admin.ts', ['backup', file], { env: { DATABASE_URL: database } });
-    expect([code, statSync(file).size]).to.deep.equal([4, 8]);
+    expect({ code, bytes: statSync(file).size }).to.deep.equal({ code: 4, bytes: 8 });
   });
 
   describe('interruptions', () => {

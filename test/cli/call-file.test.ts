@@ -46,7 +46,7 @@ describe('reading a call file', () => {
     it(`numbers CSV lines correctly after a cell with several lines, with ${what}`, async () => {
       const text = ['phone,var.note', `${phone},"one${lineEnd}two${lineEnd}three"`, '12,x'].join(lineEnd);
       const { good, bad: wrong } = await readCalls(text);
-      expect([good[0]?.line, wrong[0]?.line]).to.deep.equal([2, 5]);
+      expect({ good: good[0]?.line, wrong: wrong[0]?.line }).to.deep.equal({ good: 2, wrong: 5 });
     });
   }
 

@@ -102,7 +102,7 @@ describe('retries', () => {
     const { result, attempts, pauses } = await sendInto([503, systemError('ECONNREFUSED')], { attempts: 3 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
     expect(result).to.have.property('message').that.contains('(3 attempts): connection refused');
-    expect([attempts, pauses.length]).to.deep.equal([3, 2]);
+    expect({ attempts, pauses: pauses.length }).to.deep.equal({ attempts: 3, pauses: 2 });
   });
 
   for (const [code, reason] of [

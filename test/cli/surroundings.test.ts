@@ -202,7 +202,11 @@ describe('callkey in its environment', () => {
         .and.not.match(/^ {4}at /m);
       expect((await allCalls()) - before).to.be.within(1, 50);
       const resumed = await its.home.run(['call', 'resume']);
-      expect([resumed.code, ndjson(resumed.stdout).length, (await allCalls()) - before]).to.deep.equal([0, 300, 300]);
+      expect({ code: resumed.code, lines: ndjson(resumed.stdout).length, placed: (await allCalls()) - before }).to.deep.equal({
+        code: 0,
+        lines: 300,
+        placed: 300,
+      });
     });
 
     it("stops a file if its journal can't be written, and no call is placed twice (needs root to mount a disk)", async function () {

@@ -147,7 +147,7 @@ describeDesktop('the lists of the console', () => {
     const offered = (name: string) =>
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
     await until(async () => (await offered('new-api-key')) === true);
-    expect([await offered('switch-tenancy'), await offered('show-users')]).to.deep.equal([false, false]);
+    expect({ switch: await offered('switch-tenancy'), users: await offered('show-users') }).to.deep.equal({ switch: false, users: false });
     await button('Create API key').click();
     await until(async () => (await offered('new-api-key')) === false);
   });

@@ -132,7 +132,7 @@ for (const [where, describeHome, openHome] of homes) {
         expect((await page().getByLabel('Campaign', { exact: true }).boundingBox())?.y).to.be.lessThan(60);
       }
       const { x: exportX = 0, y: exportY = 0, width: exportWidth = 0 } = (await button('Export CSV').boundingBox()) ?? {};
-      expect([exportX + exportWidth <= 1280, exportY < 60]).to.deep.equal([true, true]);
+      expect({ isInside: exportX + exportWidth <= 1280, isAtTheTop: exportY < 60 }).to.deep.equal({ isInside: true, isAtTheTop: true });
       await goTo('API keys');
       const { height = 0 } = (await page().locator('.banner').boundingBox()) ?? {};
       expect(height).to.be.lessThan(50);

@@ -120,7 +120,7 @@ describe('a connection', () => {
         const { socket, seen } = await client(listener);
         socket.write(get('/').repeat(2_999) + get('/', 'Connection: close\r\n'));
         await until(() => seen.isClosed);
-        expect([served, most]).to.deep.equal([3_000, 1]);
+        expect({ served, most }).to.deep.equal({ served: 3_000, most: 1 });
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(Array.from({ length: 3_000 }, (_, index) => String(index)));
       });
 

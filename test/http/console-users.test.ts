@@ -94,7 +94,7 @@ describe('users in the console', () => {
         const url = `${core.url}/console/users/${tenants.users.account.id}`;
         const preview = deletionSchema.strict().parse((await ask('GET', `${url}/deletion`, { cookie: tia })).json);
         expect(preview.apiKeys.map(({ name, queuedCalls }) => [name, queuedCalls])).to.deep.equal([['CRM', 1]]);
-        expect([preview.sessions, preview.user.apiKeys]).to.deep.equal([1, 1]);
+        expect({ sessions: preview.sessions, apiKeys: preview.user.apiKeys }).to.deep.equal({ sessions: 1, apiKeys: 1 });
         expect((await ask('DELETE', `${url}?cancelQueuedCalls=true`, { cookie: tia })).status).to.equal(204);
         expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(401);
         expect((await ask('GET', `${core.url}/console/session`, { cookie: ada })).status).to.equal(401);

@@ -163,7 +163,7 @@ describe('the directory', () => {
         cursor = page.nextCursor;
         pages += 1;
       }
-      expect([pages, seen.length, new Set(seen).size]).to.deep.equal([3, 1_002, 1_002]);
+      expect({ pages, seen: seen.length, distinct: new Set(seen).size }).to.deep.equal({ pages: 3, seen: 1_002, distinct: 1_002 });
       const { accounts } = directoryAccountsSchema.parse(
         (await ask('GET', at(`directory/accounts?search=${otherAccount.id}`), as('stan'))).json,
       );

@@ -185,7 +185,7 @@ describe("an API key's calls per day", () => {
       const { place } = await limitedKey(1);
       const free = await limitedKey(null);
       const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));
-      expect([countAnswers(answers, 202), countAnswers(answers, 429)]).to.deep.equal([16, 14]);
+      expect({ placed: countAnswers(answers, 202), refused: countAnswers(answers, 429) }).to.deep.equal({ placed: 16, refused: 14 });
     });
   });
 });

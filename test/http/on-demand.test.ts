@@ -149,7 +149,7 @@ describe('the key-authenticated endpoints', () => {
         const body = { requestId: 'in-two', contact: { phone: somePhone() } };
         const one = await placeCall(core.url, tenants.campaign.id, partnerKey, body);
         const other = await placeCall(core.url, tenants.siblingCampaign.id, partnerKey, body);
-        expect([one.status, other.status]).to.deep.equal([202, 202]);
+        expect({ one: one.status, other: other.status }).to.deep.equal({ one: 202, other: 202 });
         expect(one.json['contactId']).not.to.equal(other.json['contactId']);
       });
 

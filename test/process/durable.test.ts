@@ -83,7 +83,11 @@ describe('a core on PostgreSQL', function () {
         for (const one of cores) await one.close();
         await observer.end();
         expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([202]));
-        expect([cancelled.status, revoked.status, ready.status]).to.deep.equal([200, 204, 200]);
+        expect({ cancelled: cancelled.status, revoked: revoked.status, ready: ready.status }).to.deep.equal({
+          cancelled: 200,
+          revoked: 204,
+          ready: 200,
+        });
         expect(kept).to.deep.equal([{ calls: 300 }]);
         expect(rows).to.deep.equal([{ made: 'on', patience: '10s', scans: 'off' }]);
       });
@@ -144,7 +148,7 @@ describe('a core on PostgreSQL', function () {
     } finally {
       await configure('');
     }
-    expect([await place(), await ready()]).to.deep.equal([202, 200]);
+    expect({ placed: await place(), ready: await ready() }).to.deep.equal({ placed: 202, ready: 200 });
     expect((await observer.query('SELECT 1 FROM calls')).rowCount).to.equal(1);
     await observer.end();
     await core.close();
@@ -185,7 +189,13 @@ describe('a core on PostgreSQL', function () {
       const full = await ready();
       rmSync(join(directory, 'filler'));
       const after = await ready();
-      expect([before, last, full, after, await place('after')]).to.deep.equal([200, 503, 503, 200, 202]);
+      expect({ before, last, full, after, placed: await place('after') }).to.deep.equal({
+        before: 200,
+        last: 503,
+        full: 503,
+        after: 200,
+        placed: 202,
+      });
       await core.close();
       const observer = await connected(database);
       const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);

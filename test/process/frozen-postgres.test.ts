@@ -92,7 +92,7 @@ describe('a core on PostgreSQL', function () {
       expect(during.map(({ status }) => status)).to.include(null);
       const refused = during.filter(({ status }) => status !== null);
       expect(refused.filter(({ requestId, status }) => status !== 503 || kept.includes(requestId))).to.deep.equal([]);
-      expect([listed.status, ready.status]).to.deep.equal([200, 503]);
+      expect({ listed: listed.status, ready: ready.status }).to.deep.equal({ listed: 200, ready: 503 });
       expect(new Set(after.map(({ status }) => status))).to.deep.equal(new Set([202]));
       expect([...before, ...after].filter(({ requestId }) => !kept.includes(requestId))).to.deep.equal([]);
     });

@@ -43,7 +43,7 @@ describe('an upgrade', () => {
       const [here, there] = cores;
       const placed = await placeCall(here.url, 'campaign', key);
       const gone = await ask('DELETE', `${onDemand(there.url, 'campaign')}/${textAt(placed, 'contactId')}`, { key });
-      expect([placed.status, gone.status]).to.deep.equal([202, 200]);
+      expect({ placed: placed.status, gone: gone.status }).to.deep.equal({ placed: 202, gone: 200 });
       for (const core of cores) {
         expect((await ask('GET', `${core.managementUrl}/readyz`)).status).to.equal(200);
         await core.close();

@@ -29,7 +29,7 @@ describe('a test file', () => {
   ] as const) {
     it(`fails if it leaves a ${what} behind, and says which`, async () => {
       const { failed, stdout } = await report(body);
-      expect([failed, stdout.includes('1 passing')]).to.deep.equal([true, true]);
+      expect({ failed, passing: stdout.includes('1 passing') }).to.deep.equal({ failed: true, passing: true });
       expect(stdout)
         .to.match(/The tests left behind: /)
         .and.to.match(name);

@@ -137,7 +137,7 @@ describe('callkey call cancel, for many calls', () => {
     await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
     held.resolve();
     const [placed, cancelled] = await Promise.all([placing.ended, cancelling.ended]);
-    expect([placed.code, cancelled.code]).to.deep.equal([5, 0]);
+    expect({ placed: placed.code, cancelled: cancelled.code }).to.deep.equal({ placed: 5, cancelled: 0 });
     expect(placed.stderr).to.contain('was cancelled').and.not.contain('callkey call resume');
     expect(await states(numbers)).to.deep.equal(allCancelled(11));
   });

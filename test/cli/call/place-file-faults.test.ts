@@ -103,7 +103,7 @@ describe('callkey call place --from, exactly once', () => {
     expect(stderr).to.match(/The output pipe was closed.*of 400 lines placed\. To continue, run callkey call resume.*> results\.ndjson/);
     expect((await calls()).length).to.be.lessThan(400);
     const resumed = await its.home.run(['call', 'resume']);
-    expect([resumed.code, ndjson(resumed.stdout).length]).to.deep.equal([0, 400]);
+    expect({ code: resumed.code, lines: ndjson(resumed.stdout).length }).to.deep.equal({ code: 0, lines: 400 });
     expect(await calls()).to.deep.equal(onceEach(400));
   });
 

@@ -123,7 +123,7 @@ describe('callkey call place, without a response', () => {
       await once(killed, 'close');
       const { stderr } = await promisify(execFile)(...inNamespace('sleep 60 & "$0" "$@"', args), options);
       expect(stderr).to.contain('Retrying with its request ID');
-      expect([sentIds().length, new Set(sentIds()).size]).to.deep.equal([2, 1]);
+      expect({ sent: sentIds().length, distinct: new Set(sentIds()).size }).to.deep.equal({ sent: 2, distinct: 1 });
     });
 
     it('places a separate call while the first command is still running', async () => {

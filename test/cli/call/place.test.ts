@@ -37,7 +37,7 @@ describe('callkey call place', () => {
     it(`refuses --not-before ${time}${zone === undefined ? ' without --zone' : ` in ${zone}`}`, async () => {
       const args = ['--phone', '+493023125000', '--not-before', time, ...(zone === undefined ? [] : ['--zone', zone])];
       const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...args]);
-      expect([code, its.network.seen.length]).to.deep.equal([2, 0]);
+      expect({ code, sent: its.network.seen.length }).to.deep.equal({ code: 2, sent: 0 });
       expect(stderr).to.match(says);
     });
   }

@@ -128,7 +128,7 @@ describe('a second factor', () => {
         const { json } = await inSession('GET', '/console/users', without.cookie);
         const { users: listed } = json as { users: { id: string; secondFactor: boolean }[] };
         const shown = (of: string) => listed.find((user) => user.id === of)?.secondFactor;
-        expect([shown(id), shown(without.id)]).to.deep.equal([true, false]);
+        expect({ with: shown(id), without: shown(without.id) }).to.deep.equal({ with: true, without: false });
       });
     });
   });

@@ -47,7 +47,10 @@ describe('a second factor', () => {
         expect(resealed.resealed).to.be.greaterThan(0);
         const rotated = await startAnother({ SESSION_SECRETS: otherSecret });
         const enter = async (code: string) => (await enterCode(await halfOpen(email, { at: rotated }), code, { at: rotated })).status;
-        expect([await enter(app.code()), await enter(recoveryCodes[0] ?? '')]).to.deep.equal([201, 201]);
+        expect({ byApp: await enter(app.code()), byRecovery: await enter(recoveryCodes[0] ?? '') }).to.deep.equal({
+          byApp: 201,
+          byRecovery: 201,
+        });
         await resealSecrets({ ...ports, secretBox: createSecretBox([testSecret, otherSecret], testRandomness) });
       });
     });

@@ -42,7 +42,10 @@ describe('a second factor', () => {
         const [first, second] = [await begin(), await begin()].map((answer) => authenticator(textAt(answer, 'secret'), at.clock.now));
         expect((await confirm(first?.code() ?? '')).status).to.equal(401);
         expect((await confirm(second?.code() ?? '')).status).to.equal(200);
-        expect([(await begin()).status, (await confirm(second?.code(1) ?? '')).status]).to.deep.equal([409, 409]);
+        expect({ begun: (await begin()).status, confirmed: (await confirm(second?.code(1) ?? '')).status }).to.deep.equal({
+          begun: 409,
+          confirmed: 409,
+        });
       });
 
       it("can't be done by someone who only knows the password", async () => {
