@@ -212,6 +212,7 @@ for (const [where, describeHome, openHome] of homes) {
       await goTo('API keys');
       await page().getByRole('row', { name: 'Reminder service' }).click();
       await link('Show calls').click();
+      await page().getByRole('grid', { name: 'Calls' }).waitFor();
       await page().getByRole('row', { name: 'Ada' }).waitFor();
       expect(await page().getByRole('row', { name: 'Bob' }).count()).to.equal(0);
       await page().getByRole('combobox', { name: 'Key', exact: true }).selectOption('Any key');

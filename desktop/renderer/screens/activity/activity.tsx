@@ -51,16 +51,28 @@ const columnsFor = (viewerId: string): EventColumn[] => [
     name: 'who',
     label: 'Who',
     width: 'person',
-    cell: (event) =>
-      event.actor?.id === viewerId ? (
-        <span class="tag you">You</span>
-      ) : (
-        <Clip>
-          {actorName(event, viewerId)} {event.actor?.email !== undefined && <span class="faint">{event.actor.email}</span>}
-        </Clip>
-      ),
+    cell: (event) => (
+      <>
+        {event.actor?.id === viewerId ? (
+          <span class="tag you">You</span>
+        ) : (
+          <Clip>
+            {actorName(event, viewerId)} {event.actor?.email !== undefined && <span class="faint">{event.actor.email}</span>}
+          </Clip>
+        )}
+        <span class="second-line">
+          <Clip>{addressLabel(event.address)}</Clip>
+        </span>
+      </>
+    ),
   },
-  { name: 'from', label: 'From', width: 'moment', cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip> },
+  {
+    name: 'from',
+    label: 'From',
+    width: 'moment',
+    needs: 'medium',
+    cell: ({ address }) => <Clip class="faint">{addressLabel(address)}</Clip>,
+  },
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
 ];
 

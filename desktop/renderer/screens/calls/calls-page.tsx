@@ -36,8 +36,10 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
   const filter = { state, apiKey, search, ...listDays(from, to) };
   const resource = useCalls(campaignId, filter, pages);
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
-  const calls = resource.state.value.value?.calls ?? [];
-  const searchedBackTo = resource.state.value.value?.searchedBackTo;
+  const view = resource.state.value.value;
+  const calls = view?.calls ?? [];
+  const searchedBackTo = view?.searchedBackTo;
+  const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
   const open = openCallIn(settings);
   const closeDetails = useCallback(() => {
     onChange({ open: '', call: '' });
@@ -68,7 +70,7 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
       head={
         <>
           {chart}
-          <CallFilters calls={calls} settings={settings} onChange={narrow} />
+          {!hasNone && <CallFilters calls={calls} settings={settings} onChange={narrow} />}
         </>
       }
       details={
@@ -85,14 +87,14 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
       foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
     >
       <Loadable resource={resource} noun="calls" isInPage>
-        {(view) =>
-          view.calls.length === 0 ? (
+        {() =>
+          calls.length === 0 ? (
             <NoCalls
               searchedBackTo={searchedBackTo}
               onReset={isFiltered ? () => onChange({ ...callsView.initial, campaign: campaignId ?? '' }) : null}
             />
           ) : (
-            <CallTable calls={view.calls} openId={open?.contactId ?? ''} campaignId={campaignId} onOpen={show} />
+            <CallTable calls={calls} openId={open?.contactId ?? ''} campaignId={campaignId} onOpen={show} />
           )
         }
       </Loadable>

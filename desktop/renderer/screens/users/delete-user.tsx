@@ -12,12 +12,20 @@ import { sorted } from '../../state/format/sorting.ts';
 const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
+/** More rows than the table's height has room for. */
+const visibleRows = 8;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };
 
+/** @property apiKeys null before the core has listed them; `sessions` likewise */
+type Preview = Omit<DeletionView, 'apiKeys' | 'sessions'> & { apiKeys: DeletionView['apiKeys'] | null; sessions: number | null };
+
 /** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
-  const preview = useResource(() => window.callkey.request('previewDeletion', { id: user.id }));
+  // The list knows how many keys there are, so that nothing in the dialog moves when the preview arrives.
+  const preview = useResource<Preview>(() => window.callkey.request('previewDeletion', { id: user.id }), '', {
+    ...{ user, apiKeys: null, nextCursor: null, sessions: null },
+  });
   return (
     <ConfirmDanger
       title={`Delete ${user.name}?`}
@@ -29,7 +37,9 @@ export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: Delet
       isWide
       preview={preview}
       describe={(view) => <DeletionPreview view={view} />}
-      countQueuedCalls={({ apiKeys, nextCursor }) => (nextCursor === null ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null)}
+      countQueuedCalls={({ apiKeys, nextCursor }) =>
+        nextCursor === null && apiKeys ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null
+      }
       toConfirmation={(view) =>
         view.user.apiKeys > confirmAbove
           ? { label: `Type ${user.email} to delete this user and ${pluralize(view.user.apiKeys, 'key')}`, text: user.email }
@@ -47,21 +57,14 @@ export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: Delet
   );
 }
 
-function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: DeletionView }) {
-  // Only one page of a long list is loaded.
-  const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
+function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: Preview }) {
   return (
     <>
-      {apiKeys.length === 0 ? (
+      {user.apiKeys === 0 && !apiKeys?.length ? (
         <p>This user has no API keys.</p>
       ) : (
         <>
-          <p>
-            <strong>{pluralize(user.apiKeys - expired, 'API key stops', 'API keys stop')} working</strong> immediately
-            {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already`}.{' '}
-            {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
-            <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
-          </p>
+          <p class="two-lines-high">{apiKeys ? <Effect {...{ user, apiKeys, nextCursor }} /> : 'Loading the keys…'}</p>
           <div class="actions at-start">
             <ExportPagesButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
           </div>
@@ -79,28 +82,53 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
                   <th scope="col">Calls not yet dialed</th>
                 </tr>
               </thead>
-              <tbody>
-                {sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
-                  <tr key={key.id}>
-                    <th scope="row">
-                      <Clip>{key.name}</Clip>
-                    </th>
-                    <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
-                    <td>{key.queuedCalls}</td>
-                  </tr>
-                ))}
-              </tbody>
+              <tbody>{apiKeys ? <KeyRows apiKeys={apiKeys} /> : <RowsToCome count={user.apiKeys} />}</tbody>
             </table>
           </div>
         </>
       )}
-      <p class="hint">
-        {sessions === 0
-          ? 'Not currently signed in.'
-          : `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`}
-      </p>
+      <p class="hint">{sessions === null ? 'Loading the sessions…' : describeSessions(sessions)}</p>
     </>
   );
+}
+
+function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiKeys' | 'nextCursor'>) {
+  // Only one page of a long list is loaded.
+  const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
+  return (
+    <>
+      <strong>{pluralize(user.apiKeys - expired, 'API key stops', 'API keys stop')} working</strong> immediately
+      {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already`}.{' '}
+      {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
+      <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
+    </>
+  );
+}
+
+function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
+  return sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
+    <tr key={key.id}>
+      <th scope="row">
+        <Clip>{key.name}</Clip>
+      </th>
+      <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
+      <td>{key.queuedCalls}</td>
+    </tr>
+  ));
+}
+
+/** Keeps the room that the rows will need, up to the height of the table. */
+function RowsToCome({ count }: { count: number }) {
+  return Array.from({ length: Math.min(count, visibleRows) }, (_, row) => (
+    <tr key={row}>
+      <td colSpan={3} />
+    </tr>
+  ));
+}
+
+function describeSessions(sessions: number): string {
+  if (sessions === 0) return 'Not currently signed in.';
+  return `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`;
 }
 
 const keysFile = 'keys-of-user.csv';

@@ -20,7 +20,8 @@ export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
   return (
     <>
       <span role="status">
-        {matches.length === 0 ? 'No keys' : `${formatNumber(page.first)}–${formatNumber(page.last)} of ${pluralize(matches.length, 'key')}`}
+        {page.count > 1 && `${formatNumber(page.first)}–${formatNumber(page.last)} of `}
+        {matches.length === 0 ? 'No keys' : pluralize(matches.length, 'key')}
       </span>
       <span class="end">
         <label>

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
+import { describeBrowser } from '../support/chromium.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+
+const homes = [
+  ['in a browser', describeBrowser, openInChromium],
+  ['in Electron', describeDesktop, openInElectron],
+] as const;
+
+for (const [where, describeHome, openHome] of homes) {
+  describeHome(`the layout ${where}`, () => {
+    let harness: CoreHarness;
+    let network: FaultyProxy;
+    let home: Home;
+
+    before(async () => {
+      harness = await openCore({ environment: { DIALER: 'off' } });
+      network = await faultyProxy(harness.core.url);
+      for (let index = 0; index < 12; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Appointment importer ${index}`);
+      home = await openHome(network.url);
+      home.page.setDefaultTimeout(6_000);
+      await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
+    });
+    after(async () => {
+      await home?.close();
+      await network?.close();
+      await harness?.close();
+    });
+
+    const page = () => home.page;
+    const resize = (width: number) => page().setViewportSize({ width, height: 800 });
+    const button = (name: string) => page().getByRole('button', { name, exact: true });
+    const goTo = async (screen: string) => {
+      await page().getByRole('link', { name: screen, exact: true }).click();
+      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+    };
+    const topOf = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
+
+    it('keeps the buttons in place when the preview of a deletion arrives', async () => {
+      for (const width of [1280, 480]) {
+        await resize(width);
+        await goTo('Users');
+        const arrival = Promise.withResolvers<void>();
+        network.faults.push({ path: '/deletion', fault: arrival.promise });
+        await page().getByRole('row', { name: 'Tom Teammate' }).getByRole('button').click();
+        const dialog = page().getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
+        await dialog.getByText('Loading the keys…').waitFor();
+        const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
+        const before = await remove.boundingBox();
+        arrival.resolve();
+        await dialog.getByText('12 API keys stop working').waitFor();
+        expect(await remove.boundingBox(), `at ${width}`).to.deep.equal(before);
+        await button('Cancel').click();
+      }
+    });
+
+    it('has all screens on one line, under the name and the other buttons, at 768 px', async () => {
+      await resize(768);
+      const { links, others } = {
+        links: await page().getByRole('navigation', { name: 'Screens' }).getByRole('link').all(),
+        others: ['Go to…', 'Help', 'Your account', 'Sign out'].map((name) => button(name)),
+      };
+      const [linkTops, otherTops] = await Promise.all([links, others].map(async (all) => new Set(await Promise.all(all.map(topOf)))));
+      expect([linkTops?.size, otherTops?.size]).to.deep.equal([1, 1]);
+      expect(Math.max(...(otherTops ?? []))).to.be.lessThan(Math.min(...(linkTops ?? [])));
+    });
+
+    it('shows in full what happened, and from where, at 768 px', async () => {
+      await resize(768);
+      await goTo('Activity');
+      const row = page().getByRole('row', { name: 'Created the API key Appointment importer 11' });
+      await row.getByText('192.0.2.17').and(page().locator(':visible')).waitFor();
+      const cut = await row.locator('th .clip').evaluateAll((all) => all.map((each) => each.scrollWidth - each.clientWidth));
+      expect(cut).to.deep.equal([0]);
+    });
+
+    it("doesn't offer to filter calls before there are any", async () => {
+      await resize(1280);
+      await goTo('Calls');
+      await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
+      expect(await page().getByRole('search').count()).to.equal(0);
+    });
+  });
+}
