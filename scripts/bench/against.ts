@@ -26,13 +26,13 @@ type Side = { core: Server; path: string; keys: string[]; postgres: number | und
  * @throws Error if git doesn't know the commit
  */
 export async function compareCommits(commit: string, rounds: number, seconds: number, say: Say): Promise<string> {
-  const other = join(freshFolder(), 'checkout');
-  await execute('git', ['-C', here, 'worktree', 'add', '--quiet', '--detach', other, commit]);
+  const checkout = join(freshFolder(), 'checkout');
+  await execute('git', ['-C', here, 'worktree', 'add', '--quiet', '--detach', checkout, commit]);
   try {
-    symlinkSync(join(here, 'node_modules'), join(other, 'node_modules'));
+    symlinkSync(join(here, 'node_modules'), join(checkout, 'node_modules'));
     const lines: string[][] = [];
     for (const kind of databaseKinds) {
-      const sides = [await openSide(kind, other), await openSide(kind, here)] as const;
+      const sides = [await openSide(kind, checkout), await openSide(kind, here)] as const;
       const pairs = await inPairs(sides, rounds, (side, round) => {
         say(`round ${round} of ${rounds}: ${kind}`);
         return loadSide(side, seconds);
@@ -49,7 +49,7 @@ export async function compareCommits(commit: string, rounds: number, seconds: nu
     }
     return comparisonTable(lines, commit, 'now');
   } finally {
-    await execute('git', ['-C', here, 'worktree', 'remove', '--force', other]);
+    await execute('git', ['-C', here, 'worktree', 'remove', '--force', checkout]);
   }
 }
 

@@ -1,9 +1,9 @@
 import { ask, cancelsPerSecond, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
 import { busyDuring } from './load-guard.ts';
-import { type Cpu, cpuSpreadOf, hasProc, loadWithCpu } from './proc.ts';
+import { type Cpu, computeCpuSpread, hasProc, loadWithCpu } from './proc.ts';
 import { startCore, startServer } from './processes.ts';
 import { cancelling, placing } from './requests.ts';
-import { inTurn, repeat, type Spread, spreadsOf } from './spread.ts';
+import { computeSpreads, inTurn, repeat, type Spread } from './spread.ts';
 import type { Say, Scale } from './workloads.ts';
 import { load } from './wrk.ts';
 
@@ -24,7 +24,7 @@ export function openFilled(kind: DatabaseKind, { sizes, rounds }: Scale, say: Sa
     const start = performance.now();
     const stage = await openStage(kind, sizes[n]);
     await stage.queue((rounds + 1) * shortLoad);
-    say(`${kind}: ${sizes[n]} keys and calls made in ${Math.round((performance.now() - start) / 1_000)} s`);
+    say(`${kind}: ${sizes[n]} keys and calls created in ${Math.round((performance.now() - start) / 1_000)} s`);
     return stage;
   });
 }
@@ -39,15 +39,15 @@ export async function grow(
     const { perSecond: place } = await load(placing(core.url, path, keys), seconds);
     const { perSecond: refuse } = await load(placing(core.url, path, unknown, 0), shortLoad);
     const { perSecond: cancel } = await load(cancelling(core.url, path, key), shortLoad, round * shortLoad * cancelsPerSecond);
-    say(`round ${round}: ${kind}: ${[place, refuse, cancel].map((one, n) => `${operations[n]} ${Math.round(one)}/s`).join(', ')}`);
+    say(`round ${round}: ${kind}: ${[place, refuse, cancel].map((rate, n) => `${operations[n]} ${Math.round(rate)}/s`).join(', ')}`);
     return { place, refuse, cancel };
   });
   const listed = stages[1] && (await listKeys(stages[1], rounds));
   for (const stage of stages) await stage.close();
-  const grown = all.map(({ item, found }, n) => ({
+  const grown = all.map(({ item, results }, n) => ({
     ...{ database: item.kind, size: sizes[n] ?? 0 },
     // The first round only warms up code and caches.
-    ...spreadsOf(found.slice(1), operations),
+    ...computeSpreads(results.slice(1), operations),
   }));
   return { grown, lists: listed ? [listed] : [] };
 }
@@ -56,13 +56,16 @@ export async function grow(
 async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
   await insertKeys(storage.database, 500, tenants.users.other, tenants.otherAccount);
   const cookies = { of500: await signIn(core, 'otto'), ofMillion: await signIn(core, 'pat') };
-  const timeOf = async (cookie: string) => {
+  const measureTime = async (cookie: string) => {
     const from = performance.now();
     await (await ask(core, 'GET', '/console/api-keys', cookie)).text();
     return performance.now() - from;
   };
-  const taken = await repeat(10 * rounds, async () => ({ of500: await timeOf(cookies.of500), ofMillion: await timeOf(cookies.ofMillion) }));
-  return { database: kind, ...spreadsOf(taken.slice(rounds), ['of500', 'ofMillion']) };
+  const times = await repeat(10 * rounds, async () => ({
+    of500: await measureTime(cookies.of500),
+    ofMillion: await measureTime(cookies.ofMillion),
+  }));
+  return { database: kind, ...computeSpreads(times.slice(rounds), ['of500', 'ofMillion']) };
 }
 
 /** How many requests per second several cores on one PostgreSQL handle together, and how busy the processors are, from 0 to 1. */
@@ -81,7 +84,7 @@ export async function severalCores(stage: Stage, { rounds, seconds }: Scale): Pr
     return { perSecond, busy };
   });
   await Promise.all(cores.slice(1).map((core) => core.stop()));
-  return all.map(({ item, found }) => ({ cores: item, ...spreadsOf(found, ['perSecond', 'busy']) }));
+  return all.map(({ item, results }) => ({ cores: item, ...computeSpreads(results, ['perSecond', 'busy']) }));
 }
 
 /** The CPU time per request of a server that does part of the core's work. Each scope includes the one before it. */
@@ -89,12 +92,12 @@ export type Scope = { name: string; cpu: Cpu<Spread> };
 
 /** The values of SCOPE that `servers/scope.ts` accepts, and the work that each one adds. */
 const scopes = {
-  http: 'HTTP: node:http answers at once',
+  http: 'HTTP: node:http responds immediately',
   koa: 'Koa',
   body: 'body: read and parsed',
-  key: 'key: its form and digest',
+  key: 'key: its format and digest',
   schema: 'schema of the body',
-  core: 'answer: routes, request id, metrics, the answer itself',
+  core: 'response: routes, request ID, metrics, and writing it',
 };
 
 /** Measures the scopes in turn, and finally the whole core. Returns nothing if the system doesn't report CPU times. */
@@ -112,8 +115,8 @@ export async function measureBudget(stage: Stage, { rounds, seconds, warmUp }: S
     loadWithCpu(target(url), seconds, { pid, postgres: stage.postgres }),
   );
   for (const { server } of partial) await server.stop();
-  return all.flatMap(({ item: { name }, found }) => {
-    const cpu = cpuSpreadOf(found);
+  return all.flatMap(({ item: { name }, results }) => {
+    const cpu = computeCpuSpread(results);
     return cpu ? [{ name, cpu }] : [];
   });
 }

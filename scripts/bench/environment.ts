@@ -133,7 +133,7 @@ export async function createKey(core: Server, cookie: string): Promise<{ id: str
 /** Where figures come from: when they were measured, on which machine, and at which commit, with a note if the working tree had changes. */
 export type Origin = { at: string; commit: string; machine: Record<string, string> };
 
-export async function originOf(): Promise<Origin> {
+export async function describeOrigin(): Promise<Origin> {
   const { stdout: commit } = await run('git', ['rev-parse', '--short=12', 'HEAD']);
   const { stdout: changes } = await run('git', ['status', '--porcelain', '--untracked-files=no']);
   const machine = {

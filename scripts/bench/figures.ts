@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type Cores, type Grown, type Lists, operations } from './comparisons.ts';
 import type { Stage } from './environment.ts';
 import { count, withRange } from './markdown.ts';
-import { hasProc, megabytesOf } from './proc.ts';
+import { hasProc, readMegabytes } from './proc.ts';
 import { freshFolder, packCommand, type Server, startCore } from './processes.ts';
 import { flooding, getting, placing } from './requests.ts';
-import { ratiosOf, repeat, type Spread, spreadOf, spreadsOf } from './spread.ts';
+import { computeRatios, computeSpread, computeSpreads, repeat, type Spread } from './spread.ts';
 import { type Row, type Scale, thousandKeys } from './workloads.ts';
 import { load } from './wrk.ts';
 
@@ -24,7 +24,7 @@ function figure(name: string, database: string, goal: string, spread: Spread, va
 }
 
 /** Derives more figures from the rows of one database. */
-export function figuresOfRows(rows: readonly Row[], database: string): Figure[] {
+export function deriveFigures(rows: readonly Row[], database: string): Figure[] {
   const of = (name: string) => rows.find((row) => row.name === name && row.database === database);
   const [bare, ten, thousand] = [of('bare Koa'), of('place'), of(thousandKeys)];
   if (!bare || !ten || !thousand) return [];
@@ -32,21 +32,21 @@ export function figuresOfRows(rows: readonly Row[], database: string): Figure[] 
   const p99 = `${ms(median)} (${ms(min)} to ${ms(max)}; bare Koa: ${ms(bare.p99.median)})`;
   return [
     figure('place, p99 with 64 connections', database, '≤ 8 ms', ten.p99, p99),
-    figure('place with a thousand keys in turn, of ten', database, '≥ 0.90', ratiosOf(thousand.perSecond, ten.perSecond)),
+    figure('place with a thousand keys in turn, compared with ten', database, '≥ 0.90', computeRatios(thousand.perSecond, ten.perSecond)),
   ];
 }
 
 /** Returns how much memory a core uses after the loads. */
 export function memory({ kind, core }: Stage): Figure[] {
   if (!hasProc) return [];
-  const megabytes = megabytesOf(core.pid);
-  return [figure('memory after these workloads', kind, '< 200 MB', spreadOf([megabytes]), `${Math.round(megabytes)} MB`)];
+  const megabytes = readMegabytes(core.pid);
+  return [figure('memory after these workloads', kind, '< 200 MB', computeSpread([megabytes]), `${Math.round(megabytes)} MB`)];
 }
 
 /** Measures how much longer a single client waits than for bare Koa and one fsync of this disk. */
 export async function loneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
   const fsync = fsyncMedian();
-  const spread = spreadOf(
+  const spread = computeSpread(
     await repeat(rounds, async () => {
       const reference = await load(getting(bare.url), seconds, 0, 1);
       return (await load(placing(stage.core.url, stage.path, stage.keys), seconds, 0, 1)).p50 - reference.p50 - fsync;
@@ -59,14 +59,14 @@ export async function loneClient(stage: Stage, bare: Server, { rounds, seconds }
 /** Measures how long this disk takes to append a page to a file, in ms. */
 function fsyncMedian(): number {
   const file = openSync(join(freshFolder(), 'page'), 'w');
-  const taken = Array.from({ length: 300 }, () => {
+  const times = Array.from({ length: 300 }, () => {
     const start = performance.now();
     writeSync(file, Buffer.alloc(4_096));
     fdatasyncSync(file);
     return performance.now() - start;
   });
   closeSync(file);
-  return spreadOf(taken).median;
+  return computeSpread(times).median;
 }
 
 /** Measures placing calls while 16 clients try passwords, each from its own network. */
@@ -79,35 +79,35 @@ export async function signInFlood(stage: Stage, { rounds, seconds }: Scale): Pro
     const [flooded] = await Promise.all([place(), load(flooding(stage.core.url), seconds, round, 16)]);
     return { rate: flooded.perSecond / quiet.perSecond, p99: flooded.p99 / quiet.p99 };
   });
-  const { rate, p99 } = spreadsOf(pairs, ['rate', 'p99']);
+  const { rate, p99 } = computeSpreads(pairs, ['rate', 'p99']);
   return [
-    figure('place during a sign-in flood, of quiet', stage.kind, '≥ 0.65', rate),
-    figure('its p99, of quiet', stage.kind, '≤ 2', p99),
+    figure('place during a sign-in flood, compared with quiet', stage.kind, '≥ 0.65', rate),
+    figure('p99 during a sign-in flood, compared with quiet', stage.kind, '≤ 2', p99),
   ];
 }
 
 /** Measures in ms, without the first run, which may include compiling. @param work may return a function to call afterwards */
-async function timeOf(count: number, work: () => unknown): Promise<Spread> {
-  const taken = await repeat(count + 1, async () => {
+async function measureTime(count: number, work: () => unknown): Promise<Spread> {
+  const times = await repeat(count + 1, async () => {
     const from = performance.now();
     const after = await work();
     const time = performance.now() - from;
     if (typeof after === 'function') await after();
     return time;
   });
-  return spreadOf(taken.slice(1));
+  return computeSpread(times.slice(1));
 }
 
 /** Measures the time from the start of the process until it says that it's listening, on an existing database. */
 export async function start({ kind, database }: Stage, { starts }: Scale): Promise<Figure> {
-  const spread = await timeOf(starts, async () => (await startCore(database)).stop);
+  const spread = await measureTime(starts, async () => (await startCore(database)).stop);
   return figure('start to listening', kind, '< 400 ms', spread, ms(spread.median));
 }
 
 /** Measures the published command. */
 export async function help({ starts }: Scale): Promise<Figure> {
   const out = await packCommand();
-  const spread = await timeOf(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));
+  const spread = await measureTime(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));
   return figure('callkey --help', '', '< 120 ms', spread, ms(spread.median));
 }
 
@@ -118,21 +118,26 @@ export function growthShares(grown: readonly Grown[], database: string): Figure[
   if (!smallest || !largest) return [];
   const [many, few] = [largest, smallest].map(({ size }) => count(size));
   return operations.map((operation) => {
-    const name = `${operation} with ${many} keys and calls, of that with ${few}`;
-    return figure(name, database, '≥ 0.90', ratiosOf(largest[operation], smallest[operation]));
+    const name = `${operation} with ${many} keys and calls, compared with ${few}`;
+    return figure(name, database, '≥ 0.90', computeRatios(largest[operation], smallest[operation]));
   });
 }
 
 export function listShare({ database, of500, ofMillion }: Lists): Figure {
   const share = ofMillion.median / of500.median;
   const value = `${share.toFixed(2)} (${ms(ofMillion.median)} and ${ms(of500.median)})`;
-  return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', spreadOf([share]), value);
+  return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', computeSpread([share]), value);
 }
 
 /** Compares two cores with one. They can handle more only if one leaves processors free. */
 export function twoCores([one, two]: readonly Cores[]): Figure[] {
   if (!one || !two) return [];
-  const share = figure('two cores on one PostgreSQL, compared with one core', 'postgres', '≥ 1.7', ratiosOf(two.perSecond, one.perSecond));
+  const share = figure(
+    'two cores on one PostgreSQL, compared with one core',
+    'postgres',
+    '≥ 1.7',
+    computeRatios(two.perSecond, one.perSecond),
+  );
   if (one.busy.median <= 0.8) return [share];
   const why = `; one and its load keep ${Math.round(one.busy.median * 100)} % of the processors busy`;
   return [{ ...share, value: share.value + why, holds: share.holds || null }];

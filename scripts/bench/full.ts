@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Cores, type Grown, grow, type Lists, measureBudget, openFilled, type Scope, severalCores } from './comparisons.ts';
-import { databaseKinds, databaseVersion, type Origin, openStage, originOf, postgresSettings } from './environment.ts';
-import { type Figure, figuresOfRows, growthShares, help, listShare, loneClient, memory, signInFlood, start, twoCores } from './figures.ts';
+import { databaseKinds, databaseVersion, describeOrigin, type Origin, openStage, postgresSettings } from './environment.ts';
+import { deriveFigures, type Figure, growthShares, help, listShare, loneClient, memory, signInFlood, start, twoCores } from './figures.ts';
 import type { OtherLoad } from './load-guard.ts';
 import { freshFolder, run, startServer } from './processes.ts';
 import { verifying } from './requests.ts';
@@ -27,7 +27,7 @@ type FullRun = { results: Omit<Results, 'otherLoad'>; plot: string };
 
 /** Runs all parts. Fails as a whole if any part fails. */
 export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
-  const { machine, ...origin } = await originOf();
+  const { machine, ...origin } = await describeOrigin();
   const minutes: Record<string, number> = {};
   const timed = async <Result>(part: string, work: () => Promise<Result>): Promise<Result> => {
     say(`${part} …`);
@@ -49,7 +49,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
     machine[kind] = await databaseVersion(stage);
     const peers = kind === 'sqlite' ? [await betterAuth()] : [];
     rows.push(...(await timed(`rows, ${kind}`, () => measureRows(stage, bare, scale, say, peers))));
-    figures.push(...memory(stage), ...figuresOfRows(rows, kind));
+    figures.push(...memory(stage), ...deriveFigures(rows, kind));
     const measureFigures = async () => [
       await loneClient(stage, bare, scale),
       await start(stage, scale),
@@ -63,9 +63,9 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
   const filled = await timed('filling', () => Promise.all(databaseKinds.map((kind) => openFilled(kind, scale, say))));
   const [grown, lists]: [Grown[], Lists[]] = [[], []];
   for (const stages of filled) {
-    const found = await timed(`growth, ${stages[0]?.kind}`, () => grow(stages, scale, say));
-    grown.push(...found.grown);
-    lists.push(...found.lists);
+    const result = await timed(`growth, ${stages[0]?.kind}`, () => grow(stages, scale, say));
+    grown.push(...result.grown);
+    lists.push(...result.lists);
   }
   figures.push(...twoCores(cores), ...lists.map(listShare), ...databaseKinds.flatMap((kind) => growthShares(grown, kind)));
   const about = { ...origin, machine: { ...machine, settings: postgresSettings.join(', ') }, rounds: scale.rounds, minutes };
@@ -74,7 +74,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
 
 async function betterAuth(): Promise<Measured> {
   const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') });
-  return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.said['key'])) };
+  return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.startLine['key'])) };
 }
 
 /** Installs the competitors in the versions of their own lock file. @returns a function that draws the plot */

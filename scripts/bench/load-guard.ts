@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { cpuOf, hasProc, listProcesses, treeOf } from './proc.ts';
+import { hasProc, listProcesses, processTree, sumCpu } from './proc.ts';
 
 /**
  * CPU time in ms since the machine started: total, of the bench with its child processes, of the kernel's threads, and stolen by the host.
@@ -17,76 +17,76 @@ const allowed = 0.1;
 const window = { beforeStart: 5_000, during: 15_000 };
 
 /** @param cpuLine the first line of /proc/stat, in hundredths of a second */
-export function readingOf(cpuLine: string, at: number, own: number, kernel: number): Reading {
+export function parseReading(cpuLine: string, at: number, own: number, kernel: number): Reading {
   const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = (cpuLine.match(/\d+/g) ?? []).map((ticks) => Number(ticks) * 10);
   // Interrupts are omitted: the bench's own network traffic causes most of them, and some kernels include them in the processes' times.
   return { at, busy: user + nice + system, own, kernel, stolen };
 }
 
-export function otherLoadOf(before: Reading, after: Reading): OtherLoad {
+export function computeOtherLoad(before: Reading, after: Reading): OtherLoad {
   const per = (key: keyof Reading) => (after[key] - before[key]) / (after.at - before.at);
   return { others: Math.max(0, per('busy') - per('own') - per('kernel')), stolen: per('stolen') };
 }
 
-function read(): Reading {
+function readLoad(): Reading {
   const all = listProcesses();
   const cpuLine = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
   // The kernel's threads descend from process 2. Most of their work, such as writing to the disk, is for the bench.
-  return readingOf(cpuLine, performance.now(), cpuOf(treeOf(process.pid, all)), cpuOf(treeOf(2, all)));
+  return parseReading(cpuLine, performance.now(), sumCpu(processTree(process.pid, all)), sumCpu(processTree(2, all)));
 }
 
 /** Measures how busy the processors are while something runs, from 0 to 1; NaN if the system doesn't report it. */
 export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{ result: Result; busy: number }> {
   if (!hasProc) return { result: await work(), busy: Number.NaN };
-  const before = read();
+  const before = readLoad();
   const result = await work();
-  const after = read();
+  const after = readLoad();
   return { result, busy: (after.busy - before.busy) / (after.at - before.at) / availableParallelism() };
 }
 
-function refuseOver(used: number, limit = allowed): void {
+function refuseAbove(used: number, limit = allowed): void {
   if (used > limit)
-    throw new Error(`Other work uses ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop it, and run the bench again.`);
+    throw new Error(`Other work uses ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop it, then run the bench again.`);
 }
 
 /** @throws Error if the machine does other work */
 export async function requireQuiet(): Promise<void> {
-  if (!hasProc) return refuseOver(loadavg()[0] ?? 0, 0.5);
+  if (!hasProc) return refuseAbove(loadavg()[0] ?? 0, 0.5);
   const watch = watchOtherLoad(false, window.beforeStart);
   await Promise.race([pause(2.5 * window.beforeStart), watch.broken]).finally(watch.stop);
 }
 
 /** Watches how much other work uses the processors. Sees none on systems other than Linux, because only the load average would show it. */
 export function watchOtherLoad(isAllowed: boolean, every = window.during) {
-  const most: OtherLoad = { others: 0, stolen: 0 };
+  const max: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  const look = hasProc ? lookAtOthers() : () => most;
+  const measure = hasProc ? sustainedLoadReader() : () => max;
   const timer = setInterval(() => {
-    const { others, stolen } = look();
-    Object.assign(most, { others: Math.max(most.others, others), stolen: Math.max(most.stolen, stolen) });
+    const { others, stolen } = measure();
+    Object.assign(max, { others: Math.max(max.others, others), stolen: Math.max(max.stolen, stolen) });
     try {
-      if (!isAllowed) refuseOver(others);
+      if (!isAllowed) refuseAbove(others);
     } catch (error) {
       reject(error);
     }
   }, every);
-  return { most, broken, stop: () => clearInterval(timer) };
+  return { max, broken, stop: () => clearInterval(timer) };
 }
 
 /** @returns a function that returns the load that lasted for both of the last two windows */
-function lookAtOthers(): () => OtherLoad {
-  let before = read();
+function sustainedLoadReader(): () => OtherLoad {
+  let before = readLoad();
   let last: OtherLoad = { others: 0, stolen: 0 };
   return () => {
-    const now = read();
-    const load = otherLoadOf(before, now);
-    const both = sustained(last, load);
+    const now = readLoad();
+    const load = computeOtherLoad(before, now);
+    const both = lowerLoad(last, load);
     [before, last] = [now, load];
     return both;
   };
 }
 
 /** Returns the lower of two loads: a process that ends while it's being measured, or a kernel thread that ends, makes one seem too high. */
-export function sustained(one: OtherLoad, other: OtherLoad): OtherLoad {
-  return { others: Math.min(one.others, other.others), stolen: Math.min(one.stolen, other.stolen) };
+export function lowerLoad(a: OtherLoad, b: OtherLoad): OtherLoad {
+  return { others: Math.min(a.others, b.others), stolen: Math.min(a.stolen, b.stolen) };
 }

@@ -4,26 +4,26 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Origin, openStage, originOf } from './environment.ts';
-import { count, dateOf, missed, table } from './markdown.ts';
-import { megabytesOf, parseStat } from './proc.ts';
+import { describeOrigin, type Origin, openStage } from './environment.ts';
+import { count, formatDate, missed, table } from './markdown.ts';
+import { parseStat, readMegabytes } from './proc.ts';
 import { freshFolder, packCommand, track } from './processes.ts';
 import type { Say } from './workloads.ts';
 
 /** The peak memory of one run of the command in MB, and its processor time in seconds. */
-type Taken = { what: string; memory: number; seconds: number };
+type Usage = { step: string; memory: number; seconds: number };
 
 export type LongFile = Origin & {
   lines: number;
   megabytes: number;
-  runs: Taken[];
+  runs: Usage[];
   /** In ms, from the end of the check to the core's response. */
   firstCall: number;
 };
 
 /** Places a file of this many lines with the published command: only checks it, stops halfway, resumes, and runs it again. Needs Linux. */
 export async function longFile(lines: number, say: Say): Promise<LongFile> {
-  const origin = await originOf();
+  const origin = await describeOrigin();
   const stage = await openStage('sqlite');
   const home = freshFolder();
   const main = join(await packCommand(), 'lib', 'callkey.js');
@@ -35,12 +35,12 @@ export async function longFile(lines: number, say: Say): Promise<LongFile> {
   const content = ['phone,name,timeZone,requestId,var.what', ...Array.from({ length: lines }, line)].join('\n');
   writeFileSync(file, content);
   const place = ['place', stage.tenants.campaign.id, '--from', file];
-  const runs: Taken[] = [];
-  const measure = async (what: string, args: readonly string[], stopAfter = Number.POSITIVE_INFINITY) => {
-    const { stderr, results, ...taken } = await measured([main, 'call', ...args], env, stopAfter);
-    say(`${what}: ${taken.memory.toFixed(0)} MB, ${taken.seconds.toFixed(0)} s, ${results} results\n${stderr.trim()}`);
-    runs.push({ what, ...taken });
-    if (stopAfter === Number.POSITIVE_INFINITY && results !== lines) throw new Error(`${what}: ${results} results instead of ${lines}.`);
+  const runs: Usage[] = [];
+  const measure = async (step: string, args: readonly string[], stopAfter = Number.POSITIVE_INFINITY) => {
+    const { stderr, results, ...usage } = await measured([main, 'call', ...args], env, stopAfter);
+    say(`${step}: ${usage.memory.toFixed(0)} MB, ${usage.seconds.toFixed(0)} s, ${results} results\n${stderr.trim()}`);
+    runs.push({ step, ...usage });
+    if (stopAfter === Number.POSITIVE_INFINITY && results !== lines) throw new Error(`${step}: ${results} results instead of ${lines}.`);
   };
   await measure('checked, with `--dry-run`', [...place, '--dry-run']);
   await measure('placed, until Ctrl-C half way', place, lines / 2);
@@ -48,9 +48,9 @@ export async function longFile(lines: number, say: Say): Promise<LongFile> {
   await measure('the same command once more', place);
   const [row] = await stage.storage.database.read('calls').count({ calls: '*' }).countDistinct({ phones: 'phone' });
   if (Number(row?.['calls']) !== lines || Number(row?.['phones']) !== lines)
-    throw new Error(`${JSON.stringify(row)}, not ${lines} once each.`);
+    throw new Error(`${JSON.stringify(row)} calls and phone numbers instead of ${lines} of each.`);
   await stage.close();
-  return { ...origin, lines, megabytes: content.length / 1e6, runs, firstCall: firstCallOf(home) };
+  return { ...origin, lines, megabytes: content.length / 1e6, runs, firstCall: readFirstCall(home) };
 }
 
 async function measured(args: readonly string[], env: Record<string, string>, stopAfter: number) {
@@ -63,15 +63,15 @@ async function measured(args: readonly string[], env: Record<string, string>, st
   createInterface({ input: child.stdout }).on('line', () => {
     if (++results === stopAfter) child.kill('SIGINT');
   });
-  let taken = { memory: 0, seconds: 0 };
-  for (; !isOver; await Promise.race([ended, pause(20)])) taken = takenBy(child.pid ?? 0) ?? taken;
-  return { ...taken, stderr: await stderr, results };
+  let usage = { memory: 0, seconds: 0 };
+  for (; !isOver; await Promise.race([ended, pause(20)])) usage = readUsage(child.pid ?? 0) ?? usage;
+  return { ...usage, stderr: await stderr, results };
 }
 
 /** Reads the kernel's own figures. @returns undefined for a process that has ended */
-function takenBy(pid: number): Omit<Taken, 'what'> | undefined {
+function readUsage(pid: number): Omit<Usage, 'step'> | undefined {
   try {
-    const memory = megabytesOf(pid, 'VmHWM');
+    const memory = readMegabytes(pid, 'VmHWM');
     return memory === 0 ? undefined : { memory, seconds: parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')).cpu / 1_000 };
   } catch {
     return undefined;
@@ -79,7 +79,7 @@ function takenBy(pid: number): Omit<Taken, 'what'> | undefined {
 }
 
 /** Reads from the journal how long after the check the core placed the first call. */
-function firstCallOf(home: string): number {
+function readFirstCall(home: string): number {
   const runs = join(home, '.local', 'state', 'callkey', 'runs');
   const journal = readFileSync(join(runs, readdirSync(runs)[0] ?? ''), 'utf8');
   const instant = (name: string) => Date.parse(new RegExp(`"${name}":"([^"]*)"`).exec(journal)?.[1] ?? '');
@@ -87,9 +87,9 @@ function firstCallOf(home: string): number {
 }
 
 export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
-  const most = Math.max(...runs.map(({ memory }) => memory));
-  const rows = runs.map(({ what, memory, seconds }) => [what, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
+  const peak = Math.max(...runs.map(({ memory }) => memory));
+  const rows = runs.map(({ step, memory, seconds }) => [step, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
   return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
-${dateOf(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: never more than ${most.toFixed(0)} MB (goal: < 200 MB${missed(most < 200)}).
+${formatDate(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: at most ${peak.toFixed(0)} MB (goal: < 200 MB${missed(peak < 200)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ≤ 2 s${missed(firstCall <= 2_000)}).\n`;
 }

@@ -23,7 +23,7 @@ import { startServer, useFolder } from './processes.ts';
 import { keep } from './results.ts';
 import { measureRules } from './rules.ts';
 import { soak, soakSection } from './soak.ts';
-import { rowTable, sectionsOf } from './tables.ts';
+import { buildSections, rowTable } from './tables.ts';
 import { measureTail } from './tail.ts';
 import { compareTimes } from './timing.ts';
 import { measureRows, type Row, scales } from './workloads.ts';
@@ -48,9 +48,9 @@ const print = (text: string) => process.stdout.write(text);
 const [rounds, seconds] = values.try ? [2, 2] : [12, 2];
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
-function report(name: string, found: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
+function report(name: string, results: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
   print(Object.values(sections).join('\n'));
-  if (!values.try) keep(name, found, sections, more);
+  if (!values.try) keep(name, results, sections, more);
 }
 
 async function mainRows(): Promise<void> {
@@ -74,26 +74,26 @@ async function full(): Promise<void> {
   const watch = watchOtherLoad(values.try);
   const { results, plot } = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, say), watch.broken]);
   watch.stop();
-  const whole = { ...results, otherLoad: watch.most };
-  report('latest', whole, sectionsOf(whole), { 'growth.svg': plot });
+  const whole = { ...results, otherLoad: watch.max };
+  report('latest', whole, buildSections(whole), { 'growth.svg': plot });
 }
 
 /** The runs that an option asks for. Those that take a number get it, and it must be positive. */
 const runs = {
   full,
   async soak(minutes: number) {
-    const kind = databaseKinds.find((one) => one === values.database);
+    const kind = databaseKinds.find((each) => each === values.database);
     if (kind === undefined) throw new Error('Pass --database sqlite or postgres.');
-    const found = await soak(kind, minutes, say);
-    report(`soak-${kind}`, found, { [`soak-${kind}`]: soakSection(found) });
+    const results = await soak(kind, minutes, say);
+    report(`soak-${kind}`, results, { [`soak-${kind}`]: soakSection(results) });
   },
   async file(lines: number) {
-    const found = await longFile(lines, say);
-    report('long-file', found, { 'long-file': longFileSection(found) });
+    const results = await longFile(lines, say);
+    report('long-file', results, { 'long-file': longFileSection(results) });
   },
   async poolers() {
-    const found = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
-    report('poolers', found, { poolers: poolersSection(found) });
+    const results = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
+    report('poolers', results, { poolers: poolersSection(results) });
   },
   async rules(entries: number) {
     for (const kind of databaseKinds) print(await measureRules(kind, entries, rounds, seconds, say));

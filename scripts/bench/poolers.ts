@@ -1,6 +1,6 @@
 import { startPgBouncer } from '../support/pgbouncer.ts';
-import { databaseVersion, type Origin, openStage, originOf } from './environment.ts';
-import { counts, dateOf, table } from './markdown.ts';
+import { databaseVersion, describeOrigin, type Origin, openStage } from './environment.ts';
+import { counts, formatDate, table } from './markdown.ts';
 import { run, startCore, startServer } from './processes.ts';
 import { cancelling, placing } from './requests.ts';
 import { type Measured, measure, type Row, type Say, type Scale } from './workloads.ts';
@@ -14,7 +14,7 @@ export type Poolers = Origin & { database: string; pooler: string; rows: Row[] }
 export async function poolers(scale: Scale, say: Say): Promise<Poolers> {
   const [pooler] = (await run('pgbouncer', ['--version'])).stdout.split('\n');
   if (!pooler) throw new Error('This needs PgBouncer: apt-get install pgbouncer.');
-  const origin = await originOf();
+  const origin = await describeOrigin();
   const stage = await openStage('postgres');
   const { path, keys, key } = stage;
   const rows: Measured[] = [];
@@ -36,5 +36,5 @@ export function poolersSection({ at, machine, database, pooler, rows }: Poolers)
     rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
   const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
   return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
-${dateOf(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
+${formatDate(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
 }

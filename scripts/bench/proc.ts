@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { type Spread, spreadsOf } from './spread.ts';
+import { computeSpreads, type Spread } from './spread.ts';
 import { type Load, load, type Target } from './wrk.ts';
 
 /** Whether the system describes its processes in files, as Linux does. */
 export const hasProc = existsSync('/proc/self/stat');
 
-/** CPU times are in milliseconds since the process started; `ofEnded` is the time of its children that have ended. */
-type Process = { pid: number; parent: number; cpu: number; ofEnded: number };
+/** CPU times are in milliseconds since the process started; `endedChildren` is the time of its children that have ended. */
+type Process = { pid: number; parent: number; cpu: number; endedChildren: number };
 
 /** In ms. The kernel counts in hundredths of a second (USER_HZ). */
 const tick = 10;
@@ -18,12 +18,12 @@ export function parseStat(text: string): Process {
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')
     .map(Number);
-  const [user = 0, system = 0, userOfEnded = 0, systemOfEnded = 0] = fields.slice(9);
-  return { pid: Number.parseInt(text, 10), parent, cpu: (user + system) * tick, ofEnded: (userOfEnded + systemOfEnded) * tick };
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(9);
+  return { pid: Number.parseInt(text, 10), parent, cpu: (user + system) * tick, endedChildren: (endedUser + endedSystem) * tick };
 }
 
 /** Returns nothing if the process has ended by now. */
-function statOf(file: string): Process[] {
+function readStat(file: string): Process[] {
   try {
     return [parseStat(readFileSync(file, 'utf8'))];
   } catch {
@@ -32,23 +32,23 @@ function statOf(file: string): Process[] {
 }
 
 export function listProcesses(): Process[] {
-  return readdirSync('/proc').flatMap((pid) => (/^\d+$/.test(pid) ? statOf(`/proc/${pid}/stat`) : []));
+  return readdirSync('/proc').flatMap((pid) => (/^\d+$/.test(pid) ? readStat(`/proc/${pid}/stat`) : []));
 }
 
 /** Returns a process and all its descendants. */
-export function treeOf(root: number, all: readonly Process[]): Process[] {
+export function processTree(root: number, all: readonly Process[]): Process[] {
   const children = all.filter(({ parent }) => parent === root);
-  return [...all.filter(({ pid }) => pid === root), ...children.flatMap(({ pid }) => treeOf(pid, all))];
+  return [...all.filter(({ pid }) => pid === root), ...children.flatMap(({ pid }) => processTree(pid, all))];
 }
 
 /** In ms. */
-export function cpuOf(all: readonly Process[]): number {
-  return all.reduce((sum, { cpu, ofEnded }) => sum + cpu + ofEnded, 0);
+export function sumCpu(all: readonly Process[]): number {
+  return all.reduce((sum, { cpu, endedChildren }) => sum + cpu + endedChildren, 0);
 }
 
 /** Reads a size such as VmRSS from `/proc/PID/status`, in MB, and adds it up over the process and its descendants. */
-export function megabytesOf(root: number, name = 'VmRSS'): number {
-  const texts = treeOf(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
+export function readMegabytes(root: number, name = 'VmRSS'): number {
+  const texts = processTree(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
   return texts.reduce((sum, text) => sum + Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1.024e-3, 0);
 }
 
@@ -67,11 +67,11 @@ export async function loadWithCpu(target: Target, seconds: number, watched: Watc
 
 /** @returns also how long the work took, and a function that returns the CPU time per request */
 export async function watchCpu<Result>(watched: Watched, work: () => Promise<Result>) {
-  const before = hasProc ? timesOf(watched) : null;
+  const before = hasProc ? readCpuTimes(watched) : null;
   const from = performance.now();
   const result = await work();
   const seconds = (performance.now() - from) / 1_000;
-  const after = before && timesOf(watched);
+  const after = before && readCpuTimes(watched);
   const getCpu = (requests: number): Cpu | null => {
     if (!before || !after) return null;
     const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / requests;
@@ -81,14 +81,14 @@ export async function watchCpu<Result>(watched: Watched, work: () => Promise<Res
 }
 
 /** Returns the CPU times so far, in ms. */
-function timesOf({ pid, postgres }: Watched): Cpu {
+function readCpuTimes({ pid, postgres }: Watched): Cpu {
   const all = listProcesses();
-  const tree = treeOf(pid, all);
-  const main = tree.flatMap(({ pid }) => statOf(`/proc/${pid}/task/${pid}/stat`)).reduce((sum, { cpu }) => sum + cpu, 0);
-  return { main, rest: cpuOf(tree) - main, postgres: postgres === undefined ? 0 : cpuOf(treeOf(postgres, all)) };
+  const tree = processTree(pid, all);
+  const main = tree.flatMap(({ pid }) => readStat(`/proc/${pid}/task/${pid}/stat`)).reduce((sum, { cpu }) => sum + cpu, 0);
+  return { main, rest: sumCpu(tree) - main, postgres: postgres === undefined ? 0 : sumCpu(processTree(postgres, all)) };
 }
 
-export function cpuSpreadOf(loads: readonly CostedLoad[]): Cpu<Spread> | null {
+export function computeCpuSpread(loads: readonly CostedLoad[]): Cpu<Spread> | null {
   const costs = loads.flatMap(({ cpu }) => cpu ?? []);
-  return costs.length === 0 ? null : spreadsOf(costs, ['main', 'rest', 'postgres']);
+  return costs.length === 0 ? null : computeSpreads(costs, ['main', 'rest', 'postgres']);
 }

@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** `said` is the line that the server wrote when it started listening. */
-export type Server = { url: string; managementUrl: string; pid: number; said: Readonly<Record<string, unknown>>; stop(): Promise<void> };
+/** `startLine` is what the server wrote when it started listening. */
+export type Server = {
+  url: string;
+  managementUrl: string;
+  pid: number;
+  startLine: Readonly<Record<string, unknown>>;
+  stop(): Promise<void>;
+};
 
 const running = new Set<ChildProcess>();
 
@@ -18,15 +24,15 @@ export async function startServer(script: string, environment: Record<string, st
   const ended = track(child);
   let managementUrl = '';
   for await (const line of createInterface({ input: child.stdout })) {
-    const said = JSON.parse(line);
-    if (said.msg === 'management listening') managementUrl = said.url;
-    if (said.msg !== 'listening') continue;
+    const message = JSON.parse(line);
+    if (message.msg === 'management listening') managementUrl = message.url;
+    if (message.msg !== 'listening') continue;
     const stop = async () => {
       child.kill('SIGTERM');
       await ended;
     };
     child.stdout.resume();
-    return { url: said.url, managementUrl, pid: child.pid ?? 0, said, stop };
+    return { url: message.url, managementUrl, pid: child.pid ?? 0, startLine: message, stop };
   }
   throw new Error(`${script} ended before it listened.`);
 }

@@ -7,17 +7,17 @@ export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling
 /** Replaces the stored results of the same name, and the sections of the pages that quote them. @param files more files, by name */
 export function keep(
   name: string,
-  found: object,
+  results: object,
   sections: Readonly<Record<string, string>>,
   files: Readonly<Record<string, string>>,
 ): void {
-  for (const [file, text] of Object.entries({ [`${name}.json`]: readable(found), ...files })) writeFileSync(new URL(file, folder), text);
+  for (const [file, text] of Object.entries({ [`${name}.json`]: readable(results), ...files })) writeFileSync(new URL(file, folder), text);
   for (const page of pages) writeFileSync(new URL(page, root), fillIn(readFileSync(new URL(page, root), 'utf8'), sections));
 }
 
 /** Formats JSON with a line for each member, but a single line for a list of numbers. Numbers have eight digits. */
 function readable(value: object): string {
-  const text = JSON.stringify(value, (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(8)) : one), 1);
+  const text = JSON.stringify(value, (_key, member: unknown) => (typeof member === 'number' ? Number(member.toPrecision(8)) : member), 1);
   return `${text.replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;
 }
 

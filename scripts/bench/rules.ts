@@ -9,7 +9,7 @@ import { compare, comparisonTable, inPairs } from './pairs.ts';
 import { type CostedLoad, loadWithCpu, watchCpu } from './proc.ts';
 import { placing } from './requests.ts';
 import { fillLists, makeQueuedCalls } from './seed.ts';
-import { repeat, spreadsOf } from './spread.ts';
+import { computeSpreads, repeat } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { load } from './wrk.ts';
 
@@ -103,7 +103,7 @@ async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: numbe
     const [beside] = await Promise.all([place(), load(placing(core.url, path, [busy]), seconds)]);
     return { alone: alone.p99, beside: beside.p99, ratio: beside.p99 / alone.p99 };
   });
-  const { alone, beside, ratio } = spreadsOf(pairs, ['alone', 'beside', 'ratio']);
+  const { alone, beside, ratio } = computeSpreads(pairs, ['alone', 'beside', 'ratio']);
   const head = [`a key's p99 in ms, ${kind}`, 'alone', "beside another key's 64 connections", 'ratio'];
   return table(head, [['place', ...[alone, beside, ratio].map((spread) => withRange(spread))]]);
 }

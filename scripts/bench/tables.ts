@@ -1,13 +1,13 @@
 import type { Cores, Grown, Scope } from './comparisons.ts';
 import type { Figure } from './figures.ts';
 import type { Results } from './full.ts';
-import { count, counts, dateOf, missed, nameOf, range, table, withRange } from './markdown.ts';
+import { count, counts, databaseLabel, formatDate, missed, range, table, withRange } from './markdown.ts';
 import type { Cpu } from './proc.ts';
 import type { Spread } from './spread.ts';
 import type { Row } from './workloads.ts';
 
 /** Builds the sections of the pages that quote a full run, by section name. */
-export function sectionsOf(results: Results): Record<string, string> {
+export function buildSections(results: Results): Record<string, string> {
   const { at, rows, figures, budget, cores, grown, minutes } = results;
   const of = (name: string, database: string, cell: (row: Row) => string) =>
     rows
@@ -22,7 +22,7 @@ export function sectionsOf(results: Results): Record<string, string> {
     ...['sqlite', 'postgres'].flatMap((database) => [of(name, database, perSecond), of(name, database, ratio)]),
   ]);
   return {
-    summary: `${dateOf(at)}:\n\n${table(['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'], summary)}`,
+    summary: `${formatDate(at)}:\n\n${table(['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'], summary)}`,
     run: runText(results),
     rows: rowTable(rows),
     figures: figureTable(figures),
@@ -44,16 +44,16 @@ export function sectionsOf(results: Results): Record<string, string> {
 function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Results): string {
   const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
   const [reached, out, unknown] = [true, false, null].map((value) => goals.filter((holds) => holds === value).length);
-  return `${dateOf(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
+  return `${formatDate(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
 Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
-Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unknown} cannot be told on this machine.\n`;
+Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unknown} can't be decided on this machine.\n`;
 }
 
 export function rowTable(rows: readonly Row[]): string {
   return table(
     ['', 'database', 'of bare Koa', 'goal', 'range', 'per second', 'p99 (range)'],
     rows.map(({ name, database, goal, ratio, perSecond, p99 }) => [
-      ...[name, nameOf(database), `**${ratio.median.toFixed(2)}**`],
+      ...[name, databaseLabel(database), `**${ratio.median.toFixed(2)}**`],
       ...[goal === null ? '' : `≥ ${goal.toFixed(2)}${missed(ratio.median >= goal)}`, range(ratio)],
       ...[count(perSecond.median), `${p99.median.toFixed(1)} ms (${range(p99, 1)})`],
     ]),
@@ -61,16 +61,16 @@ export function rowTable(rows: readonly Row[]): string {
 }
 
 function figureTable(figures: readonly Figure[]): string {
-  const lines = figures.map(({ name, database, goal, value, holds }) => [name, nameOf(database), `${goal}${missed(holds)}`, value]);
+  const lines = figures.map(({ name, database, goal, value, holds }) => [name, databaseLabel(database), `${goal}${missed(holds)}`, value]);
   return table(['', 'database', 'goal', 'measured'], lines);
 }
 
 function cpuTable(rows: readonly Row[]): string {
   const micros = (spread: Spread) => withRange(spread, 1);
   return table(
-    ['CPU time a request, µs', 'database', 'main thread', 'rest of the process', 'PostgreSQL server'],
+    ['CPU time per request, µs', 'database', 'main thread', 'rest of the process', 'PostgreSQL server'],
     rows.flatMap(({ name, database, cpu }) =>
-      cpu ? [[name, nameOf(database), micros(cpu.main), micros(cpu.rest), cpu.postgres.median > 0 ? micros(cpu.postgres) : '']] : [],
+      cpu ? [[name, databaseLabel(database), micros(cpu.main), micros(cpu.rest), cpu.postgres.median > 0 ? micros(cpu.postgres) : '']] : [],
     ),
   );
 }
@@ -89,7 +89,11 @@ function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
 function growthTable(grown: readonly Grown[]): string {
   return table(
     ['keys, and as many calls', 'database', 'place', 'refuse an unknown key', 'cancel'],
-    grown.map(({ size, database, place, refuse, cancel }) => [count(size), nameOf(database), ...[place, refuse, cancel].map(counts)]),
+    grown.map(({ size, database, place, refuse, cancel }) => [
+      count(size),
+      databaseLabel(database),
+      ...[place, refuse, cancel].map(counts),
+    ]),
   );
 }
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { type DatabaseKind, openStage } from './environment.ts';
-import { nameOf, table, withRange } from './markdown.ts';
+import { databaseLabel, table, withRange } from './markdown.ts';
 import { placing } from './requests.ts';
-import { repeat, type Spread, spreadOf } from './spread.ts';
+import { computeSpread, repeat, type Spread } from './spread.ts';
 import { load } from './wrk.ts';
 
 const connections = 256;
@@ -29,9 +29,9 @@ export async function measureTail(kind: DatabaseKind, rounds: number, seconds: n
   await stage.close();
   // The first round is a warm-up.
   const sorted = each.slice(1).map((times) => times.toSorted((a, b) => a - b));
-  const percentile = (share: number): Spread => spreadOf(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
+  const percentile = (share: number): Spread => computeSpread(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
   const cells = [0.5, 0.99, 0.999].map((share) => withRange(percentile(share), 1));
-  return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], [[nameOf(kind), (perSecond / 2).toFixed(0), ...cells]]);
+  return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], [[databaseLabel(kind), (perSecond / 2).toFixed(0), ...cells]]);
 }
 
 /** @returns the time of each request, in ms. One that finds all connections busy waits for one, which counts */

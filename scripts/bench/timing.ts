@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { ask, createKey, type DatabaseKind, openStage, type Stage, signIn } from './environment.ts';
-import { spreadOf } from './spread.ts';
+import { computeSpread } from './spread.ts';
 
 /**
  * Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
@@ -40,23 +40,23 @@ async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: 
 
 async function timeEach({ core, path }: Stage, keys: readonly [string, string][], requests: number): Promise<string> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const times = new Map(keys.map(([reason]) => [reason, [] as number[]]));
+  const timesByReason = new Map(keys.map(([reason]) => [reason, [] as number[]]));
   for (let n = 0; n < requests * keys.length; n++) {
     const [reason = '', key = ''] = keys[Math.floor(Math.random() * keys.length)] ?? [];
-    const taken = await timeOf(core.url + path, key, agent);
+    const time = await measureTime(core.url + path, key, agent);
     // The first requests are only a warm-up.
-    if (n > requests) times.get(reason)?.push(taken);
+    if (n > requests) timesByReason.get(reason)?.push(time);
   }
   agent.destroy();
-  const reference = times.get('unknown') ?? [];
-  const lines = [...times].map(([reason, taken]) => {
-    const median = `${(spreadOf(taken).median * 1_000).toFixed(1)} µs`;
-    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(taken, reference).toFixed(1)} compared with an unknown key`;
+  const reference = timesByReason.get('unknown') ?? [];
+  const lines = [...timesByReason].map(([reason, times]) => {
+    const median = `${(computeSpread(times).median * 1_000).toFixed(1)} µs`;
+    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(times, reference).toFixed(1)} compared with an unknown key`;
   });
   return lines.join('\n');
 }
 
-function timeOf(url: string, key: string, agent: Agent): Promise<number> {
+function measureTime(url: string, key: string, agent: Agent): Promise<number> {
   const from = performance.now();
   return new Promise((resolve, reject) => {
     const asked = request(url, { method: 'POST', agent, headers: { 'X-API-Key': key, 'Content-Type': 'application/json' } }, (answer) => {
@@ -67,11 +67,11 @@ function timeOf(url: string, key: string, agent: Agent): Promise<number> {
 }
 
 /** Returns how many standard deviations the ranks are apart (Mann–Whitney U test). Above about 3, the times differ. */
-function rankTest(one: readonly number[], other: readonly number[]): number {
-  const all = [...one.map((value) => ({ value, mine: true })), ...other.map((value) => ({ value, mine: false }))];
+function rankTest(a: readonly number[], b: readonly number[]): number {
+  const all = [...a.map((value) => ({ value, isInA: true })), ...b.map((value) => ({ value, isInA: false }))];
   all.sort((first, second) => first.value - second.value);
-  const ranks = all.reduce((sum, { mine }, index) => (mine ? sum + index + 1 : sum), 0);
-  const [n, m] = [one.length, other.length];
+  const ranks = all.reduce((sum, { isInA }, index) => (isInA ? sum + index + 1 : sum), 0);
+  const [n, m] = [a.length, b.length];
   const expected = (n * (n + m + 1)) / 2;
   return (ranks - expected) / Math.sqrt((n * m * (n + m + 1)) / 12);
 }

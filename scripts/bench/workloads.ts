@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { cancelsPerSecond, type Stage } from './environment.ts';
-import { type CostedLoad, type Cpu, cpuSpreadOf, loadWithCpu } from './proc.ts';
+import { type CostedLoad, type Cpu, computeCpuSpread, loadWithCpu } from './proc.ts';
 import { type Server, startServer } from './processes.ts';
 import { cancelling, getting, placing } from './requests.ts';
-import { inTurn, type Spread, spreadOf, spreadsOf } from './spread.ts';
+import { computeSpread, computeSpreads, inTurn, type Spread } from './spread.ts';
 import { load, type Target } from './wrk.ts';
 
 /** How much is measured. Times are in seconds. */
@@ -86,17 +86,17 @@ export async function measure(stage: Stage, rows: readonly Measured[], bare: Ser
   let before = await loadBare();
   const all = await inTurn(rows, rounds, async (row, round) => {
     const from = (first.get(row) ?? 0) + (warmUp + round * seconds) * cancelsPerSecond;
-    const found = await loadWithCpu(row.target, seconds, { pid: row.server.pid, postgres }, from);
+    const measured = await loadWithCpu(row.target, seconds, { pid: row.server.pid, postgres }, from);
     const after = await loadBare();
-    const ratio = (2 * found.perSecond) / (before + after);
+    const ratio = (2 * measured.perSecond) / (before + after);
     before = after;
-    say(`round ${round + 1}: ${row.name}, ${database}: ${Math.round(found.perSecond)}/s, ${ratio.toFixed(2)} of bare Koa`);
-    return { ...found, ratio };
+    say(`round ${round + 1}: ${row.name}, ${database}: ${Math.round(measured.perSecond)}/s, ${ratio.toFixed(2)} of bare Koa`);
+    return { ...measured, ratio };
   });
-  const rowOf = (name: string, goal: number | null, loads: readonly (CostedLoad & { ratio: number })[]): Row => ({
-    ...{ name, database, goal, ...spreadsOf(loads, ['ratio', 'perSecond', 'p50', 'p99']), cpu: cpuSpreadOf(loads) },
+  const buildRow = (name: string, goal: number | null, loads: readonly (CostedLoad & { ratio: number })[]): Row => ({
+    ...{ name, database, goal, ...computeSpreads(loads, ['ratio', 'perSecond', 'p50', 'p99']), cpu: computeCpuSpread(loads) },
   });
-  const { median } = spreadOf(bareLoads.map(({ perSecond }) => perSecond));
-  const bareRatios = bareLoads.map((one) => ({ ...one, ratio: one.perSecond / median }));
-  return [rowOf('bare Koa', null, bareRatios), ...all.map(({ item: { name, goal = null }, found }) => rowOf(name, goal, found))];
+  const { median } = computeSpread(bareLoads.map(({ perSecond }) => perSecond));
+  const bareRatios = bareLoads.map((load) => ({ ...load, ratio: load.perSecond / median }));
+  return [buildRow('bare Koa', null, bareRatios), ...all.map(({ item: { name, goal = null }, results }) => buildRow(name, goal, results))];
 }

@@ -32,7 +32,7 @@ end`;
  * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
  *
  * @param from for scripts that number their requests: the number before the first
- * @throws Error if the responses aren't the ones that were to be measured
+ * @throws Error if the responses aren't the expected ones
  */
 export async function load({ url, script, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
   const file = join(freshFolder(), 'requests.lua');
@@ -45,7 +45,7 @@ export async function load({ url, script, successes }: Target, seconds: number, 
   if (successes !== null) {
     const deviation = Math.abs(1 - refused / requests - successes);
     const allowed = Number.isInteger(successes) ? 0 : 0.01;
-    if (broken > 0 || !(deviation <= allowed)) throw new Error(`The responses aren't the ones that were to be measured:\n${stdout}`);
+    if (broken > 0 || !(deviation <= allowed)) throw new Error(`These aren't the expected responses:\n${stdout}`);
   }
   return { requests, perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
 }

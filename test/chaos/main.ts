@@ -34,9 +34,9 @@ log(`${process.platform} ${release()} ${process.arch}`);
 const rows: Row[] = [];
 try {
   const attacks = listAttacks(cases, kinds, values.quick).filter(({ one }) => chosen.includes(one.name));
-  const { rowOf } = begin(attacks, values.quick);
+  const { startRow } = begin(attacks, values.quick);
   for (const attack of attacks) {
-    const row = await rowOf(attack);
+    const row = await startRow(attack);
     rows.push(row);
     log(formatRow(row));
   }

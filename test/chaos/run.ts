@@ -28,16 +28,16 @@ export function listAttacks(cases: readonly Case[], kinds: readonly DatabaseKind
 /**
  * Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
  *
- * @returns `rowOf`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
+ * @returns `startRow`, which starts an attack and the next ones and waits for it; and `ended`, which waits for all that were started
  */
 export function begin(attacks: readonly Attack[], isQuick: boolean) {
   const begun = new Map<Attack, Promise<Row>>();
-  const rowOf = (attack: Attack): Promise<Row> => {
+  const startRow = (attack: Attack): Promise<Row> => {
     const first = attacks.indexOf(attack);
     for (const next of attacks.slice(first, first + (isQuick ? 2 : 1))) if (!begun.has(next)) begun.set(next, runCase(next, isQuick));
     return begun.get(attack) ?? runCase(attack, isQuick);
   };
-  return { rowOf, ended: () => Promise.allSettled(begun.values()) };
+  return { startRow, ended: () => Promise.allSettled(begun.values()) };
 }
 
 /** Runs a case until it ends or its time is up, and leaves nothing behind. */

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { spreadOf } from '../../scripts/bench/spread.ts';
+import { computeSpread } from '../../scripts/bench/spread.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { buildConsole, consoleArgs, consoleEnvironment } from '../support/electron.ts';
@@ -34,7 +34,7 @@ try {
   const all: Marks[] = [];
   for (let n = 0; n < Number(starts); n++) all.push(await start(userData, env));
   const row = (name: string, first: number, values: number[]) => {
-    const { median, min, max } = spreadOf(values);
+    const { median, min, max } = computeSpread(values);
     return `${name.padEnd(26)} ${[first, median, min, max].map((ms) => String(Math.round(ms)).padStart(9)).join(' ')}\n`;
   };
   process.stdout.write(
@@ -48,7 +48,7 @@ try {
         all.map((marks) => marks[stage]),
       ),
     );
-  const { median } = spreadOf(all.map((marks) => marks['sign-in form']));
+  const { median } = computeSpread(all.map((marks) => marks['sign-in form']));
   process.stdout.write(`The goal of ${goalMs} ms is ${median < goalMs ? 'reached' : 'missed'}.\n`);
 } finally {
   await cleanUp();

@@ -9,7 +9,7 @@ const [part = 1, parts = 1] = (process.env['CHAOS_PART'] ?? '1/1').split('/').ma
 
 describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
   const attacks = listAttacks(cases, databaseKinds, true).filter((_, index) => index % parts === part - 1);
-  const { rowOf, ended } = begin(attacks, true);
+  const { startRow, ended } = begin(attacks, true);
   // With --grep, more attacks have started than were requested.
   after(async function () {
     this.timeout(180_000);
@@ -20,7 +20,7 @@ describe('no acknowledged call is lost, and no one is called twice or kept waiti
     it(`${attack.one.title}, on ${attack.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
       this.timeout(180_000);
       this.slow(60_000);
-      const row = await rowOf(attack);
+      const row = await startRow(attack);
       if (row.counts === null) return skip(this, row.notes.join());
       expect(listFaults(row), row.notes.join('; ')).to.deep.equal([]);
     });

@@ -1,26 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { otherLoadOf, readingOf, sustained } from '../../scripts/bench/load-guard.ts';
+import { computeOtherLoad, lowerLoad, parseReading } from '../../scripts/bench/load-guard.ts';
 import { longFileSection } from '../../scripts/bench/long-file.ts';
 import { poolersSection } from '../../scripts/bench/poolers.ts';
-import { cpuOf, parseStat, treeOf } from '../../scripts/bench/proc.ts';
+import { parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
 import { fillIn, pages } from '../../scripts/bench/results.ts';
 import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
-import { ratiosOf, slopeOf, slopeWithRange, spreadOf } from '../../scripts/bench/spread.ts';
-import { rowTable, sectionsOf } from '../../scripts/bench/tables.ts';
+import { computeRatios, computeSpread, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
+import { buildSections, rowTable } from '../../scripts/bench/tables.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {
-    expect(spreadOf([10, 2, 9])).to.deep.equal({ median: 9, min: 2, max: 10, values: [10, 2, 9] });
-    expect(spreadOf([10, 2, 9, 4]).median).to.equal(6.5);
+    expect(computeSpread([10, 2, 9])).to.deep.equal({ median: 9, min: 2, max: 10, values: [10, 2, 9] });
+    expect(computeSpread([10, 2, 9, 4]).median).to.equal(6.5);
   });
 
   it('compare only values from the same round', () => {
-    expect(ratiosOf(spreadOf([1, 2, 3]), spreadOf([2, 4, 2])).values).to.deep.equal([0.5, 0.5, 1.5]);
+    expect(computeRatios(computeSpread([1, 2, 3]), computeSpread([2, 4, 2])).values).to.deep.equal([0.5, 0.5, 1.5]);
   });
 
   it('fit a straight line', () => {
-    expect(slopeOf([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
+    expect(fitSlope([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
   });
 
   it("show from a slope's confidence interval that a single step caused the slope", () => {
@@ -34,31 +34,31 @@ describe("the bench's measurement of other load", () => {
   const line = (user: number, system: number, stolen: number) => `cpu  ${user} 0 ${system} 999 7 50 60 ${stolen} 0 0`;
 
   it("subtracts its own and the kernel's processes from the processor time", () => {
-    const before = readingOf(line(100, 10, 0), 0, 500, 20);
-    const after = readingOf(line(180, 30, 5), 1_000, 1_200, 70);
+    const before = parseReading(line(100, 10, 0), 0, 500, 20);
+    const after = parseReading(line(180, 30, 5), 1_000, 1_200, 70);
     // 1 s busy, of which 0.7 s are its own and 0.05 s are the kernel's.
-    const { others, stolen } = otherLoadOf(before, after);
+    const { others, stolen } = computeOtherLoad(before, after);
     expect(others).to.be.closeTo(0.25, 1e-9);
     expect(stolen).to.be.closeTo(0.05, 1e-9);
   });
 
   it('is never below zero', () => {
-    expect(otherLoadOf(readingOf(line(0, 0, 0), 0, 0, 0), readingOf(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
+    expect(computeOtherLoad(parseReading(line(0, 0, 0), 0, 0, 0), parseReading(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
   });
 
   it('uses the smaller of two measurements, since either may be wrong', () => {
-    expect(sustained({ others: 0.9, stolen: 0.1 }, { others: 0.05, stolen: 0.2 })).to.deep.equal({ others: 0.05, stolen: 0.1 });
+    expect(lowerLoad({ others: 0.9, stolen: 0.1 }, { others: 0.05, stolen: 0.2 })).to.deep.equal({ others: 0.05, stolen: 0.1 });
   });
 
   it('reads a process whose name has spaces and parentheses', () => {
     const text = '42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 100 0 0';
-    expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 330, ofEnded: 770 });
+    expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 330, endedChildren: 770 });
   });
 
   it('counts grandchildren, and children that have ended', () => {
-    const process = (pid: number, parent: number, cpu: number, ofEnded = 0) => ({ pid, parent, cpu, ofEnded });
+    const process = (pid: number, parent: number, cpu: number, endedChildren = 0) => ({ pid, parent, cpu, endedChildren });
     const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20, 5), process(7, 6, 40), process(8, 1, 500)];
-    expect(cpuOf(treeOf(5, all))).to.equal(75);
+    expect(sumCpu(processTree(5, all))).to.equal(75);
   });
 });
 
@@ -75,7 +75,7 @@ describe("the bench's pages", () => {
     const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
     const stored = (name: string) => JSON.parse(read(`scripts/bench/results/${name}.json`));
     const sections = {
-      ...sectionsOf(stored('latest')),
+      ...buildSections(stored('latest')),
       'soak-sqlite': soakSection(stored('soak-sqlite')),
       'long-file': longFileSection(stored('long-file')),
       poolers: poolersSection(stored('poolers')),
@@ -84,7 +84,7 @@ describe("the bench's pages", () => {
   });
 
   it('say which row misses its goal', () => {
-    const spread = (value: number) => spreadOf([value, value]);
+    const spread = (value: number) => computeSpread([value, value]);
     const row = (ratio: number) => ({
       ...{ name: 'place', database: 'sqlite', goal: 0.5, ratio: spread(ratio), perSecond: spread(30_000.4) },
       ...{ p50: spread(1), p99: spread(7.96), cpu: null },
@@ -98,7 +98,7 @@ describe("the bench's pages", () => {
     const hour = (rss: (minute: number) => number) =>
       Array.from({ length: 61 }, (_, minute) => ({ seconds: minute * 60, rss: rss(minute) }));
     const early = memoryOver(hour((minute) => (minute < 5 ? 100 + 10 * minute : 150)));
-    expect(early).to.deep.include({ warmUpMinutes: 10, isFlat: true, most: 150 });
+    expect(early).to.deep.include({ warmUpMinutes: 10, isFlat: true, peak: 150 });
     const leak = memoryOver(hour((minute) => 100 + minute / 2));
     expect(leak.slope).to.be.closeTo(30, 1e-6);
     expect(leak.isFlat).to.equal(false);

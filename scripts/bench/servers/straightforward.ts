@@ -9,7 +9,7 @@ import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { listen } from './listen.ts';
 
 const location = parseDatabaseUrl(process.env['DATABASE_URL'] ?? '');
-if (!location) throw new Error('DATABASE_URL names no database.');
+if (!location) throw new Error("DATABASE_URL doesn't name a database.");
 const pragmas = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON';
 const db =
   location.kind === 'postgres'
