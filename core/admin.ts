@@ -17,7 +17,7 @@ import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
 import { partnerCommands } from './admin/partner.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/program/context.ts';
-import { fileOfCaller } from './admin/program/files.ts';
+import { resolveCallerFile } from './admin/program/files.ts';
 import { toOperator } from './admin/program/operator.ts';
 import { type Output, outputTo } from './admin/program/output.ts';
 import { callingHoursCommands } from './admin/protection/calling-hours.ts';
@@ -102,7 +102,7 @@ function readSettings(): Settings {
     location: readDatabaseLocation(process.env),
     isDatabaseNamed,
     output,
-    fileOf: (path) => fileOfCaller(process.env, path),
+    resolveFile: (path) => resolveCallerFile(process.env, path),
     useDatabase: (use) => useDatabase(settings, 'use', use),
   };
   return settings;

@@ -17,26 +17,26 @@ const cancelledLineSchema = z.object({
 });
 export type CancelledLine = z.infer<typeof cancelledLineSchema>;
 
-type JournalOf = { file: string };
+type JournaledRun = { file: string };
 
 /** The journal of a run's cancellation is next to the run's own. As long as it exists, the run isn't resumed. */
-export function cancelJournalPath({ file }: JournalOf): string {
+export function cancelJournalPath({ file }: JournaledRun): string {
   return file.replace(/\.jsonl$/, '.cancelled');
 }
 
-export function isCancelled(run: JournalOf): boolean {
+export function isCancelled(run: JournaledRun): boolean {
   return existsSync(cancelJournalPath(run));
 }
 
 /** Opens the journal, which also stops a command that's still placing the run. @throws CallkeyError `failed` */
-export async function openCancelJournal(run: JournalOf): Promise<Journal<CancelledLine>> {
+export async function openCancelJournal(run: JournaledRun): Promise<Journal<CancelledLine>> {
   const journal = appendTo<CancelledLine>(cancelJournalPath(run));
   await syncFolder(dirname(run.file));
   return journal;
 }
 
 /** Returns the results so far, one for each line. */
-export async function* readCancelledLines(run: JournalOf): AsyncGenerator<CancelledLine> {
+export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<CancelledLine> {
   if (!isCancelled(run)) return;
   const seen = new LineSet();
   for await (const text of readLines(cancelJournalPath(run))) {
@@ -48,7 +48,7 @@ export async function* readCancelledLines(run: JournalOf): AsyncGenerator<Cancel
 }
 
 /** Returns the lines whose calls were cancelled. Their contacts weren't called. */
-export async function cancelledLines(run: JournalOf): Promise<LineSet> {
+export async function cancelledLines(run: JournaledRun): Promise<LineSet> {
   const lines = new LineSet();
   for await (const { line, status } of readCancelledLines(run)) if (status === 'cancelled') lines.add(line);
   return lines;

@@ -19,8 +19,8 @@ export function importCommand(program: Command, { withDatabase }: Runner): void 
   withExamples(command, 'import tenancy.json', '--json import tenancy.json').action(withDatabase(runImport, 'fill'));
 }
 
-async function runImport({ ports, storage, actor, output, fileOf }: AdminContext, path: string): Promise<void> {
-  const file = fileOf(path);
+async function runImport({ ports, storage, actor, output, resolveFile }: AdminContext, path: string): Promise<void> {
+  const file = resolveFile(path);
   const input = parseInput(importFileSchema, await readJson(file), file);
   try {
     answer(output, await importAll(ports, storage.imports, pause, actor, input));

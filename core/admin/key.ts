@@ -138,8 +138,8 @@ function entryOfArgument(text: string, n: number): Entry {
   return { place: text.includes(keyValuePrefix) ? `argument ${n + 1}` : text, text };
 }
 
-async function readEntries({ fileOf, readInput }: AdminContext, from: string): Promise<Entry[]> {
-  const list = from === '-' ? await readInput() : await readList(fileOf(from));
+async function readEntries({ resolveFile, readInput }: AdminContext, from: string): Promise<Entry[]> {
+  const list = from === '-' ? await readInput() : await readList(resolveFile(from));
   const entries = list.split('\n').map((line, n) => ({ place: `line ${n + 1}`, text: line.trim() }));
   return entries.filter(({ text }) => text !== '');
 }

@@ -9,18 +9,18 @@ export type Page<Item> = { items: Item[]; nextCursor: string | null };
 export const rowsForPage = limits.page + 1;
 export const rowsForDirectoryPage = limits.directoryPage + 1;
 
-export function toPage<Item>(items: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.page, items, cursorOf);
+export function toPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
+  return pageOfSize(limits.page, items, getCursor);
 }
 
-export function directoryPage<Item>(items: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.directoryPage, items, cursorOf);
+export function directoryPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
+  return pageOfSize(limits.directoryPage, items, getCursor);
 }
 
-export function pageOfSize<Item>(size: number, rows: readonly Item[], cursorOf: (item: Item) => string): Page<Item> {
+export function pageOfSize<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
   const items = rows.slice(0, size);
   const last = items.at(-1);
-  return { items, nextCursor: rows.length > size && last !== undefined ? cursorOf(last) : null };
+  return { items, nextCursor: rows.length > size && last !== undefined ? getCursor(last) : null };
 }
 
 /** A position in a list that's ordered by time and ID. It stays valid if the item there is deleted. */

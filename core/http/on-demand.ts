@@ -42,10 +42,10 @@ export function onDemandMethods(path: string): string[] {
  * Serves the three key-authenticated endpoints. Ignores session cookies. Runs before the session and the router, and writes its own
  * responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10 % of a placed call.
  */
-export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
+export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
   const refuseKey = (ctx: Context) => {
-    refusals.onKeyRefused(addressOf(ctx));
+    refusals.onKeyRefused(getClientAddress(ctx));
     refuse(ctx);
   };
 
@@ -59,7 +59,7 @@ export function onDemand({ ports, addressOf, refusals }: HttpDeps): Middleware {
       await turnOfStranger();
       return refuseKey(ctx);
     }
-    const caller = { digest: toDigest(keyValue), address: addressOf(ctx), deadline: performance.now() + deadlines.answer };
+    const caller = { digest: toDigest(keyValue), address: getClientAddress(ctx), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
     // Look up a key that wasn't accepted recently first, so that each request in a flood of bad keys costs only one lookup, and its body
     // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.

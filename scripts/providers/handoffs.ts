@@ -23,7 +23,7 @@ type Recipe = {
    *
    * @throws Error if the provider hasn't signed the report
    */
-  outcomeOf?(headers: IncomingHttpHeaders, body: string, path: string): Outcome | null;
+  readOutcome?(headers: IncomingHttpHeaders, body: string, path: string): Outcome | null;
 };
 
 export function setting(name: string, ifUnset?: string): string {
@@ -42,14 +42,14 @@ const webhooks = setting('DIALER_SECRETS')
 export const log = (line: string) => process.stdout.write(`${line}\n`);
 
 /** Accepts the core's hand-offs at `/`, and the provider's reports at `/outcomes`. */
-export function serve({ call, outcomeOf }: Recipe): void {
+export function serve({ call, readOutcome }: Recipe): void {
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const path = request.url ?? '/';
     let handoff: Handoff;
     try {
-      if (path.startsWith('/outcomes') && outcomeOf) {
-        const outcome = outcomeOf(request.headers, body, path);
+      if (path.startsWith('/outcomes') && readOutcome) {
+        const outcome = readOutcome(request.headers, body, path);
         if (outcome) report(outcome);
         return response.writeHead(204).end();
       }

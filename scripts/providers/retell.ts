@@ -44,7 +44,7 @@ serve({
         retell_llm_dynamic_variables: { ...variables, contact_name: contact.name ?? '' },
       }),
     }),
-  outcomeOf(headers, body): Outcome | null {
+  readOutcome(headers, body): Outcome | null {
     if (!isSignedByRetell(key, headers['x-retell-signature'], body, Date.now())) throw new Error('not signed by Retell');
     const { event, call } = eventSchema.parse(JSON.parse(body));
     const handoffId = call.metadata?.handoffId;

@@ -61,7 +61,7 @@ serve({
     const headers = { Authorization: authorization, 'Content-Type': 'application/x-www-form-urlencoded' };
     return ask(calls, { headers, body: body.toString() }, meaning);
   },
-  outcomeOf(headers, body, path): Outcome | null {
+  readOutcome(headers, body, path): Outcome | null {
     const fields = new URLSearchParams(body);
     if (!isSignedByTwilio(token, headers['x-twilio-signature'], publicUrl + path, fields)) throw new Error('not signed by Twilio');
     const handoffId = new URL(path, publicUrl).searchParams.get('handoffId') ?? '';

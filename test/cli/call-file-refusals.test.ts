@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
 import type { Reading } from '../../cli/batch/file/reading.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { badLines, refusalOf } from '../support/read-calls.ts';
+import { badLines, readRefusal } from '../support/read-calls.ts';
 
 const phone = '+493012345678';
 
@@ -48,7 +48,7 @@ describe('refusing a call file', () => {
   ];
   for (const [what, content, message, reading] of unreadable) {
     it(`refuses the whole file for ${what}`, async () => {
-      const thrown = await refusalOf(content, reading);
+      const thrown = await readRefusal(content, reading);
       expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(thrown).to.have.property('message').that.matches(message);
     });

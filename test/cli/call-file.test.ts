@@ -9,7 +9,7 @@ import { parseColumns, parseCountry, plainReading } from '../../cli/batch/file/r
 import { openSource } from '../../cli/batch/file/source.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { badLines, readCalls, refusalOf } from '../support/read-calls.ts';
+import { badLines, readCalls, readRefusal } from '../support/read-calls.ts';
 
 const phone = '+493012345678';
 
@@ -218,7 +218,7 @@ describe('reading a file saved by a spreadsheet', () => {
     const utf32 = (text: string) => Buffer.concat(Array.from(text, (character) => Buffer.from([character.charCodeAt(0), 0, 0, 0])));
     const little = utf32(`phone\n${phone}\n`);
     for (const content of [little, Buffer.concat([Buffer.from([0xff, 0xfe, 0, 0]), little]), Buffer.from(little).swap32()])
-      expect(await refusalOf(content))
+      expect(await readRefusal(content))
         .to.have.property('message')
         .that.matches(/is UTF-32/);
   });

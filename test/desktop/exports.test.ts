@@ -14,7 +14,7 @@ import { placeCall } from '../support/tenants.ts';
 type Exporter = {
   page: Page;
   /** Returns the file that an action saves. */
-  fileOf(save: () => Promise<void>): Promise<string>;
+  saveFile(save: () => Promise<void>): Promise<string>;
   hasSaved(): boolean;
   close(): Promise<void>;
 };
@@ -25,11 +25,11 @@ async function inElectron(): Promise<Exporter> {
   await app.evaluate(({ dialog }, filePath) => {
     dialog.showSaveDialog = async () => ({ canceled: false, filePath });
   }, path);
-  const fileOf: Exporter['fileOf'] = async (save) => {
+  const saveFile: Exporter['saveFile'] = async (save) => {
     await save();
     return readFileSync(path, 'utf8');
   };
-  return { page, fileOf, hasSaved: () => existsSync(path) || existsSync(`${path}.part`), close };
+  return { page, saveFile, hasSaved: () => existsSync(path) || existsSync(`${path}.part`), close };
 }
 
 async function inChromium(url: string): Promise<Exporter> {
@@ -38,11 +38,11 @@ async function inChromium(url: string): Promise<Exporter> {
   await page.goto(url);
   let downloads = 0;
   page.on('download', () => downloads++);
-  const fileOf: Exporter['fileOf'] = async (save) => {
+  const saveFile: Exporter['saveFile'] = async (save) => {
     const [download] = await Promise.all([page.waitForEvent('download'), save()]);
     return readFileSync(await download.path(), 'utf8');
   };
-  return { page, fileOf, hasSaved: () => downloads > 0, close: () => context.close() };
+  return { page, saveFile, hasSaved: () => downloads > 0, close: () => context.close() };
 }
 
 for (const [where, describeHome, open] of [
@@ -90,7 +90,7 @@ for (const [where, describeHome, open] of [
       await page.getByText('50 of 61 calls, newest first').waitFor();
       await page.locator('.chart g').last().click();
       await page.getByText('50 of 60 calls, newest first').waitFor();
-      const lines = (await exporter.fileOf(() => exportUntil('Exported 60 calls.'))).split('\r\n');
+      const lines = (await exporter.saveFile(() => exportUntil('Exported 60 calls.'))).split('\r\n');
       expect(lines.length).to.equal(63);
       expect(lines.filter((line) => line.startsWith('"Recalls"')).length).to.equal(30);
       expect(lines.at(-2)).to.equal('# complete, 60 rows');
@@ -100,7 +100,7 @@ for (const [where, describeHome, open] of [
       await enter('Activity');
       const body = '"When","Who"\r\n"2026-11-21","Ada"\r\n"2026-11-20","Gra';
       network.faults.push({ path: '/activity.csv', fault: { status: 200, headers: { 'callkey-contract': '1' }, body } });
-      const file = await exporter.fileOf(() => exportUntil('The file is incomplete: it ends after 1 event, and its last line says so.'));
+      const file = await exporter.saveFile(() => exportUntil('The file is incomplete: it ends after 1 event, and its last line says so.'));
       expect(file).to.equal(`${body}"\r\n# INCOMPLETE, 1 rows: The connection to the server was lost. Export again.\r\n`);
     });
 

@@ -40,7 +40,7 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('link', { name: screen, exact: true }).click();
       await page().getByRole('heading', { name: screen, exact: true }).waitFor();
     };
-    const topOf = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
+    const readTop = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
 
     it('keeps the buttons in place when the preview of a deletion arrives', async () => {
       for (const width of [1280, 480]) {
@@ -66,7 +66,7 @@ for (const [where, describeHome, openHome] of homes) {
         links: await page().getByRole('navigation', { name: 'Screens' }).getByRole('link').all(),
         others: ['Go to…', 'Help', 'Your account', 'Sign out'].map((name) => button(name)),
       };
-      const [linkTops, otherTops] = await Promise.all([links, others].map(async (all) => new Set(await Promise.all(all.map(topOf)))));
+      const [linkTops, otherTops] = await Promise.all([links, others].map(async (all) => new Set(await Promise.all(all.map(readTop)))));
       expect([linkTops?.size, otherTops?.size]).to.deep.equal([1, 1]);
       expect(Math.max(...(otherTops ?? []))).to.be.lessThan(Math.min(...(linkTops ?? [])));
     });

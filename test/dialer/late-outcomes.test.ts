@@ -125,7 +125,7 @@ describe('a late outcome of an unknown call', () => {
 
         clock.advance({ minutes: 1 });
         expect(await report(core, contactId, { state: 'no_answer', detail: 'Another.' })).to.equal(204);
-        expect(await show(core, contactId)).to.deep.equal({ call, durationSeconds, toldLateAt, ...(await restOf(core, contactId)) });
+        expect(await show(core, contactId)).to.deep.equal({ call, durationSeconds, toldLateAt, ...(await readRest(core, contactId)) });
         const cookie = await adaAt(core.url);
         const listed = async (state: string) =>
           callsSchema.parse((await ask('GET', `${calls(core)}?state=${state}`, { cookie })).json).calls.map((one) => one.contactId);
@@ -141,7 +141,7 @@ describe('a late outcome of an unknown call', () => {
       });
     }
 
-    const restOf = async (core: RunningCore, contactId: string) => {
+    const readRest = async (core: RunningCore, contactId: string) => {
       const { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt } = await show(core, contactId);
       return { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt };
     };

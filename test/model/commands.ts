@@ -122,7 +122,7 @@ function includes(whole: unknown, part: unknown): boolean {
 // Who acts, and with what
 
 /** All users; staff for each account and partner, and for none. */
-export function viewersOf(model: Model): Viewer[] {
+export function listViewers(model: Model): Viewer[] {
   const scopes = [...model.accounts].flatMap(([account, { partner }]) => [account, null].map((one) => ({ account: one, partner })));
   return [...model.users.values()].flatMap(({ id: user, type }) =>
     (type === 'staff' ? [...scopes, null] : [null]).map((tenancy) => ({ user, tenancy })),
@@ -130,8 +130,8 @@ export function viewersOf(model: Model): Viewer[] {
 }
 
 /** Chooses a viewer; often one who's allowed to do it. */
-function viewerOf(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
-  const all = viewersOf(model);
+function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
+  const all = listViewers(model);
   const viewer = pick(n % 3 === 0 ? all : all.filter(may), n >> 2) ?? all[0];
   if (!viewer) throw new Error('The model has no users.');
   return viewer;
@@ -155,24 +155,24 @@ export async function enter(model: Model, world: World, viewer: Viewer, core: nu
 
 /** One of the newest keys; usually one that works. */
 const newestKeys = 8;
-function keyOf(model: Model, n: number): Key | undefined {
+function pickKey(model: Model, n: number): Key | undefined {
   const active = n % 6 === 0 ? [] : [...model.keys.values()].filter((key) => model.isActive(key));
   return pick((active.length > 0 ? active : [...model.keys.values()]).slice(-newestKeys), n);
 }
 
 /** A campaign; usually one that the key has access to. */
-function campaignOf(model: Model, key: Key | undefined, n: number): string | undefined {
+function pickCampaign(model: Model, key: Key | undefined, n: number): string | undefined {
   const all = [...model.campaigns.keys()];
   const reached = n % 6 === 0 || !key || !model.isActive(key) ? [] : all.filter((id) => model.hasAccess(key, id));
   return pick(reached.length > 0 ? reached : all, n);
 }
 
 const newestCalls = 40;
-function callOf(model: Model, n: number): Call | undefined {
+function pickCall(model: Model, n: number): Call | undefined {
   return pick([...model.calls.values()].slice(-newestCalls), n);
 }
 
-const phoneOf = (n: number) => `+4930${20_000_000 + (n % 50)}`;
+const toPhone = (n: number) => `+4930${20_000_000 + (n % 50)}`;
 
 /** @param spelling 1 writes the same body in another way; 2 leaves the request ID to a header */
 function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: string, spelling = 0): object {
@@ -232,24 +232,24 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   place: plan(
     { key, campaign: n, request: fc.nat(400), phone: n, window: n, zone: n, core, note: fc.nat(3) },
     ({ key, campaign, request, phone, window, zone, core, note }, model) => {
-      const found = keyOf(model, key);
-      const target = campaignOf(model, found, campaign);
+      const found = pickKey(model, key);
+      const target = pickCampaign(model, found, campaign);
       if (!found || target === undefined) return null;
       const { notBefore, notAfter } = pick(windows, window) ?? { notBefore: null, notAfter: null };
       const at = (seconds: number | null) => (seconds === null ? null : model.now + seconds * 1_000);
       const inWindow = { notBefore: at(notBefore), notAfter: at(notAfter) };
-      const body = { phone: phoneOf(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: note ? '' : 'x' };
+      const body = { phone: toPhone(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: note ? '' : 'x' };
       return placeRequest(found, target, `r${request}`, body, { core });
     },
   ),
   repeat: plan({ key, call: n, core, change: fc.nat(5), spelling: fc.nat(2) }, ({ key, call, core, change, spelling }, model) => {
-    const [found, again] = [keyOf(model, key), callOf(model, call)];
+    const [found, again] = [pickKey(model, key), pickCall(model, call)];
     if (!found || !again) return null;
     const body = change === 0 ? { ...again.body, note: 'other' } : again.body;
     return placeRequest(found, again.campaign, again.requestId, body, { core, spelling });
   }),
   cancel: plan({ key, call: n, campaign: fc.nat(20), core, by: fc.nat(2) }, ({ key, call, campaign, core, by }, model) => {
-    const [found, target] = [keyOf(model, key), callOf(model, call)];
+    const [found, target] = [pickKey(model, key), pickCall(model, call)];
     if (!found) return null;
     // Sometimes in a campaign that doesn't have it.
     const where = campaign === 0 || !target ? (pick(model.campaigns.keys(), call) ?? '') : target.campaign;
@@ -264,7 +264,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     };
   }),
   createKey: plan({ viewer: n, days: fc.option(fc.integer({ min: 1, max: 60 })), core }, ({ viewer, days, core }, model, world) => {
-    const by = viewerOf(model, viewer);
+    const by = pickViewer(model, viewer);
     const date = new Date(model.now + (days ?? 0) * day).toISOString().slice(0, 10);
     const expiration = days === null ? { kind: 'none' } : { kind: 'custom', date };
     const name = `Key ${model.keys.size}`;
@@ -276,7 +276,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     const fresh = [...model.keys.values()].filter(({ placed, callsPerDay }) => callsPerDay !== null || placed.size === 0);
     const found = pick(fresh.slice(-newestKeys), key);
     if (!found) return null;
-    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
+    const by = pickViewer(model, viewer, (one) => model.seesKey(one, found));
     const route = ['PATCH', `/console/api-keys/${found.id}`, { callsPerDay: calls }] as const;
     return consoleRequest([model, world, by, core], route, (copy) =>
       copy.limitKey(by, copy.keys.get(found.id) ?? found, { callsPerDay: calls }),
@@ -284,9 +284,9 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   }),
   limitAddresses: plan({ viewer: n, key, isElsewhere: fc.boolean(), core }, ({ viewer, key, isElsewhere, core }, model, world) => {
     const limited = [...model.keys.values()].filter((one) => one.isElsewhere);
-    const found = isElsewhere ? keyOf(model, key) : pick(limited, key);
+    const found = isElsewhere ? pickKey(model, key) : pick(limited, key);
     if (!found) return null;
-    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
+    const by = pickViewer(model, viewer, (one) => model.seesKey(one, found));
     const addresses = isElsewhere ? ['10.0.0.0/8', '2001:db8::/32'] : key % 2 === 0 ? null : ['127.0.0.0/8'];
     const route = ['PATCH', `/console/api-keys/${found.id}`, { addresses }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.limitKey(by, copy.keys.get(found.id) ?? found, { isElsewhere }));
@@ -303,14 +303,14 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   revoke: plan({ viewer: n, key, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
     // Often while the provider is silent about one of its calls.
     const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
-    const found = model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? keyOf(model, key);
+    const found = model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? pickKey(model, key);
     if (!found) return null;
-    const by = viewerOf(model, viewer, (one) => model.seesKey(one, found));
+    const by = pickViewer(model, viewer, (one) => model.seesKey(one, found));
     const route = ['DELETE', `/console/api-keys/${found.id}?cancelQueuedCalls=${cancels}`] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.revokeKey(by, copy.keys.get(found.id) ?? found, cancels));
   }),
   outcome: plan({ call: n, state: n, optsOut: fc.nat(9), signed: fc.nat(15), core }, ({ call, state, optsOut, signed, core }, model) => {
-    const id = callOf(model, call)?.id ?? 'none';
+    const id = pickCall(model, call)?.id ?? 'none';
     const outcome = { handoffId: id, state: pick(outcomeStates, state) ?? 'busy', ...(optsOut === 0 ? { optOut: true } : {}) };
     return {
       text: `outcome of ${model.calls.get(id)?.requestId}: ${outcome.state}${optsOut === 0 ? ' with an opt-out' : ''}`,
@@ -319,13 +319,13 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     };
   }),
   listNumber: plan({ viewer: n, phone: n, core }, ({ viewer, phone, core }, model, world) => {
-    const [by, number] = [viewerOf(model, viewer), phoneOf(phone)];
+    const [by, number] = [pickViewer(model, viewer), toPhone(phone)];
     const route = ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.listNumber(by, number));
   }),
   lift: plan({ viewer: n, phone: n, core }, ({ viewer, phone, core }, model, world) => {
-    const [by, number] = [viewerOf(model, viewer), phoneOf(phone)];
-    const scope = model.scopeOf(by);
+    const [by, number] = [pickViewer(model, viewer), toPhone(phone)];
+    const scope = model.findScope(by);
     if (!scope || scope.account !== null) return null;
     let lifted: string | null = null;
     const path = `/console/do-not-call?search=${encodeURIComponent(number)}`;
@@ -344,12 +344,12 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     );
   }),
   hangUp: plan({ key, campaign: n, request: n, phone: n, turns: fc.nat(30), core }, (chosen, model) => {
-    const found = keyOf(model, chosen.key);
-    const campaign = campaignOf(model, found, chosen.campaign);
+    const found = pickKey(model, chosen.key);
+    const campaign = pickCampaign(model, found, chosen.campaign);
     if (!found || campaign === undefined) return null;
     const [requestId, body] = [
       `h${chosen.request}`,
-      { phone: phoneOf(chosen.phone), zone: 'UTC' as const, notBefore: null, notAfter: null, note: '' },
+      { phone: toPhone(chosen.phone), zone: 'UTC' as const, notBefore: null, notAfter: null, note: '' },
     ];
     const again = placeRequest(found, campaign, requestId, body, { core: chosen.core });
     return {
@@ -372,7 +372,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     };
   }),
   setHours: plan({ viewer: n, target: n, hours: fc.nat(5), core }, ({ viewer, target, hours, core }, model, world) => {
-    const by = viewerOf(model, viewer);
+    const by = pickViewer(model, viewer);
     const partners = new Set([...model.accounts.values()].map(({ partner }) => partner));
     const targets = [
       ...[...model.campaigns.keys()].map((id) => ['campaign', id] as const),
@@ -390,7 +390,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   disableUser: plan({ viewer: n, user: n, isDisabled: fc.boolean(), core }, ({ viewer, user, isDisabled, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
-    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
+    const by = pickViewer(model, viewer, (one) => model.seesUser(one, found));
     const route = ['PATCH', `/console/users/${found.id}`, { disabled: isDisabled }] as const;
     return consoleRequest([model, world, by, core], route, (copy) =>
       withUser(copy, by, found, (it) => copy.disableUser(by, it, isDisabled)),
@@ -399,8 +399,8 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   moveUser: plan({ viewer: n, user: n, account: n, core }, ({ viewer, user, account, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
-    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found) && model.scopeOf(one)?.account === null);
-    const own = [...model.accounts].filter(([, { partner }]) => account % 6 === 0 || partner === model.scopeOf(by)?.partner);
+    const by = pickViewer(model, viewer, (one) => model.seesUser(one, found) && model.findScope(one)?.account === null);
+    const own = [...model.accounts].filter(([, { partner }]) => account % 6 === 0 || partner === model.findScope(by)?.partner);
     const to = pick([...own.map(([id]) => id), null], account) ?? null;
     const route = ['PATCH', `/console/users/${found.id}`, { accountId: to }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => withUser(copy, by, found, (it) => copy.moveUser(by, it, to)));
@@ -408,7 +408,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   deleteUser: plan({ viewer: n, user: n, cancels: fc.boolean(), core }, ({ viewer, user, cancels, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
-    const by = viewerOf(model, viewer, (one) => model.seesUser(one, found));
+    const by = pickViewer(model, viewer, (one) => model.seesUser(one, found));
     const route = ['DELETE', `/console/users/${found.id}?cancelQueuedCalls=${cancels}`] as const;
     return consoleRequest([model, world, by, core], route, (copy) => withUser(copy, by, found, (it) => copy.deleteUser(by, it, cancels)));
   }),
@@ -495,7 +495,7 @@ function event<Choice>(name: string, arbitrary: fc.Arbitrary<Choice>, run: (choi
 }
 
 /** Times at which something begins or ends, without those that have passed. */
-function edgesOf(model: Model): number[] {
+function listEdges(model: Model): number[] {
   const calls = [...model.calls.values()].filter(isOpen).flatMap(({ dueAt, body }) => [dueAt, body.notAfter ?? 0]);
   const keys = [...model.keys.values()].map(({ expiresAt }) => expiresAt ?? 0);
   const hours = [...model.hours.values()].flatMap(({ from, to }) => [from, to - 1, to]);
@@ -525,7 +525,7 @@ const events = [
     return ` ${seconds} s`;
   }),
   event('time passes until', fc.record({ edge: n, by: fc.constantFrom(-1, 0, 1, 20_000) }), async ({ edge, by }, walk, world) => {
-    const nearest = edgesOf(walk.model)
+    const nearest = listEdges(walk.model)
       .sort((one, other) => one - other)
       .slice(0, 12);
     const at = pick(nearest, edge);
@@ -546,7 +546,7 @@ const events = [
     return isUp ? ' up' : ' down';
   }),
   event('a look at the lists of', n, async (viewer, walk, world) => {
-    const by = viewerOf(walk.model, viewer);
+    const by = pickViewer(walk.model, viewer);
     if (!(await enter(walk.model, world, by, 0))) return ' nobody';
     await compareLists(walk.model, world, by);
     return ` ${walk.model.users.get(by.user)?.email}`;

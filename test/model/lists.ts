@@ -1,7 +1,7 @@
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { usersSchema } from '#contract/console/users.ts';
-import { type Call, day, type Model, stateOf, type Viewer } from './model.ts';
+import { type Call, day, getState, type Model, type Viewer } from './model.ts';
 import type { World } from './world.ts';
 
 function expectSame(what: string, actual: unknown, expected: unknown): void {
@@ -41,7 +41,7 @@ export async function compareLists(model: Model, world: World, viewer: Viewer): 
     expectSame(
       `the calls that ${who} sees`,
       await allCalls(path, get),
-      calls.sort(byId).map((call) => [call.id, stateOf(call), call.isErased]),
+      calls.sort(byId).map((call) => [call.id, getState(call), call.isErased]),
     );
     const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
     for (const { day: date, states } of days) expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date)));
@@ -74,7 +74,7 @@ function countStates(calls: readonly Call[], date: string): Record<string, numbe
   const counts: Record<string, number> = {};
   const from = Date.parse(date);
   for (const call of calls)
-    if (call.placedAt >= from && call.placedAt < from + day) counts[stateOf(call)] = (counts[stateOf(call)] ?? 0) + 1;
+    if (call.placedAt >= from && call.placedAt < from + day) counts[getState(call)] = (counts[getState(call)] ?? 0) + 1;
   return counts;
 }
 

@@ -86,9 +86,9 @@ export type Zone = keyof typeof zones;
 export type Hours = { from: number; to: number };
 
 /** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
-const manners = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'tells at once'] as const;
-export function mannerOf(phone: string): (typeof manners)[number] {
-  return manners[Number(phone.at(-1))] ?? 'takes';
+const behaviors = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'tells at once'] as const;
+export function chooseBehavior(phone: string): (typeof behaviors)[number] {
+  return behaviors[Number(phone.at(-1))] ?? 'takes';
 }
 
 /** What the model expects of a response. Everything that's omitted may be anything. */
@@ -144,35 +144,35 @@ export class Model {
   }
 
   /** The scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
-  scopeOf({ user, tenancy }: Viewer): Scope | null {
+  findScope({ user, tenancy }: Viewer): Scope | null {
     const { type, account, partner } = this.#user(user);
     if (type === 'staff') return tenancy;
-    return { account, partner: partner ?? this.#partnerOf(account) };
+    return { account, partner: partner ?? this.#findPartner(account) };
   }
 
   /** Account users see their own keys. Others see those of their scope, and tied partner users their own as well. */
   seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
     const { type, id } = this.#user(viewer.user);
-    const own = this.scopeOf(viewer);
+    const own = this.findScope(viewer);
     if (!own) return false;
     if (type === 'account') return creator === id;
     if (type === 'staff') return own.account === null ? scope.partner === own.partner : scope.account === own.account;
     if (own.account !== null) return scope.account === own.account || creator === id;
     const by = this.users.get(creator);
-    return (by?.type === 'staff' ? scope.partner : by && (by.partner ?? this.#partnerOf(by.account))) === own.partner;
+    return (by?.type === 'staff' ? scope.partner : by && (by.partner ?? this.#findPartner(by.account))) === own.partner;
   }
 
   seesCampaign(viewer: Viewer, campaign: Id): boolean {
-    const scope = this.scopeOf(viewer);
+    const scope = this.findScope(viewer);
     return scope !== null && this.#isWithin(this.#scopeOfCampaign(campaign), scope);
   }
 
   seesUser(viewer: Viewer, { type, account, partner }: User): boolean {
     if (this.#user(viewer.user).type === 'account') return false;
-    const scope = this.scopeOf(viewer);
+    const scope = this.findScope(viewer);
     if (!scope) return type === 'staff';
     if (type === 'staff') return false;
-    return scope.account === null ? (partner ?? this.#partnerOf(account)) === scope.partner : account === scope.account;
+    return scope.account === null ? (partner ?? this.#findPartner(account)) === scope.partner : account === scope.account;
   }
 
   /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
@@ -194,7 +194,7 @@ export class Model {
   // Keys
 
   createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
-    const scope = this.scopeOf(viewer);
+    const scope = this.findScope(viewer);
     if (!scope) return forbidden;
     const apiKey = record(answer.json['apiKey']);
     const id = String(apiKey['id']);
@@ -245,8 +245,8 @@ export class Model {
     const denied = this.#denies(viewer, user);
     if (denied) return denied;
     if (account === user.account) return { status: 200 };
-    const scope = this.scopeOf(viewer);
-    const isInScope = scope?.account === null && (account === null || this.#partnerOf(account) === scope.partner);
+    const scope = this.findScope(viewer);
+    const isInScope = scope?.account === null && (account === null || this.#findPartner(account) === scope.partner);
     if (!isInScope || (account === null && user.type === 'account')) return { status: 422, code: 'invalid' };
     user.account = account;
     return { status: 200 };
@@ -330,7 +330,7 @@ export class Model {
   }
 
   listNumber(viewer: Viewer, phone: string): Expected {
-    const scope = this.scopeOf(viewer);
+    const scope = this.findScope(viewer);
     if (!scope) return forbidden;
     const isNew = this.#list(scope.account ?? scope.partner, phone);
     return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
@@ -352,7 +352,7 @@ export class Model {
    * none
    */
   lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
-    const own = this.scopeOf(viewer)?.partner ?? '';
+    const own = this.findScope(viewer)?.partner ?? '';
     const found = [own, ...this.accounts.keys()].filter(
       (id) => this.listed.get(id)?.has(phone) && (this.accounts.get(id)?.partner ?? id) === own,
     );
@@ -364,10 +364,10 @@ export class Model {
   /** Only partner users and staff set hours, and only within their scope. Null removes them. */
   setHours(viewer: Viewer, target: Id, hours: Hours | null): Expected {
     if (this.#user(viewer.user).type === 'account') return forbidden;
-    const scope = this.scopeOf(viewer);
+    const scope = this.findScope(viewer);
     if (!scope) return forbidden;
     const account = this.campaigns.get(target)?.account ?? (this.accounts.has(target) ? target : null);
-    const isWithin = this.#isWithin({ account, partner: account === null ? target : this.#partnerOf(account) }, scope);
+    const isWithin = this.#isWithin({ account, partner: account === null ? target : this.#findPartner(account) }, scope);
     if (!isWithin) return notFound;
     if (hours) this.hours.set(target, hours);
     else this.hours.delete(target);
@@ -416,15 +416,15 @@ export class Model {
   #handOff(call: Call): void {
     call.handoffs++;
     call.triedAt ??= this.now;
-    const manner = this.isProviderUp ? mannerOf(call.body.phone) : 'not-now';
-    if (manner === 'takes') this.#take(call);
-    else if (manner === 'not-now') this.#retry(call);
-    else if (manner === 'refuses') this.#end(call, 'failed', this.now);
-    else if (manner === 'loses') this.#end(call, 'unknown', this.now);
+    const behavior = this.isProviderUp ? chooseBehavior(call.body.phone) : 'not-now';
+    if (behavior === 'takes') this.#take(call);
+    else if (behavior === 'not-now') this.#retry(call);
+    else if (behavior === 'refuses') this.#end(call, 'failed', this.now);
+    else if (behavior === 'loses') this.#end(call, 'unknown', this.now);
     else {
       call.stage = 'open';
       call.dueAt = this.now + lease;
-      if (manner === 'tells at once') this.reportOutcome(call.id, 'completed', false, true);
+      if (behavior === 'tells at once') this.reportOutcome(call.id, 'completed', false, true);
     }
   }
 
@@ -479,13 +479,13 @@ export class Model {
     return user;
   }
 
-  #partnerOf(account: Id | null): Id {
+  #findPartner(account: Id | null): Id {
     return this.accounts.get(account ?? '')?.partner ?? '';
   }
 
   #scopeOfCampaign(campaign: Id): Scope {
     const account = this.campaigns.get(campaign)?.account ?? null;
-    return { account, partner: this.#partnerOf(account) };
+    return { account, partner: this.#findPartner(account) };
   }
 
   #isWithin(inner: Scope, outer: Scope): boolean {
@@ -507,7 +507,7 @@ export function isOpen(call: Call): boolean {
   return call.stage === 'queued' || isDialing(call);
 }
 
-export function stateOf(call: Call): CallState {
+export function getState(call: Call): CallState {
   return call.stage === 'open' || call.stage === 'retry' || call.stage === 'taken' ? 'dialing' : call.stage;
 }
 

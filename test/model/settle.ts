@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isOpen, type Model, stateOf } from './model.ts';
+import { getState, isOpen, type Model } from './model.ts';
 import type { World } from './world.ts';
 
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
@@ -33,7 +33,7 @@ export async function settle(world: World, models: readonly Model[], withErased 
 
 /** Only the call's state shows which of two concurrent outcomes was first. */
 function hasStates(model: Model, states: ReadonlyMap<string, string> | null): boolean {
-  return states === null || [...model.calls.values()].every((call) => states.get(call.id) === stateOf(call));
+  return states === null || [...model.calls.values()].every((call) => states.get(call.id) === getState(call));
 }
 
 function findWrongHandoff(model: Model, world: World): string | null {

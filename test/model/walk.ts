@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { DatabaseKind } from '../support/databases.ts';
-import { anyCommands, enter, viewersOf, type Walk } from './commands.ts';
+import { anyCommands, enter, listViewers, type Walk } from './commands.ts';
 import { compareLists } from './lists.ts';
 import { day, Model } from './model.ts';
 import { World } from './world.ts';
@@ -77,7 +77,7 @@ async function walkOnce(kind: DatabaseKind, commands: Iterable<fc.AsyncCommand<W
 
 async function compareEverything(state: Walk, world: World): Promise<void> {
   const { model } = state;
-  for (const viewer of viewersOf(model)) if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer);
+  for (const viewer of listViewers(model)) if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer);
   const outcomes = await world.outcomes();
   if (outcomes !== model.outcomes) throw new Error(`The metrics should count ${model.outcomes} outcomes, but count ${outcomes}.`);
   const faults = await world.auditFaults();

@@ -17,7 +17,7 @@ import { type Answer, type Ask, ask, readCookies } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { type Model, mannerOf, retentionDays, type Viewer } from './model.ts';
+import { chooseBehavior, type Model, retentionDays, type Viewer } from './model.ts';
 
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
@@ -116,7 +116,7 @@ export class World {
 
   async #provide(handoffId: string, phone: string, response: ServerResponse): Promise<void> {
     this.handoffs.set(handoffId, (this.handoffs.get(handoffId) ?? 0) + 1);
-    switch (this.isProviderUp ? mannerOf(phone) : 'not-now') {
+    switch (this.isProviderUp ? chooseBehavior(phone) : 'not-now') {
       case 'refuses':
         return void response.writeHead(422).end('no');
       case 'not-now':

@@ -53,7 +53,7 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
           for (let hour = 0; hour < hours; hour++, clock.advance({ hours: 1 })) await scene.dialDue();
           expect(scene.handedOffOutsideHours()).to.deep.equal([]);
           expect(placed.wanted.filter((contactId) => scene.taken.get(contactId)?.size !== 1)).to.deep.equal([]);
-          expect(await scene.statesOf(placed.optedOut)).to.deep.equal(['blocked', 'blocked', 'blocked']);
+          expect(await scene.readStates(placed.optedOut)).to.deep.equal(['blocked', 'blocked', 'blocked']);
         } finally {
           await scene.close();
         }
@@ -64,7 +64,7 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
 
 /** Two cores that dial through a provider, which checks when each call is handed off. */
 async function openScene({ database, tenants }: { database: string; tenants: Tenants }, clock: ClockInFile) {
-  const zoneOf = new Map<string, string>();
+  const zoneByCall = new Map<string, string>();
   /** Everything that the cores handed off, accepted or not. */
   const handoffs: { contactId: string; at: number }[] = [];
   /** The hand-offs that the provider has accepted, by call. A call can be handed off before its `202` is read here. */
@@ -81,7 +81,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       return response.writeHead(503).end();
     }
     const [next] = killsLeft;
-    const kill = zoneOf.has(contactId) && next && taken.size >= next[0] ? next[1] : undefined;
+    const kill = zoneByCall.has(contactId) && next && taken.size >= next[0] ? next[1] : undefined;
     if (kill === 'before') return killCores();
     response.writeHead(202).end();
     taken.set(contactId, (taken.get(contactId) ?? new Set()).add(handoffId));
@@ -119,7 +119,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
     while (answer.status === 503);
     expect(answer.status, answer.text).to.equal(202);
     const contactId = textAt(answer, 'contactId');
-    zoneOf.set(contactId, zone);
+    zoneByCall.set(contactId, zone);
     return contactId;
   }
 
@@ -149,7 +149,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
 
     handedOffOutsideHours(): string[] {
       return handoffs.flatMap(({ contactId, at }) => {
-        const zone = zoneOf.get(contactId);
+        const zone = zoneByCall.get(contactId);
         const local = DateTime.fromMillis(at, { zone: zone ?? 'UTC' });
         return zone !== undefined && (local.hour < 9 || local.hour >= 20) ? [`${local.toISO()} in ${zone}`] : [];
       });
@@ -178,7 +178,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       return { wanted, optedOut };
     },
 
-    async statesOf(contactIds: readonly string[]): Promise<string[]> {
+    async readStates(contactIds: readonly string[]): Promise<string[]> {
       return direct.storage.database.read('calls').whereIn('contact_id', contactIds).pluck('state');
     },
 

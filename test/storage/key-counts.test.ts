@@ -41,7 +41,7 @@ describe('the total number of keys', () => {
       }
     }
     const revoke = (ids: string[]) => direct.ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls: false, at: instant(1) }, []);
-    const idsOf = (user: keyof Tenants['users']): Promise<string[]> =>
+    const listIds = (user: keyof Tenants['users']): Promise<string[]> =>
       write()('api_keys').where({ creator_id: tenants.users[user].id }).pluck('id');
 
     /** The counts in the lists, next to the result of counting their keys one by one. */
@@ -73,7 +73,7 @@ describe('the total number of keys', () => {
     });
 
     it('is correct after keys are revoked, whether together or one at a time', async () => {
-      await revoke(await idsOf('partner'));
+      await revoke(await listIds('partner'));
       await revoke(['key-1']);
       await expectToBeRight();
     });

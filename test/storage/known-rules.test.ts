@@ -20,8 +20,8 @@ describe('the rules of more campaigns than a process remembers', () => {
         for (let start = 0; start < rows.length; start += 200) await write('campaigns').insert(rows.slice(start, start + 200));
         const rules = knownRules(storage.database);
         for (const claim of ['first', 'second']) {
-          const rulesOf = await write.transaction((trx) => rules.current(calls, trx));
-          const wrong = calls.filter(({ campaign_id }) => JSON.stringify(rulesOf(campaign_id).hours) !== JSON.stringify(hours));
+          const findRules = await write.transaction((trx) => rules.current(calls, trx));
+          const wrong = calls.filter(({ campaign_id }) => JSON.stringify(findRules(campaign_id).hours) !== JSON.stringify(hours));
           expect(wrong, claim).to.deep.equal([]);
         }
       } finally {

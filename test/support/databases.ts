@@ -30,7 +30,7 @@ const directories: string[] = [];
 export function databases<Content>(
   name: string,
   fill: (databaseUrl: string) => Promise<Content>,
-): { templateOf(kind: DatabaseKind): Promise<Template<Content>>; copyOf(kind: DatabaseKind): Promise<Template<Content>> } {
+): { getTemplate(kind: DatabaseKind): Promise<Template<Content>>; createCopy(kind: DatabaseKind): Promise<Template<Content>> } {
   const byKind = new Map<DatabaseKind, Promise<Template<Content>>>();
   templates.add(byKind);
   const make = async (kind: DatabaseKind) => {
@@ -45,8 +45,8 @@ export function databases<Content>(
     return template;
   };
   return {
-    templateOf: getTemplate,
-    async copyOf(kind) {
+    getTemplate,
+    async createCopy(kind) {
       const { database, content } = await getTemplate(kind);
       return { database: await copy(database), content };
     },
@@ -87,7 +87,7 @@ export const withoutRows = databases('without rows', async () => undefined);
 
 /** @returns the DATABASE_URL of a new database with the whole schema and no rows */
 export async function freshDatabase(kind: DatabaseKind): Promise<string> {
-  return (await withoutRows.copyOf(kind)).database;
+  return (await withoutRows.createCopy(kind)).database;
 }
 
 /** @returns the DATABASE_URL of a database without a schema; for SQLite, without a file */

@@ -31,7 +31,7 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
   }
 }
 /** Why a whole file is refused. */
-export const refusalOf = (content: string | Buffer, reading?: Partial<Reading>) =>
+export const readRefusal = (content: string | Buffer, reading?: Partial<Reading>) =>
   readCalls(content, reading).then(
     () => expect.fail('It was read.'),
     (thrown: unknown) => thrown,

@@ -46,7 +46,7 @@ export function secondFactorSuite(kind: DatabaseKind) {
     ask('POST', `${at.url}/console/session/second-factor`, { body: { code }, ...asked({ ...from, cookie }) });
   const inSession = (method: string, path: string, cookie: string, body?: object) =>
     ask(method, harness.core.url + path, { cookie, ...(body === undefined ? {} : { body }) });
-  const statusOf = async (cookie: string) => (await inSession('GET', '/console/session', cookie)).status;
+  const readStatus = async (cookie: string) => (await inSession('GET', '/console/session', cookie)).status;
   const halfOpen = async (email: string, from: From = {}) => readCookies(await tryPassword(email, password, from));
   const signInWith = async (email: string, code: string, from: From = {}) => enterCode(await halfOpen(email, from), code, from);
 
@@ -63,7 +63,7 @@ export function secondFactorSuite(kind: DatabaseKind) {
     return { ...created, ...(await enroll(harness.core.url, created.cookie, clock)) };
   }
   const database = () => harness.direct.storage.database;
-  const actionsOf = async (id: string): Promise<string[]> =>
+  const listActions = async (id: string): Promise<string[]> =>
     database().read('audit_events').where({ subject_id: id }).orderBy('id').pluck('action');
 
   return {
@@ -77,7 +77,7 @@ export function secondFactorSuite(kind: DatabaseKind) {
     get clock() {
       return clock;
     },
-    ...{ database, startAnother, closeOthers, elsewhere, newUser, newUserWithout, actionsOf },
-    ...{ tryPassword, enterCode, inSession, statusOf, halfOpen, signInWith },
+    ...{ database, startAnother, closeOthers, elsewhere, newUser, newUserWithout, listActions },
+    ...{ tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith },
   };
 }

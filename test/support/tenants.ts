@@ -51,7 +51,7 @@ export const withTenants = databases('with tenants', async (databaseUrl) => {
 
 /** A new database with the tenants. */
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
-  const { database, content: tenants } = await withTenants.copyOf(kind);
+  const { database, content: tenants } = await withTenants.createCopy(kind);
   return { database, tenants };
 }
 

@@ -11,7 +11,7 @@ export class TestBrowser {
 
   /** Takes over another browser's cookies, as an attacker would plant them. */
   plant(url: string, cookie: string): void {
-    const jar = this.#jarOf(url);
+    const jar = this.#findJar(url);
     for (const pair of cookie.split('; ')) jar.set(pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1));
   }
 
@@ -22,7 +22,7 @@ export class TestBrowser {
   async send(method: string, url: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> {
     const cookie = this.cookie(url);
     const answer = await ask(method, url, { headers, ...(cookie === '' ? {} : { cookie }), ...(body && { body }) });
-    const jar = this.#jarOf(url);
+    const jar = this.#findJar(url);
     for (const pair of readCookies(answer).split('; ')) {
       const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
       if (value === '') jar.delete(name);
@@ -42,7 +42,7 @@ export class TestBrowser {
     }
   }
 
-  #jarOf(url: string): Map<string, string> {
+  #findJar(url: string): Map<string, string> {
     const { origin } = new URL(url);
     const jar = this.#cookies.get(origin) ?? new Map<string, string>();
     this.#cookies.set(origin, jar);

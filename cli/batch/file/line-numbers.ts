@@ -53,7 +53,7 @@ export class FirstLines {
 
   /** Stores the line unless an earlier one has the same mark. @returns the earlier line */
   add(mark: Mark, line: number): number | undefined {
-    const slot = this.#slotOf(mark);
+    const slot = this.#findSlot(mark);
     const earlier = this.#lines[slot];
     if (earlier) return earlier;
     this.#high[slot] = mark.high;
@@ -63,11 +63,11 @@ export class FirstLines {
   }
 
   find(mark: Mark): number | undefined {
-    return this.#lines[this.#slotOf(mark)] || undefined;
+    return this.#lines[this.#findSlot(mark)] || undefined;
   }
 
   /** Returns the mark's own slot, or else the free one for it. */
-  #slotOf({ high, low }: Mark): number {
+  #findSlot({ high, low }: Mark): number {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
     const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;
     let slot = Math.floor((hash / 0x1_0000_0000) * this.#capacity);

@@ -24,8 +24,8 @@ export function backupCommand(program: Command, { withDatabase }: Runner): void 
 }
 
 async function runBackup(context: AdminContext, path: string): Promise<void> {
-  const { storage, location, output, fileOf } = context;
-  const file = fileOf(path);
+  const { storage, location, output, resolveFile } = context;
+  const file = resolveFile(path);
   refuseExisting(file);
   const unfinished = findUnfinished(file);
   const partial = `${file}.unfinished-${randomUUID().slice(0, 8)}`;

@@ -32,8 +32,8 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
  * would undo sign-outs and password resets.
  */
 async function runRestore(settings: Settings, path: string, { revokeAgain = false }: { revokeAgain?: boolean }): Promise<boolean> {
-  const { location, isDatabaseNamed, output, fileOf } = settings;
-  const file = fileOf(path);
+  const { location, isDatabaseNamed, output, resolveFile } = settings;
+  const file = resolveFile(path);
   if (location.kind === 'sqlite' && !isDatabaseNamed) requireFile(location.filename);
   const restored =
     location.kind === 'sqlite'

@@ -11,7 +11,7 @@ export type Settings = {
   isDatabaseNamed: boolean;
   output: Output;
   /** Makes a path absolute, relative to the caller's folder. */
-  fileOf(path: string): string;
+  resolveFile(path: string): string;
   /** Opens the database, which must have a complete schema, and closes it again. */
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };

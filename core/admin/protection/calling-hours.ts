@@ -28,9 +28,9 @@ export function callingHoursCommands(program: Command, { withDatabase }: Runner)
   withExamples(list, `calling-hours list ${partner}`, `--json calling-hours list ${partner}`).action(withDatabase(runList));
 }
 
-async function runSet({ ports, actor, output, fileOf }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
+async function runSet({ ports, actor, output, resolveFile }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
   const scope = await findScope(ports, options, kinds);
-  const file = fileOf(path);
+  const file = resolveFile(path);
   const rules = parseInput(hoursRulesSchema, await readJson(file), file);
   await setHours(ports, actor, scope, rules);
   const isOpen = rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');

@@ -134,7 +134,7 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
       : parseInput(countrySchema.refine(isCountry, notACountry), options.country.toUpperCase(), '--country');
   const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
   const now = ports.clock.now();
-  const file = await openFile(context.fileOf(path));
+  const file = await openFile(context.resolveFile(path));
   const job = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
   const result = await importNumbers(ports, ports.stores.numberImports, actor, job, pause).finally(() => file.close());
   const { added, known, wrong, wrongLines } = result;

@@ -38,5 +38,5 @@ const provider: Actor = { who: { id: 'provider', name: 'The provider' }, address
 function makeOptOut(ports: Ports): OptOut {
   const id = ports.randomness.id();
   const subject = { kind: 'do-not-call', id, name: '1 number' } as const;
-  return { id, eventOf: (owner) => auditEvent(ports, provider, 'do-not-call.added', subject, owner) };
+  return { id, buildEvent: (owner) => auditEvent(ports, provider, 'do-not-call.added', subject, owner) };
 }

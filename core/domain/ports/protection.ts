@@ -47,7 +47,7 @@ export type ProtectionStore = {
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
-  rulesOf(scopeId: string): Promise<ScopeRules>;
+  findRules(scopeId: string): Promise<ScopeRules>;
   /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
   /** Returns whether opt-outs in the account's calls apply to the account or to its whole partner. */
@@ -63,7 +63,7 @@ export type ProtectionStore = {
 };
 
 /** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
-export type OptOut = { id: string; eventOf(owner: OwningScope): AuditEvent };
+export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {

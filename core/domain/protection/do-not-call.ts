@@ -106,8 +106,8 @@ export async function findNumbersToExport(
   search: string,
   cursor: string | null,
 ): Promise<Page<DoNotCallEntry>> {
-  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (items, cursorOf) =>
-    pageOfSize(limits.exportPage, items, cursorOf),
+  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (items, getCursor) =>
+    pageOfSize(limits.exportPage, items, getCursor),
   );
 }
 

@@ -46,13 +46,13 @@ export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rul
 
 /** Returns a scope's own rules, and those that apply without them. */
 export async function readHours(ports: Ports, scope: RuleScope): Promise<ScopeHours> {
-  const { hours } = await ports.stores.protection.rulesOf(scope.id);
+  const { hours } = await ports.stores.protection.findRules(scope.id);
   return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
 }
 
 async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
   for (const from of await scopesAbove(ports, scope)) {
-    const { hours } = await ports.stores.protection.rulesOf(from.id);
+    const { hours } = await ports.stores.protection.findRules(from.id);
     if (hours) return { from, rules: hours };
   }
   return null;
@@ -103,9 +103,9 @@ export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScop
 }
 
 export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<ScopeNumbers> {
-  const own = await ports.stores.protection.rulesOf(scope.id);
+  const own = await ports.stores.protection.findRules(scope.id);
   const rules = [own];
-  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.rulesOf(above.id));
+  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.findRules(above.id));
   const effective = {
     countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
     kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],

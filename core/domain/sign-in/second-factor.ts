@@ -47,7 +47,7 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   await countCode(ports, codeAttempt(ownAttempt(actor, user), user, code), async () => {
     const step = matchingStep(secret, plain(code), clock.now());
     if (step === null) return false;
-    const recoveryDigests = recoveryDigestsOf(secret, codes);
+    const recoveryDigests = hashRecoveryCodes(secret, codes);
     return stores.secondFactors.confirm(user.id, { secret: waiting.secret, step, recoveryDigests, at: event.at }, event);
   });
   await forgetWrongCodes(ports, user.id);
@@ -66,7 +66,7 @@ export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User,
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'recovery-codes.renewed');
   const use = (checked: CheckedCode, secret: Uint8Array) =>
-    ports.stores.secondFactors.renew(user.id, checked, recoveryDigestsOf(secret, codes), event);
+    ports.stores.secondFactors.renew(user.id, checked, hashRecoveryCodes(secret, codes), event);
   if (!(await useCode(ports, ownAttempt(actor, user), user, code, use))) throw noFactor();
   return codes;
 }
@@ -154,7 +154,7 @@ async function useCode(
 }
 
 function codeAttempt(attempt: Attempt, user: User, code: string, followsPassword = false): CodeAttempt {
-  return { ...attempt, digitsOf: isRecoveryCode(plain(code)) ? null : user.id, followsPassword };
+  return { ...attempt, sixDigitUserId: isRecoveryCode(plain(code)) ? null : user.id, followsPassword };
 }
 
 function isRecoveryCode(code: string): boolean {
@@ -177,7 +177,7 @@ function recoveryDigest(secret: Uint8Array, code: string): Digest {
   return createHmac('sha256', secret).update(plain(code)).digest('hex');
 }
 
-function recoveryDigestsOf(secret: Uint8Array, codes: readonly string[]): Digest[] {
+function hashRecoveryCodes(secret: Uint8Array, codes: readonly string[]): Digest[] {
   return codes.map((code) => recoveryDigest(secret, code));
 }
 

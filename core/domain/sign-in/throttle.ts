@@ -89,8 +89,8 @@ export async function countProviderSignIn({ throttle, clock }: Ports, address: s
   return () => throttle.giveBack(counter.key);
 }
 
-/** @property digitsOf the user, if the code has six digits. @property followsPassword whether the password was counted, too */
-export type CodeAttempt = Attempt & { digitsOf: string | null; followsPassword: boolean };
+/** @property sixDigitUserId the user, if the code has six digits. @property followsPassword whether the password was counted, too */
+export type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPassword: boolean };
 
 /**
  * Counts an attempt to enter a code, and clears the counters if it's right.
@@ -98,9 +98,9 @@ export type CodeAttempt = Attempt & { digitsOf: string | null; followsPassword: 
  * @throws Problem `unauthorized` if it's wrong, or `too-many-requests`
  */
 export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () => Promise<boolean>): Promise<void> {
-  const { digitsOf, followsPassword, vouched } = attempt;
+  const { sixDigitUserId, followsPassword, vouched } = attempt;
   const usual = countersOfAttempt(attempt);
-  const digits = digitsOf === null ? [] : [createCounter('code', vouched ?? digitsOf)];
+  const digits = sixDigitUserId === null ? [] : [createCounter('code', vouched ?? sixDigitUserId)];
   const now = ports.clock.now();
   const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
   if (digitsBlockedUntil !== null) throw tooMany(digitsBlockedUntil - now, 'Too many wrong codes. Enter a recovery code instead.');

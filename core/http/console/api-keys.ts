@@ -26,7 +26,7 @@ export async function createApiKey({ ports, viewer, caller, body }: Request<'cre
 
 export async function showApiKey({ ctx, deps, ports, viewer, params, query }: Request<'showApiKey'>): Promise<ApiKeyDetailsView> {
   const details = await domain.showApiKey(ports, viewer, params.id, query.timeZone);
-  const ignoredProxy = deps.ignoredProxyOf(ctx);
+  const ignoredProxy = deps.findIgnoredProxy(ctx);
   const view = apiKeyDetailsView(details, viewer, ports.clock.now());
   return ignoredProxy === undefined ? view : { ...view, ignoredProxy };
 }

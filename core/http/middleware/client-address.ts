@@ -13,10 +13,10 @@ export function clientAddress(
   proxies: readonly string[],
   onIgnored: (peer: string) => void,
 ): {
-  addressOf(ctx: Context): string;
+  getClientAddress(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   /** Returns the address of a proxy that isn't trusted, if the request seems to come through one. */
-  ignoredProxyOf(ctx: Context): string | undefined;
+  findIgnoredProxy(ctx: Context): string | undefined;
 } {
   const isTrusted = proxyTrust(proxies);
   const isProxy = (req: IncomingMessage, peer: string) => {
@@ -25,7 +25,7 @@ export function clientAddress(
     return false;
   };
   return {
-    addressOf({ req }) {
+    getClientAddress({ req }) {
       let address = peerAddress(req);
       if (!isProxy(req, address)) return address;
       for (const hop of String(req.headers['x-forwarded-for'] ?? '')
@@ -41,7 +41,7 @@ export function clientAddress(
       }
       return address;
     },
-    ignoredProxyOf({ req }) {
+    findIgnoredProxy({ req }) {
       const peer = peerAddress(req);
       return req.headers['x-forwarded-for'] === undefined || isTrusted(peer) ? undefined : peer;
     },

@@ -42,9 +42,9 @@ export type ObserveRefusals = {
 export type HttpDeps = {
   ports: Ports;
   /** Finds out where a request comes from: see `client-address.ts`. */
-  addressOf(ctx: Context): string;
+  getClientAddress(ctx: Context): string;
   isSecure(ctx: Context): boolean;
-  ignoredProxyOf(ctx: Context): string | undefined;
+  findIgnoredProxy(ctx: Context): string | undefined;
   refusals: ObserveRefusals;
   isDraining(): boolean;
   /** The kind of dialer. */

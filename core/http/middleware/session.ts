@@ -45,14 +45,14 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
           return data.halfOpenUntil === null ? { signedIn: { id, data } } : { halfOpen: { id, data } };
         },
         async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
-          if (proof && ctx) await startSession(ports, toDigest(sessionId), proof, deps.addressOf(ctx));
+          if (proof && ctx) await startSession(ports, toDigest(sessionId), proof, deps.getClientAddress(ctx));
         },
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = toDigest(sessionId);
           const stored = await ports.stores.sessions.find(id);
           // Finishing a sign-in deletes a half-open session in its own transaction, and only if the code is right.
           if (!stored || !ctx || (stored.halfOpenUntil !== null && ctx['session'])) return;
-          await endSession(ports, id, { who: stored.user, address: deps.addressOf(ctx) }, stored);
+          await endSession(ports, id, { who: stored.user, address: deps.getClientAddress(ctx) }, stored);
         },
       },
     },
@@ -83,7 +83,7 @@ export function getViewer(ctx: Context): Viewer {
 
 export function getActor(deps: HttpDeps, ctx: Context): Actor {
   const { id, name } = getViewer(ctx);
-  return { who: { id, name }, address: deps.addressOf(ctx) };
+  return { who: { id, name }, address: deps.getClientAddress(ctx) };
 }
 
 export function isHalfOpen(ctx: Context): boolean {

@@ -80,7 +80,7 @@ export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting():
  *
  * @param mostHeldBytes the limit for all waiting data. Without it, connections from many networks could fill the memory
  */
-export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnObserver, mostHeldBytes: number): void {
+export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnObserver, mostHeldBytes: number): void {
   let heldBytes = 0;
   const holding = new Set<Socket>();
   /** The connections whose next request may start. */
@@ -92,7 +92,7 @@ export function takeTurns(server: Server, observerOf: (socket: Socket) => TurnOb
   function watch(socket: ParsedSocket): void {
     const { parser } = socket;
     if (!parser) return;
-    const observer = observerOf(socket);
+    const observer = getObserver(socket);
     const startSoon = () => {
       ready.add(socket);
       queueStart();

@@ -36,8 +36,8 @@ export function countedInserter(database: Database) {
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed + excluded.placed
      RETURNING api_key_id, day, placed`;
 
-  /** @param batch groups with their day @param dayOf the day of each contact ID */
-  return (batch: BatchRows, dayOf: ReadonlyMap<string, string>, beforeCommit: () => void) =>
+  /** @param batch groups with their day @param days the day of each contact ID */
+  return (batch: BatchRows, days: ReadonlyMap<string, string>, beforeCommit: () => void) =>
     database.write.transaction(async (trx): Promise<Map<string, number>> => {
       beforeCommit();
       const json = JSON.stringify(batch);
@@ -45,7 +45,7 @@ export function countedInserter(database: Database) {
       const inserted = await database.query<Omit<Inserted, 'day'>>(insert, [json], trx);
       return countInserted(
         trx,
-        inserted.map((row) => ({ ...row, day: dayOf.get(row.contact_id) ?? '' })),
+        inserted.map((row) => ({ ...row, day: days.get(row.contact_id) ?? '' })),
       );
     });
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
-import { kindOf } from '../engine/database.ts';
+import { getDialect } from '../engine/database.ts';
 
 /*
  * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them. On
@@ -30,7 +30,7 @@ function insertCounts(counts: string): string {
 
 /** Runs an update that ends calls, and counts them. @returns how many there were */
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
-  if (kindOf(on) === 'sqlite') return update;
+  if (getDialect(on) === 'sqlite') return update;
   const counted = on.with('changed', update.returning(returned)).with('counted', on.raw(countEnded)).from('changed').count({ calls: '*' });
   const [row]: { calls: number | string }[] = await counted;
   return Number(row?.calls ?? 0);

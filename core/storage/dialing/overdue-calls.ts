@@ -9,7 +9,7 @@ import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/c
 import { callKey } from '../calls/calls.ts';
 import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { type Database, kindOf } from '../engine/database.ts';
+import { type Database, getDialect } from '../engine/database.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 
@@ -30,7 +30,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
   // Each stage has its own index, and no index covers both.
   for (const stage of stagesBefore('lapse')) {
     const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
-    if (lapsed < limit) lapsed += await endCalls(on, someOf(on, late, limit - lapsed).update(columns));
+    if (lapsed < limit) lapsed += await endCalls(on, selectBatch(on, late, limit - lapsed).update(columns));
   }
   return lapsed;
 }
@@ -40,7 +40,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
  * five hundred of twenty thousand calls, and ten times as long for ten times as many.
  */
 export function among(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
-  if (kindOf(on) === 'sqlite') return on('calls').whereIn(callKey, calls);
+  if (getDialect(on) === 'sqlite') return on('calls').whereIn(callKey, calls);
   const columns = [calls.map(([campaignId]) => campaignId), calls.map(([, contactId]) => contactId)];
   const pairs = on.raw('unnest(?::text[], ?::text[]) AS pairs (campaign_id, contact_id)', columns);
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
@@ -83,7 +83,7 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
     .where('due_at', '<', now - life)
     .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
   const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(`due_at + ${life}`), due_at: null };
-  return endCalls(on, someOf(on, forgotten, limit).update(columns));
+  return endCalls(on, selectBatch(on, forgotten, limit).update(columns));
 }
 
 /**
@@ -115,18 +115,18 @@ export async function markAllDue(
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
     const overdue = among(write, keys).whereRaw(isTooFar);
-    if (keys.length > 0) changed += await someOf(write, overdue, keys.length).update({ due_at: dueAt, held_until: null });
+    if (keys.length > 0) changed += await selectBatch(write, overdue, keys.length).update({ due_at: dueAt, held_until: null });
   }
   return changed;
 }
 
 /** Selects some of the matching calls for an update, and skips those that another process has locked. */
-export function someOf(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
+export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
   return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey)).whereIn('state', unfinishedStates);
 }
 
 /** Locks rows, and skips those that another process has locked. SQLite locks the whole file instead. */
 export function unlocked(on: Knex, calls: Knex.QueryBuilder): Knex.QueryBuilder {
-  return kindOf(on) === 'postgres' ? calls.forUpdate().skipLocked() : calls;
+  return getDialect(on) === 'postgres' ? calls.forUpdate().skipLocked() : calls;
 }

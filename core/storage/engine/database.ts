@@ -125,7 +125,7 @@ export async function requireSeen(database: Database): Promise<void> {
   );
 }
 
-export function kindOf(on: Knex): Dialect {
+export function getDialect(on: Knex): Dialect {
   // Check the driver's name, because `config.client` is a class here.
   return on.client.driverName === 'pg' ? 'postgres' : 'sqlite';
 }

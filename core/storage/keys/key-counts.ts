@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { inChunks } from '../engine/chunks.ts';
-import { type Database, kindOf } from '../engine/database.ts';
+import { type Database, getDialect } from '../engine/database.ts';
 
 /** The columns that keys are counted by: see migration 003. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
@@ -15,7 +15,7 @@ export async function tallyKeys(
   by: 1 | -1,
   columns: readonly (typeof scopes)[number][] = scopes,
 ): Promise<void> {
-  const merge = kindOf(trx) === 'sqlite' ? 'ON CONFLICT (scope, id) DO UPDATE SET keys = api_key_tallies.keys + excluded.keys' : '';
+  const merge = getDialect(trx) === 'sqlite' ? 'ON CONFLICT (scope, id) DO UPDATE SET keys = api_key_tallies.keys + excluded.keys' : '';
   for (const chunk of inChunks(ids)) {
     const isOne = `id IN (${chunk.map(() => '?')})`;
     const counts = columns.map(

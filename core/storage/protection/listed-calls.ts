@@ -4,7 +4,7 @@ import { listedDetail } from '../../domain/protection/objections.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
 import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { among, type CallKeyPair, someOf } from '../dialing/overdue-calls.ts';
+import { among, type CallKeyPair, selectBatch } from '../dialing/overdue-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';
@@ -26,14 +26,14 @@ export async function blockListed(database: Database, now: Millis, signal?: Abor
   await database.awaitWriters();
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
     if (account_id !== null) blocked += await blockInAccount(database, account_id, now, signal);
-    else for await (const account of accountsOf(database, partner_id)) blocked += await blockInAccount(database, account, now, signal);
+    else for await (const account of listAccounts(database, partner_id)) blocked += await blockInAccount(database, account, now, signal);
     // If numbers were added in the meantime, the token has changed, and the next run starts again.
     await database.write('do_not_call_sweeps').where({ scope_id, token }).delete();
   }
   return blocked;
 }
 
-async function* accountsOf({ read }: Database, partnerId: string): AsyncGenerator<string> {
+async function* listAccounts({ read }: Database, partnerId: string): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const ids: string[] = await read('accounts')
       .where({ partner_id: partnerId })
@@ -58,7 +58,7 @@ async function blockInAccount(database: Database, accountId: string, now: Millis
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
       const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
       const listed = among(write, keys).whereRaw(isBlockable);
-      blocked += await endCalls(write, someOf(write, listed, keys.length).update(columns));
+      blocked += await endCalls(write, selectBatch(write, listed, keys.length).update(columns));
     }
   }
   return blocked;

@@ -78,7 +78,7 @@ export function protectionStore(database: Database): ProtectionStore {
 
     findScope: (access, kind, id) => findScope(database, access, kind, id),
 
-    async rulesOf(scopeId) {
+    async findRules(scopeId) {
       const row = await read('protection_rules').where({ scope_id: scopeId }).first();
       return {
         hours: row?.hours == null ? null : parseList(row.hours),

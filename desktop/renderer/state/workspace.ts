@@ -8,11 +8,11 @@ export function workspaceName({ viewer, tenancy }: SessionView): string {
 
 /** Returns the selected tenancy's name, along with an account's partner, because two accounts may have the same name. */
 export function formatFullPlace(session: SessionView): string {
-  return [workspaceName(session), partnerOf(session)].filter((name) => name !== '').join(', ');
+  return [workspaceName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
 }
 
 /** Returns the partner of the selected account; empty if no account is selected. */
-export function partnerOf({ tenancy }: SessionView): string {
+export function tenancyPartner({ tenancy }: SessionView): string {
   return tenancy?.partnerName ?? '';
 }
 

@@ -22,18 +22,18 @@ export function find(steps: readonly Step[]): Element[] {
     radio: 'input[type="radio"]',
     row: 'tr',
   };
-  const textOf = (node: Node): string => {
+  const readText = (node: Node): string => {
     if (node instanceof Text) return node.data;
     if (!(node instanceof Element) || node.ariaHidden === 'true') return '';
-    return node.ariaLabel ?? contentOf(node);
+    return node.ariaLabel ?? readContent(node);
   };
-  const contentOf = (element: Element): string =>
-    [...element.childNodes].map((child) => (child instanceof HTMLElement ? ` ${textOf(child)} ` : textOf(child))).join('');
-  const labelOf = (element: Element): string | null => {
+  const readContent = (element: Element): string =>
+    [...element.childNodes].map((child) => (child instanceof HTMLElement ? ` ${readText(child)} ` : readText(child))).join('');
+  const readLabel = (element: Element): string | null => {
     const ids = element.getAttribute('aria-labelledby')?.split(' ') ?? [];
     if (ids.length > 0) return ids.map((id) => document.getElementById(id)?.textContent ?? '').join(' ');
     const labels = 'labels' in element && element.labels instanceof NodeList ? [...element.labels] : [];
-    return element.ariaLabel ?? (labels.length > 0 ? labels.map(textOf).join(' ') : null);
+    return element.ariaLabel ?? (labels.length > 0 ? labels.map(readText).join(' ') : null);
   };
   const matches = (text: string | null, pattern: Pattern): boolean => {
     if (text === null) return false;
@@ -48,14 +48,14 @@ export function find(steps: readonly Step[]): Element[] {
   for (const step of steps) {
     if (step.by === 'position') found = found.slice(step.index).slice(0, 1);
     else if (step.by === 'css') found = select(step.selector);
-    else if (step.by === 'label') found = select('*').filter((each) => matches(labelOf(each), step.pattern));
+    else if (step.by === 'label') found = select('*').filter((each) => matches(readLabel(each), step.pattern));
     else if (step.by === 'text') {
       const around = select('*').filter((each) => matches(each.textContent, step.pattern));
       found = around.filter((each) => !around.some((other) => other !== each && each.contains(other)));
     } else if (step.by === 'role') {
       const { role, name } = step;
       const ofRole = select(`[role="${role}"], :is(${native[role] ?? `[role="${role}"]`}):not([role])`);
-      found = ofRole.filter((each) => name === null || matches(labelOf(each) ?? contentOf(each), name));
+      found = ofRole.filter((each) => name === null || matches(readLabel(each) ?? readContent(each), name));
     }
   }
   return found;

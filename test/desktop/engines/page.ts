@@ -4,16 +4,16 @@ import { eventually } from '../../support/until.ts';
 import type { Driver } from './driver.ts';
 import { find, type Pattern, type Step } from './find.ts';
 
-const patternOf = (text: string | RegExp, isExact = false): Pattern =>
+const toPattern = (text: string | RegExp, isExact = false): Pattern =>
   typeof text === 'string' ? { text, isExact } : { source: text.source, flags: text.flags };
 
 /** The methods of Playwright that find elements. */
 function finder(driver: Driver, steps: readonly Step[] = []) {
   const next = (step: Step) => locator(driver, [...steps, step]);
   return {
-    getByRole: (role, { name, exact } = {}) => next({ by: 'role', role, name: name === undefined ? null : patternOf(name, exact) }),
-    getByLabel: (text, { exact } = {}) => next({ by: 'label', pattern: patternOf(text, exact) }),
-    getByText: (text, { exact } = {}) => next({ by: 'text', pattern: patternOf(text, exact) }),
+    getByRole: (role, { name, exact } = {}) => next({ by: 'role', role, name: name === undefined ? null : toPattern(name, exact) }),
+    getByLabel: (text, { exact } = {}) => next({ by: 'label', pattern: toPattern(text, exact) }),
+    getByText: (text, { exact } = {}) => next({ by: 'text', pattern: toPattern(text, exact) }),
     locator: (selector) => next({ by: 'css', selector }),
   } satisfies Partial<EngineLocator>;
 }

@@ -10,8 +10,19 @@ import { password } from '../../support/tenants.ts';
 describe('a second factor', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
-    const { database, startAnother, closeOthers, newUser, actionsOf, tryPassword, enterCode, inSession, statusOf, halfOpen, signInWith } =
-      at;
+    const {
+      database,
+      startAnother,
+      closeOthers,
+      newUser,
+      listActions,
+      tryPassword,
+      enterCode,
+      inSession,
+      readStatus,
+      halfOpen,
+      signInWith,
+    } = at;
 
     describe('at sign-in', () => {
       it('is required after the password, and starts a session with a new ID', async () => {
@@ -26,7 +37,7 @@ describe('a second factor', () => {
         expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
         expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
         expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
-        expect(await statusOf(waiting), 'the half-open one').to.equal(401);
+        expect(await readStatus(waiting), 'the half-open one').to.equal(401);
       });
 
       it('allows nothing else until then, with the common 401 on every route', async () => {
@@ -57,9 +68,9 @@ describe('a second factor', () => {
         const { email, app, cookie: theirs } = await newUser();
         const attackers = await halfOpen(email);
         const entered = await enterCode(attackers, app.code());
-        expect(await statusOf(attackers)).to.equal(401);
-        expect(await statusOf(readCookies(entered))).to.equal(200);
-        expect(await statusOf(theirs), 'the user’s own').to.equal(200);
+        expect(await readStatus(attackers)).to.equal(401);
+        expect(await readStatus(readCookies(entered))).to.equal(200);
+        expect(await readStatus(theirs), 'the user’s own').to.equal(200);
       });
 
       it('is no longer accepted if the password changes or the user is disabled', async () => {
@@ -84,7 +95,7 @@ describe('a second factor', () => {
         await signInWith(email, app.code());
         // A core records refused codes in batches, and the rest when it closes.
         await closeOthers();
-        expect(await actionsOf(id)).to.include('second-factor.refused');
+        expect(await listActions(id)).to.include('second-factor.refused');
         expect(await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id')).to.have.length(
           before.length + 1,
         );

@@ -10,7 +10,7 @@ import { password, signIn } from '../../support/tenants.ts';
 describe('a second factor', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
-    const { database, newUser, newUserWithout, actionsOf, tryPassword, enterCode, inSession, statusOf, signInWith } = at;
+    const { database, newUser, newUserWithout, listActions, tryPassword, enterCode, inSession, readStatus, signInWith } = at;
 
     describe('in a signed-in session', () => {
       it('is required to change the password', async () => {
@@ -20,7 +20,7 @@ describe('a second factor', () => {
         const without = await change({});
         expect([without.status, readCode(without)]).to.deep.equal([403, 'forbidden']);
         expect((await change({ code: '000000' })).status).to.equal(401);
-        expect(await statusOf(cookie), 'the session continues').to.equal(200);
+        expect(await readStatus(cookie), 'the session continues').to.equal(200);
         expect((await change({ code: app.code() })).status).to.equal(204);
         expect((await tryPassword(email, 'another long one')).status).to.equal(202);
       });
@@ -42,7 +42,7 @@ describe('a second factor', () => {
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[3] })).status).to.equal(204);
         expect((await tryPassword(email)).status).to.equal(201);
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status).to.equal(404);
-        expect(await actionsOf(id)).to.include('second-factor.removed');
+        expect(await listActions(id)).to.include('second-factor.removed');
         expect(await database().read('recovery_codes').where({ user_id: id })).to.deep.equal([]);
       });
     });
@@ -64,7 +64,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, own)).status).to.equal(201);
         expect((await renew(cookie, third)).status).to.equal(401);
         expect((await renew(cookie, other)).status, 'with a recovery code').to.equal(200);
-        expect((await actionsOf(id)).filter((action) => action === 'recovery-codes.renewed')).to.have.length(2);
+        expect((await listActions(id)).filter((action) => action === 'recovery-codes.renewed')).to.have.length(2);
       });
 
       it('stay unchanged if the code is wrong', async () => {
@@ -93,9 +93,9 @@ describe('a second factor', () => {
         const admin = await signIn(at.core.url, 'stan@example.com');
         const reset = (of: string) => inSession('DELETE', `/console/users/${of}/second-factor`, admin);
         expect((await reset(id)).status).to.equal(204);
-        expect(await statusOf(cookie)).to.equal(401);
+        expect(await readStatus(cookie)).to.equal(401);
         expect((await tryPassword(email)).status).to.equal(201);
-        expect(await actionsOf(id)).to.include('second-factor.reset');
+        expect(await listActions(id)).to.include('second-factor.reset');
         expect((await reset(id)).status).to.equal(409);
         expect((await reset('nobody')).status).to.equal(404);
       });

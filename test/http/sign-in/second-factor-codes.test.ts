@@ -14,7 +14,7 @@ describe('a second factor', () => {
       elsewhere,
       newUser,
       newUserWithout,
-      actionsOf,
+      listActions,
       tryPassword,
       enterCode,
       inSession,
@@ -79,7 +79,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, first)).status).to.equal(401);
         const misread = second.toUpperCase().replace('-', ' ').replaceAll('0', 'O').replaceAll('1', 'l');
         expect((await signInWith(email, misread)).status).to.equal(201);
-        expect((await actionsOf(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
+        expect((await listActions(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
       });
 
       it('works only once on two cores at the same time', async () => {

@@ -11,7 +11,7 @@ import { password } from '../../support/tenants.ts';
 describe('a second factor', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
-    const { startAnother, newUser, newUserWithout, actionsOf, tryPassword, inSession, halfOpen } = at;
+    const { startAnother, newUser, newUserWithout, listActions, tryPassword, inSession, halfOpen } = at;
 
     describe('being set up', () => {
       it('requires the password and a code from the app, and then shows ten recovery codes once', async () => {
@@ -31,7 +31,7 @@ describe('a second factor', () => {
         expect(new Set(recoveryCodesIn(confirmed.json)).size).to.equal(10);
         for (const code of recoveryCodesIn(confirmed.json)) expect(code).to.match(/^[0-9a-hjkmnp-tv-z]{5}-[0-9a-hjkmnp-tv-z]{5}$/);
         expect((await inSession('GET', '/console/session', cookie)).json['secondFactor']).to.equal(true);
-        expect(await actionsOf(id)).to.include('second-factor.enabled');
+        expect(await listActions(id)).to.include('second-factor.enabled');
       });
 
       it('can start again with another secret until it’s confirmed, and is then a conflict', async () => {

@@ -82,7 +82,7 @@ export function createCallsRuns({
         await reportOutcome(contactId, outcome, later);
         await reportOutcome(contactId, outcome, later);
         const nextEvent = () => event();
-        await reportOutcome(contactId, outcome, later, { id: testRandomness.id(), eventOf: nextEvent });
+        await reportOutcome(contactId, outcome, later, { id: testRandomness.id(), buildEvent: nextEvent });
       },
       lapse: (lapse) => lapse(now),
       endForgotten: (endForgotten) => endForgotten(now),

@@ -110,7 +110,7 @@ export function createKeysRuns({
       async findScope(findScope) {
         await each(['partner', 'account', 'campaign'] as const, (kind) => findScope({ kind: 'all' }, kind, testRandomness.id()));
       },
-      rulesOf: (rulesOf) => rulesOf(account.id),
+      findRules: (findRules) => findRules(account.id),
       campaignRules: (campaignRules) => campaignRules(campaign.id),
       async setRules(setRules) {
         const owner = { accountId: account.id, partnerId: partner.id };

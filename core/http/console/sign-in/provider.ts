@@ -61,7 +61,7 @@ export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
     await finish(ctx, deps, provider, flow);
     deps.onProviderSignIn('accepted');
   } catch (error) {
-    showPage(ctx, deps, toResult(error, deps, deps.addressOf(ctx)));
+    showPage(ctx, deps, toResult(error, deps, deps.getClientAddress(ctx)));
   }
 }
 
@@ -72,7 +72,7 @@ async function finish(
   { app, ...secrets }: Extract<Flow, { step: 'provider' }>,
 ): Promise<void> {
   const { ports } = deps;
-  const address = deps.addressOf(ctx);
+  const address = deps.getClientAddress(ctx);
   const uncount = await countProviderSignIn(ports, address);
   const identity = await provider.identify(ctx.search, secrets);
   const user = await findUserByIdentity(ports, identity, address);

@@ -19,7 +19,7 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const { code } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const { ports } = deps;
   const { user, passwordChangeDue } = halfOpen.data;
-  const address = deps.addressOf(ctx);
+  const address = deps.getClientAddress(ctx);
   const vouched = await vouchedBy(ports, user.email, readCompany(ctx));
   await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onCodeRefused(user, address);

@@ -16,7 +16,7 @@ const { signIn: route } = sessionRoutes;
 
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, route.body, limits.strangerBodyBytes);
-  const address = deps.addressOf(ctx);
+  const address = deps.getClientAddress(ctx);
   const attempt = { email, password, address, company: readCompany(ctx) };
   const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onSignInRefused(email, address);

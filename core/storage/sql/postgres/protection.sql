@@ -205,7 +205,7 @@ FROM campaigns c
 JOIN accounts a ON a.id = c.account_id
 WHERE c.id = $1;
 
--- protection.rulesOf
+-- protection.findRules
 
 select *
 from "protection_rules"

@@ -194,7 +194,7 @@ FROM campaigns c
 JOIN accounts a ON a.id = c.account_id
 WHERE c.id = ?;
 
--- protection.rulesOf
+-- protection.findRules
 
 select *
 from `protection_rules`

@@ -9,15 +9,15 @@ import { BodyRow } from './table-row.tsx';
  * row; Enter opens, Delete runs the row's action, Space selects.
  */
 export function DataTable<Row, Name extends string>(props: DataTableProps<Row, Name>) {
-  const { label, columns, rows, idOf, selection, action, onOpen, openId } = props;
+  const { label, columns, rows, getId, selection, action, onOpen, openId } = props;
   const [active, setActive] = useState<string | null>(null);
-  const tabStop = rows.some((row) => idOf(row) === active) ? active : rows[0] && idOf(rows[0]);
+  const tabStop = rows.some((row) => getId(row) === active) ? active : rows[0] && getId(rows[0]);
 
   function onKeyDown(event: KeyboardEvent): void {
     const { target, currentTarget } = event;
     if (!(target instanceof HTMLElement) || !(currentTarget instanceof HTMLElement)) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const row = rows.find((each) => rowId(idOf(each)) === target.id);
+    const row = rows.find((each) => rowId(getId(each)) === target.id);
     if ((row && runRowKey(event.key, row, props)) || moveFocus(event.key, target, currentTarget)) event.preventDefault();
   }
 
@@ -32,11 +32,11 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
         onKeyDown={onKeyDown}
         onFocusIn={({ target }) => {
           const element = target instanceof Element ? target.closest('tbody tr') : null;
-          const row = rows.find((each) => rowId(idOf(each)) === element?.id);
+          const row = rows.find((each) => rowId(getId(each)) === element?.id);
           if (!row) return;
-          setActive(idOf(row));
+          setActive(getId(row));
           // Open details follow the focus.
-          if (element === target && openId && openId !== idOf(row)) onOpen?.(row);
+          if (element === target && openId && openId !== getId(row)) onOpen?.(row);
         }}
       >
         <colgroup>
@@ -49,7 +49,7 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
         <TableHead {...props} />
         <tbody>
           {rows.map((row) => (
-            <BodyRow key={idOf(row)} {...props} row={row} isTabStop={idOf(row) === tabStop} />
+            <BodyRow key={getId(row)} {...props} row={row} isTabStop={getId(row) === tabStop} />
           ))}
         </tbody>
       </table>
@@ -59,10 +59,10 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
 
 /** Handles a key on a row. @returns whether the key did anything */
 function runRowKey<Row, Name extends string>(key: string, row: Row, props: DataTableProps<Row, Name>): boolean {
-  const { onOpen, action, selection, idOf } = props;
+  const { onOpen, action, selection, getId } = props;
   if (key === 'Enter' && onOpen) onOpen(row);
   else if (key === 'Delete' && action && action.isPossible?.(row) !== false) action.run(row);
-  else if (key === ' ' && selection) toggle(selection, idOf(row));
+  else if (key === ' ' && selection) toggle(selection, getId(row));
   else return false;
   return true;
 }

@@ -3,13 +3,13 @@ import { Icon } from '../icons.tsx';
 import { type Column, cellClass, type DataTableProps, type Selection } from './table-model.ts';
 
 /** Shows the column names. Sortable columns have buttons. */
-export function TableHead<Row, Name extends string>({ columns, rows, idOf, selection, action, sort, onSort }: DataTableProps<Row, Name>) {
+export function TableHead<Row, Name extends string>({ columns, rows, getId, selection, action, sort, onSort }: DataTableProps<Row, Name>) {
   return (
     <thead>
       <tr>
         {selection && (
           <th scope="col">
-            <SelectAll rows={rows.map(idOf)} selection={selection} />
+            <SelectAll rows={rows.map(getId)} selection={selection} />
           </th>
         )}
         {columns.map((column) => (
@@ -26,14 +26,14 @@ export function TableHead<Row, Name extends string>({ columns, rows, idOf, selec
 }
 
 /** Sorts and selects while the rows are stacked and have no head. */
-export function StackedHead<Row, Name extends string>({ columns, rows, idOf, selection, sort, onSort }: DataTableProps<Row, Name>) {
+export function StackedHead<Row, Name extends string>({ columns, rows, getId, selection, sort, onSort }: DataTableProps<Row, Name>) {
   const sortable = columns.filter(({ isSortable = true }) => isSortable);
   if (!selection && !onSort) return null;
   return (
     <div class="stacked-head">
       {selection && (
         <span class="line">
-          <SelectAll rows={rows.map(idOf)} selection={selection} label="Select all listed" /> Select all
+          <SelectAll rows={rows.map(getId)} selection={selection} label="Select all listed" /> Select all
         </span>
       )}
       {sort && onSort && (

@@ -30,16 +30,16 @@ export type DataTableProps<Row, Name extends string> = {
   /** The first column names the row. */
   columns: readonly Column<Row, Name>[];
   rows: readonly Row[];
-  idOf: (row: Row) => string;
-  nameOf: (row: Row) => string;
-  classOf?: (row: Row) => string;
+  getId: (row: Row) => string;
+  getName: (row: Row) => string;
+  getClass?: (row: Row) => string;
   sort?: Sort<Name>;
   onSort?: (column: Name) => void;
   /** Enter or a click opens the details of a row. */
   onOpen?: (row: Row) => void;
   openId?: string | null;
   /** The address of a row's details, so that they can be opened in a new tab. */
-  hrefOf?: (row: Row) => string;
+  getHref?: (row: Row) => string;
   /** The button at the end of each row. The Delete key also triggers it. */
   action?: RowAction<Row>;
   selection?: Selection;

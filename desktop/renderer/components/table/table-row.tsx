@@ -5,13 +5,13 @@ import { cellClass, type DataTableProps, toggle } from './table-model.ts';
 type BodyRowProps<Row, Name extends string> = DataTableProps<Row, Name> & { row: Row; isTabStop: boolean };
 
 export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>) {
-  const { columns, row, idOf, nameOf, classOf, onOpen, openId, hrefOf, action, selection, isTabStop } = props;
-  const id = idOf(row);
+  const { columns, row, getId, getName, getClass, onOpen, openId, getHref, action, selection, isTabStop } = props;
+  const id = getId(row);
   const isSelected = selection?.ids.has(id) === true;
   return (
     <tr
       id={rowId(id)}
-      class={[classOf?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
+      class={[getClass?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
       tabIndex={isTabStop ? 0 : -1}
       aria-selected={selection ? isSelected : undefined}
       onClick={(event) => {
@@ -26,7 +26,7 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label={`Select ${nameOf(row)}`}
+            aria-label={`Select ${getName(row)}`}
             checked={isSelected}
             onChange={() => toggle(selection, id)}
           />
@@ -35,8 +35,8 @@ export function BodyRow<Row, Name extends string>(props: BodyRowProps<Row, Name>
       {columns.map((column, index) =>
         index === 0 ? (
           <th key={column.name} scope="row">
-            {hrefOf ? (
-              <a class="row-link" href={hrefOf(row)} tabIndex={-1}>
+            {getHref ? (
+              <a class="row-link" href={getHref(row)} tabIndex={-1}>
                 {column.cell(row)}
               </a>
             ) : (

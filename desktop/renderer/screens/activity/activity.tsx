@@ -111,7 +111,7 @@ export function Activity({ session, title }: ScreenProps) {
       <Loadable resource={resource} noun="activity" isInPage>
         {() =>
           events.length > 0 ? (
-            <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} idOf={({ id }) => id} nameOf={({ id }) => id} />
+            <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} getId={({ id }) => id} getName={({ id }) => id} />
           ) : (
             <NoActivity onReset={isFiltered ? () => change(everything) : null} />
           )

@@ -73,10 +73,10 @@ export function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps)
       label="Calls"
       columns={campaignId === null ? allCampaignsColumns : campaignColumns}
       rows={calls}
-      idOf={({ contactId }) => contactId}
-      nameOf={({ requestId }) => requestId}
+      getId={({ contactId }) => contactId}
+      getName={({ requestId }) => requestId}
       openId={openId}
-      hrefOf={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
+      getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
       onOpen={onOpen}
     />
   );

@@ -218,11 +218,11 @@ function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
       label="Campaigns"
       columns={columns}
       rows={sorted(rows, sortValue, sort.isDescending)}
-      idOf={({ id }) => id}
-      nameOf={({ name }) => name}
+      getId={({ id }) => id}
+      getName={({ name }) => name}
       sort={sort}
       onSort={(column) => onSort(sortAfterPress(sort, column, !isText(column)))}
-      hrefOf={({ id }) => formatAddress('calls', { campaign: id })}
+      getHref={({ id }) => formatAddress('calls', { campaign: id })}
       onOpen={({ id }) => onChoose(id)}
     />
   );

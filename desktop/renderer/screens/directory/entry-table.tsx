@@ -19,10 +19,10 @@ export function EntryTable({ kind, entries, openId, onOpen }: EntryTableProps) {
       label={kindLabels[kind].plural}
       columns={columns[kind]}
       rows={entries}
-      idOf={({ id }) => id}
-      nameOf={({ name }) => name}
+      getId={({ id }) => id}
+      getName={({ name }) => name}
       openId={openId}
-      hrefOf={({ id }) => formatAddress('directory', { kind, open: id })}
+      getHref={({ id }) => formatAddress('directory', { kind, open: id })}
       onOpen={onOpen}
     />
   );

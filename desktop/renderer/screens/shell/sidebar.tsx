@@ -6,7 +6,7 @@ import { formatAddress } from '../../state/address/addresses.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog } from '../../state/navigation.ts';
 import { server, signOut } from '../../state/session.ts';
-import { partnerOf, serverHost, workspaceName } from '../../state/workspace.ts';
+import { serverHost, tenancyPartner, workspaceName } from '../../state/workspace.ts';
 
 type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
 
@@ -55,7 +55,7 @@ function Place({ session }: { session: SessionView }) {
   const names = (
     <span>
       <span class="name clip">{workspaceName(session)}</span>
-      {partnerOf(session) !== '' && <span class="caption clip">{partnerOf(session)}</span>}
+      {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
       <span class="caption clip">{serverHost(server.value)}</span>
     </span>
   );

@@ -5,7 +5,7 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Day } from '../../components/time.tsx';
-import { addressOfOpen } from '../../state/address/addresses.ts';
+import { formatOpenAddress } from '../../state/address/addresses.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
@@ -58,10 +58,10 @@ export function UserList({ users, settings: { sort }, session, onChange, openId,
       label="Users"
       columns={columnsFor(viewerId)}
       rows={users}
-      idOf={({ id }) => id}
-      nameOf={({ name }) => name}
+      getId={({ id }) => id}
+      getName={({ name }) => name}
       openId={openId}
-      hrefOf={({ id }) => addressOfOpen('users', id)}
+      getHref={({ id }) => formatOpenAddress('users', id)}
       onOpen={onOpen}
       sort={sort}
       onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}

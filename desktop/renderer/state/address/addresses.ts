@@ -62,7 +62,7 @@ export function formatAddress<Name extends ScreenName>(name: Name, changes: Part
 }
 
 /** Returns the address of the screen's current view with other details open. */
-export function addressOfOpen(name: ScreenName, open: string): string {
+export function formatOpenAddress(name: ScreenName, open: string): string {
   return writeAddress({ name, view: { ...createView(name).value, open }, tenancy: session.value?.tenancy ?? null });
 }
 

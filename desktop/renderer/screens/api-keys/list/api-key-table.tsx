@@ -3,7 +3,7 @@ import { Clip } from '../../../components/table/clip.tsx';
 import { DataTable } from '../../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../../components/table/table-model.ts';
 import { Day, EndDay, toExpiry } from '../../../components/time.tsx';
-import { addressOfOpen } from '../../../state/address/addresses.ts';
+import { formatOpenAddress } from '../../../state/address/addresses.ts';
 import { now } from '../../../state/clock.ts';
 import { formatRelative } from '../../../state/format/format-time.ts';
 import { capitalized } from '../../../state/format/labels.ts';
@@ -101,14 +101,14 @@ export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, select
       // The core sends owners only to viewers who can see other users' keys.
       columns={[nameColumn(owners), ...(owners.size > 0 ? [ownerColumn(owners)] : []), ...dateColumns]}
       rows={apiKeys}
-      idOf={({ id }) => id}
-      nameOf={({ name }) => name}
-      classOf={(key) => `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === highlighted ? 'highlighted' : ''}`}
+      getId={({ id }) => id}
+      getName={({ name }) => name}
+      getClass={(key) => `${hasExpired(key, now.value) || key.ownerDisabled ? 'dim' : ''} ${key.id === highlighted ? 'highlighted' : ''}`}
       sort={sort}
       onSort={onSort}
       onOpen={onOpen}
       openId={openId}
-      hrefOf={({ id }) => addressOfOpen('api-keys', id)}
+      getHref={({ id }) => formatOpenAddress('api-keys', id)}
       selection={selection}
       action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
     />

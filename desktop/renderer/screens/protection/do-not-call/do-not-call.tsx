@@ -146,8 +146,8 @@ function EntryTable({ entries, onLift }: { entries: readonly DoNotCallEntryView[
       label="Numbers that must not be called"
       columns={columns}
       rows={entries}
-      idOf={({ id }) => id}
-      nameOf={({ phone }) => phone}
+      getId={({ id }) => id}
+      getName={({ phone }) => phone}
       {...(onLift && { action: { icon: 'trash', label: ({ phone }: DoNotCallEntryView) => `Lift ${phone}`, run: onLift } })}
     />
   );
