@@ -1,9 +1,9 @@
-import Koa from 'koa';
+import Application from 'koa/lib/application.js';
 import type { Logger } from 'pino';
 import type { Ports } from '../domain/ports/ports.ts';
 import { consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
-import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
+import type { Context, HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
 import { notFound } from '../http/middleware/not-found.ts';
 import { problems } from '../http/middleware/problems.ts';
 import { requestId } from '../http/middleware/request-id.ts';
@@ -33,10 +33,33 @@ type AppDeps = {
   webConsole: WebConsole | undefined;
 };
 
+/**
+ * Lets Koa watch for the end of a response only if Koa writes it, because that takes an eighth of the time of a refused key. Watching only
+ * reports connections that broke.
+ */
+class App extends Application<State> {
+  override handleRequest(ctx: Context, run: (ctx: Context) => Promise<void>): Promise<void> {
+    const { res } = ctx;
+    res.statusCode = 404;
+    const handled = run(ctx);
+    return handled.then(
+      () => {
+        if (ctx.respond === false) return undefined;
+        // Koa sets it to 404 again.
+        const { statusCode } = res;
+        return super.handleRequest(ctx, async () => {
+          res.statusCode = statusCode;
+        });
+      },
+      () => super.handleRequest(ctx, () => handled),
+    );
+  }
+}
+
 /** Creates the public listener's application. Each middleware handles its own requests and passes on the rest. */
-export function createApp(deps: AppDeps): Koa<State> {
+export function createApp(deps: AppDeps): App {
   const { ports, log } = deps;
-  const app = new Koa<State>();
+  const app = new App();
   const httpDeps = {
     ports,
     refusals: deps.refusals,
