@@ -129,7 +129,7 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .action((shell: string) =>
       runAction(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)),
     );
-  // Completion scripts run it. The other words are the command line so far, whose --profile and --state count.
+  // Completion scripts run this command. The other words are the command line so far, and --profile and --state apply if it contains them.
   program
     .command('complete', { hidden: true })
     .helpOption(false)

@@ -16,7 +16,7 @@ import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { earlierLines, lineRequestId, type Run, unsettledLines } from './run-journal.ts';
 
-/** A call to cancel. `isSure`: whether it was placed. If not, the response was lost. */
+/** A call to cancel. `isSure` is false if the response to placing it was lost, so that it may not exist. */
 type Target = { line: number; call: CallReference; isSure: boolean };
 
 type CancelBatch = {
@@ -38,7 +38,7 @@ const reasons: Readonly<Record<Exclude<Status, 'cancelled'>, string>> = {
 };
 type Counts = Record<Status, number>;
 
-/** No one reads more on a terminal, and the results contain all of them. */
+/** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxNotes = 100;
 
 /** Requests in flight of a killed command arrive within this time. */
@@ -71,7 +71,7 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
   conclude(batch, counts);
 }
 
-/** Opens a journal that's given up if it can't be written, because cancelling calls is urgent and can be repeated. */
+/** Opens a journal. If it can't be written, the command continues without it, because cancelling calls is urgent and can be repeated. */
 async function openTolerantJournal({ output, progress }: CancelBatch, run: Run): Promise<Journal<CancelledLine>> {
   let journal: Journal<CancelledLine> | undefined;
   const giveUp = (error: unknown) => {
@@ -79,7 +79,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
     journal?.close();
     journal = undefined;
     progress.clear();
-    output.note(`${error.message} The calls are cancelled anyway, but callkey may not remember that: don't resume this run.`);
+    output.note(`${error.message} The calls are still cancelled, but callkey may not remember that, so don't resume this run.`);
   };
   await openCancelJournal(run).then((opened) => {
     journal = opened;

@@ -4,7 +4,7 @@ import type { Output, Streams } from '../output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './file/call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 
-/** No one reads more on a terminal, and the results contain all of them. */
+/** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxNotes = 100;
 
 type Reporting = { output: Output; streams: Streams };

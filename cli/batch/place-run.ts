@@ -29,7 +29,7 @@ type Batch = {
 /** Lines that the core rejected, and lines that it skipped because the person must not be called, by code. */
 type Refusals = { count: number; first?: CallkeyError; skipped: Map<string, number> };
 
-/** No one reads more on a terminal, and the results contain all of them. */
+/** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxSkippedNotes = 100;
 
 /**

@@ -22,7 +22,7 @@ type KeyStore = {
 };
 
 /**
- * Opens the place of the key that a profile uses for one server. The name contains the server's origin, so that no key is ever read for
+ * Opens the place where a profile's key for one server is stored. The name contains the server's origin, so that no key is ever read for
  * another one, and a new key doesn't replace the old one before the profile names the new server.
  *
  * @param server null for a key from version 0.1, which didn't store the origin

@@ -137,7 +137,7 @@ export type KeyLimits = {
   /** The networks from which the key is accepted, in CIDR notation; null for any address. */
   addresses: readonly string[] | null;
   callsPerDay: number | null;
-  /** The days are those of this time zone. */
+  /** Days are counted in this time zone. */
   timeZone: string;
 };
 

@@ -72,7 +72,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
       await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.parameters : decoded(match.parameters));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
-      // A key that has placed all its calls for today is still accepted. Remembered, its next requests only read.
+      // A key that has placed all its calls for today is still accepted. It's remembered, so its next requests only read.
       if (error instanceof Problem && error.code === 'too-many-calls') recentlyAccepted.add(caller.digest, key);
       else recentlyAccepted.delete(caller.digest);
       if (error instanceof Problem && error.code === 'unauthorized') return refuseKey(ctx);

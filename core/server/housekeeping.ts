@@ -140,7 +140,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     blocking,
     lapsing,
     ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
-    // Waits, because on PostgreSQL it would skip a call that's just lapsing, and erase its data an hour later.
+    // The hourly sweep waits for the one that lapses calls. Otherwise, on PostgreSQL, it would skip a call that's just lapsing, and erase
+    // its data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
   ];
 

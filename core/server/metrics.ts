@@ -37,7 +37,7 @@ export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  new Gauge({ name: 'callkey_build_info', help: 'Always 1, with the version of the core', labelNames: ['version'], registers }).set(
+  new Gauge({ name: 'callkey_build_info', help: "Always 1, with the core's version as a label", labelNames: ['version'], registers }).set(
     { version },
     1,
   );

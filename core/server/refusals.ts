@@ -95,7 +95,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     }
   }
 
-  /** Logs a warning at most once per hour. More isn't needed, because the operator has either read it or told others to send the header. */
+  /** Logs a warning at most once per hour, because an untrusted proxy forwards all the time. */
   function warnOfForwarding(): void {
     const now = performance.now();
     if (now - warnedAt < warnEvery) return;

@@ -34,7 +34,7 @@ export async function measureTail(kind: DatabaseKind, rounds: number, seconds: n
   return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], [[databaseLabel(kind), (perSecond / 2).toFixed(0), ...cells]]);
 }
 
-/** @returns the time of each request, in ms. One that finds all connections busy waits for one, which counts */
+/** @returns the time of each request in ms, including the wait for a free connection */
 async function sendAtRate(sockets: readonly Socket[], request: string, perSecond: number, seconds: number): Promise<number[]> {
   const free = [...sockets];
   const times: number[] = [];

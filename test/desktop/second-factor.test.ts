@@ -191,7 +191,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('is required when the session has ended, when the password changes, and before other users’ are reset', async () => {
+  it('is required when the session has ended, when the password changes, and before another user’s password is reset', async () => {
     await open();
     const { core, direct, tenants } = harness;
     const { app } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);

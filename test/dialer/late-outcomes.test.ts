@@ -107,7 +107,7 @@ describe('a late outcome of an unknown call', () => {
       },
     };
     for (const [cause, makeUnknown] of Object.entries(causes)) {
-      it(`replaces it ${cause}: one of two at the same time, in details, list, chart, metrics and do-not-call list`, async () => {
+      it(`replaces unknown ${cause}, even if two are reported at the same time, and shows everywhere`, async () => {
         const contactId = await makeUnknown();
         await untilUnknown(contactId);
         const core = await start();
@@ -146,7 +146,7 @@ describe('a late outcome of an unknown call', () => {
       return { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt };
     };
 
-    it('stays when a dialer with an expired claim gets its response', async () => {
+    it("isn't overwritten when a dialer with an expired claim gets its response", async () => {
       const held: ServerResponse[] = [];
       answer = (response) => held.push(response);
       const core = await start();

@@ -128,7 +128,7 @@ describe('the dialer, for outcomes,', () => {
           expect((await ask('POST', `${dialer.core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
         });
 
-        it('accepts outcomes signed with an older signingSecret, and explains what is wrong with an invalid signed outcome', async () => {
+        it('accepts outcomes signed with an older secret, and explains what is wrong with an invalid signed outcome', async () => {
           await start();
           await place();
           await dialer.receiver.until(1);

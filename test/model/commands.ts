@@ -19,19 +19,19 @@ import {
 import { settle } from './settle.ts';
 import type { World } from './world.ts';
 
-/** The model changes as a whole when several requests may have happened in any order. */
+/** `model` is replaced if several concurrent requests may have happened in any order. */
 export type Walk = { model: Model; steps: number; signal: AbortSignal | undefined };
 
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
 type Request = {
   text: string;
-  /** The call that it places. */
+  /** Identifies the call that the request places. */
   places?: readonly [requestId: string, campaign: string];
   send(world: World): Promise<Answer>;
   expect(model: Model, answer: Answer): Expected;
 };
 
-/** Chooses what to do from random numbers and the model. Null if there's nothing to do it with. */
+/** Builds a request from random numbers and the model; null if the model has nothing to apply it to. */
 type Plan<Choice> = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
 
 class Step implements fc.AsyncCommand<Walk, World> {
@@ -69,7 +69,7 @@ function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
 /** What another transaction has locked while requests begin: the tables, or the request IDs of the calls that they place. */
 type Lock = 'nothing' | 'tables' | 'places';
 
-/** Sends requests at the same time. The responses must be those that some order of the requests gives. */
+/** Sends requests concurrently. The responses must be possible in some order of the requests. */
 async function perform(walk: Walk, world: World, requests: readonly Request[], locked: Lock = 'nothing'): Promise<string> {
   const send = () => requests.map((request) => request.send(world));
   const places = locked === 'places' ? requests.flatMap((request) => (request.places ? [request.places] : [])) : undefined;
@@ -83,7 +83,7 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
   return text;
 }
 
-/** What any order of the requests leads to, with the dialers running after any of them. Changes the given model. */
+/** Returns the possible results of all orders of the requests, with the dialers running after any of them. Changes the given model. */
 function* possibleModels(model: Model, pairs: readonly { request: Request; answer: Answer }[], wrong: Set<string>): Generator<Model> {
   if (pairs.length === 0) yield model;
   for (const [n, { request, answer }] of pairs.entries()) {
@@ -121,7 +121,7 @@ function includes(whole: unknown, part: unknown): boolean {
 
 // Who acts, and with what
 
-/** All users; staff for each account and partner, and for none. */
+/** Every user, and each staff user with every account and partner selected, and with none. */
 export function listViewers(model: Model): Viewer[] {
   const scopes = [...model.accounts].flatMap(([account, { partner }]) => [account, null].map((one) => ({ account: one, partner })));
   return [...model.users.values()].flatMap(({ id: user, type }) =>
@@ -129,7 +129,7 @@ export function listViewers(model: Model): Viewer[] {
   );
 }
 
-/** Chooses a viewer; often one who's allowed to do it. */
+/** Picks a viewer, often one who's allowed to do it. */
 function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
   const viewer = pick(n % 3 === 0 ? all : all.filter(may), n >> 2) ?? all[0];
@@ -153,14 +153,14 @@ export async function enter(model: Model, world: World, viewer: Viewer, core: nu
   return true;
 }
 
-/** One of the newest keys; usually one that works. */
+/** Picks one of the newest keys, usually one that works. */
 const newestKeys = 8;
 function pickKey(model: Model, n: number): Key | undefined {
   const active = n % 6 === 0 ? [] : [...model.keys.values()].filter((key) => model.isActive(key));
   return pick((active.length > 0 ? active : [...model.keys.values()]).slice(-newestKeys), n);
 }
 
-/** A campaign; usually one that the key has access to. */
+/** Picks a campaign, usually one that the key has access to. */
 function pickCampaign(model: Model, key: Key | undefined, n: number): string | undefined {
   const all = [...model.campaigns.keys()];
   const reached = n % 6 === 0 || !key || !model.isActive(key) ? [] : all.filter((id) => model.hasAccess(key, id));
@@ -201,7 +201,7 @@ function placeRequest(key: Key, campaign: string, requestId: string, body: Body,
   };
 }
 
-/** A request of a signed-in user. If it runs at the same time as one that ends the session, it may be refused. */
+/** Builds a request of a signed-in user. If it runs concurrently with one that ends the session, it may be refused. */
 async function consoleRequest(
   [model, world, viewer, core]: readonly [Model, World, Viewer, number],
   [method, path, body]: readonly [string, string, object?],
@@ -220,7 +220,7 @@ async function consoleRequest(
 
 const n = fc.nat(999);
 const core = fc.nat(1);
-/** From and until when a call may be dialed, in seconds from now. The empty one is the most frequent. */
+/** Time windows for calls, in seconds from now. The empty one is the most frequent. */
 const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.split(' ').map((window) => {
   const [notBefore = null, notAfter = null] = window.split('/').map((seconds) => (seconds === '' ? null : Number(seconds)));
   return { notBefore, notAfter };
@@ -251,7 +251,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
   cancel: plan({ key, call: n, campaign: fc.nat(20), core, by: fc.nat(2) }, ({ key, call, campaign, core, by }, model) => {
     const [found, target] = [pickKey(model, key), pickCall(model, call)];
     if (!found) return null;
-    // Sometimes in a campaign that doesn't have it.
+    // Sometimes, the campaign doesn't have the call.
     const where = campaign === 0 || !target ? (pick(model.campaigns.keys(), call) ?? '') : target.campaign;
     const path = by === 0 ? `by-request-id/${target?.requestId ?? 'none'}` : (target?.id ?? 'none');
     return {
@@ -301,7 +301,7 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
       : null,
   ),
   revoke: plan({ viewer: n, key, cancels: fc.boolean(), core }, ({ viewer, key, cancels, core }, model, world) => {
-    // Often while the provider is silent about one of its calls.
+    // Often, the provider is still silent about one of the key's calls.
     const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
     const found = model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? pickKey(model, key);
     if (!found) return null;
@@ -457,10 +457,10 @@ const one = anyRequest.map(
     }),
 );
 
-/** If two of these run concurrently, their order shows only much later. Of two changes of a key's limits, the core refuses one. */
+/** If two of these run concurrently, it shows only much later which was first. Of two changes of a key's limits, the core refuses one. */
 const silentChanges = ['setHours', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey', 'limitAddresses'];
 const locks = fc.constantFrom<Lock[]>(...Array(7).fill('nothing'), 'tables', 'places', 'places');
-/** What must not happen between the check of a request to place a call, and its end. */
+/** What must not happen while a call is being placed, after the request was checked. */
 const interruptions = ['revoke', 'revoke', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'limitAddresses'];
 const race = fc
   .tuple(fc.nat(11).map(fc.constant), locks)
@@ -505,7 +505,8 @@ function listEdges(model: Model): number[] {
 }
 
 async function pass(given: number, walk: Walk, world: World): Promise<void> {
-  // If its `notAfter` comes before its next try, a call lapses at either, or within a minute: whatever the cores do first.
+  // A call whose `notAfter` comes before its next try lapses at one of these times or within a minute, depending on what the cores do
+  // first.
   const until = walk.model.now + given;
   const unclear = [...walk.model.calls.values()].filter(
     ({ stage, dueAt, body }) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until,
@@ -597,7 +598,7 @@ const rare = [
 const eventually = fc.oneof({ weight: 6, arbitrary: fc.oneof(...events) }, { weight: 1, arbitrary: fc.oneof(...rare) });
 const anyStep = fc.oneof({ weight: 14, arbitrary: one }, { weight: 2, arbitrary: race }, { weight: 3, arbitrary: eventually });
 
-/** Any commands, at most this many. */
+/** Generates at most this many commands. */
 export function anyCommands(max: number, replayPath?: string) {
   return fc.commands([anyStep], { maxCommands: max, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) });
 }

@@ -47,7 +47,7 @@ export type Key = {
   createdAt: number;
   expiresAt: number | null;
   callsPerDay: number | null;
-  /** Whether it's limited to addresses where the walk isn't. */
+  /** Whether the key is limited to addresses other than the walk's. */
   isElsewhere: boolean;
   /** How many calls it has placed on a day, by the number of the day. */
   placed: Map<number, number>;
@@ -374,7 +374,7 @@ export class Model {
     return { status: 200 };
   }
 
-  /** When the campaign may call someone, at the earliest. A window's last minute counts as closed. */
+  /** Returns the earliest time at which the campaign may call someone. A window's last minute counts as closed. */
   #opens(campaign: Id, zone: Zone, from: number): number {
     const { account, partner } = this.#scopeOfCampaign(campaign);
     const hours = [campaign, account ?? '', partner].map((scope) => this.hours.get(scope)).find((found) => found !== undefined);

@@ -5,7 +5,7 @@ describe('a walk through two cores', () => {
   onEachDatabase((kind) => {
     it('agrees with the model after every command', async function () {
       this.timeout(600_000);
-      // Always the same walk, because a rare difference that no one has explained yet mustn't fail somebody else's change. `npm run walk`
+      // Always the same walk, because a rare difference that no one has explained yet mustn't fail someone else's change. `npm run walk`
       // chooses a new seed each time.
       await walk({ kind, seed: 93_001, commands: 1_000, longest: 500 });
     });

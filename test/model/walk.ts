@@ -8,11 +8,11 @@ import { World } from './world.ts';
 export type WalkOptions = {
   kind: DatabaseKind;
   seed: number;
-  /** At least this many in all. */
+  /** The minimum number of commands in total. */
   commands: number;
-  /** At most this many in one walk, which begins with a new database. */
+  /** The maximum number of commands in one walk, which begins with a new database. */
   longest?: number;
-  /** In ms; walks until then, even if there were enough commands. */
+  /** In ms. Walks until then, even after enough commands. */
   until?: number;
   path?: string;
   /** Stops the walk. */
@@ -20,13 +20,10 @@ export type WalkOptions = {
   onRun?: (seed: number, steps: number) => void;
 };
 
-/** In ms: how long it looks for fewer commands that fail as well. */
+/** In ms. How long to look for a shorter series of commands that also fails. */
 const shrinksFor = 60_000;
 
-/**
- * Walks until there were enough commands.
- * @throws Error with the shrunk commands, and how to repeat them
- */
+/** Walks until there were enough commands. @throws Error with the shortest failing commands, and how to repeat them */
 export async function walk({
   kind,
   seed,

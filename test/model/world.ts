@@ -126,7 +126,7 @@ export class World {
       case 'is silent':
         return void this.#silent.push(response);
       case 'tells at once':
-        // When a walk ends, the cores may be gone already. Otherwise, the missing outcome shows.
+        // When a walk ends, the cores may already be gone. Otherwise, the comparison detects a lost outcome.
         for (const state of ['completed', 'busy']) await this.report(0, { handoffId, state }).catch(() => undefined);
         return void response.writeHead(202).end();
       default:

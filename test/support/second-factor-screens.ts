@@ -44,7 +44,7 @@ export async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authen
   return { app, recoveryCodes };
 }
 
-/** A user sets up an app, signs in with it, loses it, and comes back with a recovery code. */
+/** Sets up an authenticator app as a user, signs in with it, loses it, and signs in with a recovery code. */
 export async function goTheWholeWay(
   { page, core, tenants }: Pick<ConsoleHarness, 'page' | 'core' | 'tenants'>,
   clock: FakeClock,

@@ -8,7 +8,7 @@ import { ask, readCookies } from './http.ts';
 import { enroll } from './second-factor.ts';
 import { password, signIn } from './tenants.ts';
 
-/** Opens a core before the tests of a suite, and closes it after them. @returns what signs users in there, with codes */
+/** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there with codes */
 export function secondFactorSuite(kind: DatabaseKind) {
   let harness: CoreHarness;
   let clock: FakeClock;

@@ -12,8 +12,8 @@ export function authenticator(secret: string, now: () => number = Date.now): Aut
 }
 
 /**
- * Sets up a second factor for a signed-in user. A clock then moves on by two steps, so that the app's code is a new one. Without one, the next
- * code that works is the one of a step later.
+ * Sets up a second factor for a signed-in user. If a clock is given, it then moves on by two steps, so that the app's code is new.
+ * Otherwise, the next valid code is that of the following step.
  */
 export async function enroll(url: string, cookie: string, clock?: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
   const begun = await ask('POST', `${url}/console/second-factor`, { cookie, body: { currentPassword: password } });

@@ -3,7 +3,7 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask } from './http.ts';
 
-/** Opens a core before the tests of a suite, and closes it after them. @returns what signs users in there */
+/** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
 export function sessionSuite(kind: DatabaseKind) {
   let harness: CoreHarness;
   let clock: FakeClock;

@@ -30,9 +30,12 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
   output.answer({ discarded: names }, chosen.map(discardedText).join('\n'));
 }
 
-/** Without its journal, the same file would get the same request IDs, which the core knows as cancelled, and nothing would be placed. */
+/**
+ * If the journal were deleted, placing the file again would send the same request IDs. The core knows them as cancelled, and wouldn't call
+ * anyone.
+ */
 function keptError(name: string): CallkeyError {
-  const message = `The run ${name} was cancelled. It stays listed, so that placing its file again isn't mistaken for it. It's deleted after 90 days.`;
+  const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs. It's deleted after 90 days.`;
   return new CallkeyError('conflict', message, { code: 'run-cancelled' });
 }
 

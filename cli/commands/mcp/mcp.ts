@@ -87,7 +87,7 @@ const cancelTool = {
 function describePlacing({ allow, most }: Tools): string {
   const numbers = allow.length === 0 ? '' : ` Only numbers that begin with ${allow.join(' or ')} are allowed.`;
   return (
-    `Makes a voice agent call a person by phone, now or from notBefore on. At most ${most} different calls in this session.${numbers} ` +
+    `Has a voice agent call a person by phone, now or after notBefore. At most ${most} different calls in this session.${numbers} ` +
     'Derive requestId from the purpose of the call: repeating the same call with the same requestId never calls the person twice. ' +
     "The result says that the call is queued. There's no way to find out how it ended."
   );
@@ -102,7 +102,7 @@ function explainRefusal(
     return `${phone} isn't allowed here. Only numbers that begin with ${allow.join(' or ')} are. Nothing was sent.`;
   return sent.has(requestId) || sent.size < most
     ? undefined
-    : `This session has placed ${counted(most, 'call')}, its limit. Nothing was sent. Ask the user to start it again.`;
+    : `This session has placed ${counted(most, 'call')}, which is its limit. Nothing was sent. Ask the user to start a new session.`;
 }
 
 async function toResult(answer: Promise<object>): Promise<ToolResult> {

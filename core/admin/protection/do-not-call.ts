@@ -40,7 +40,7 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
   );
   withExamples(remove, `do-not-call remove +493012345678 ${account} --reason "Asked for a call"`).action(withDatabase(runRemove));
   const show = withScope(list.command('list').description('list the numbers, newest first'), kinds)
-    .option('--search <start>', 'only numbers that start with this')
+    .option('--search <start>', 'only numbers that start with these digits')
     .option('--after <cursor>', 'continue after the page that returned this nextCursor');
   withExamples(show, `do-not-call list ${account}`, `--json do-not-call list ${account} --search +4930`).action(withDatabase(runList));
   const load = withScope(

@@ -70,7 +70,9 @@ export type ActivityView = z.infer<typeof activitySchema>;
 
 /** The filter values that occur among the events in the viewer's scope. */
 export const activityFacetsSchema = z.object({
-  /** The users who acted in the viewer's scope, with their current names. `operator` is the operator. */
+  /**
+   * The users who acted in the viewer's scope, with their current names. The ID `operator` stands for the operator on the server itself.
+   */
   actors: z.array(actorSchema),
   actions: z.array(z.string()),
 });

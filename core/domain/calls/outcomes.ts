@@ -26,7 +26,7 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     ? await dialing.reportOutcome(outcome.handoffId, conclusion, now, makeOptOut(ports))
     : await dialing.reportOutcome(outcome.handoffId, conclusion, now);
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
-  // Accepting an opt-out that can't be kept would be a lie.
+  // Don't accept an opt-out that can't be stored, because the provider would rely on it.
   if (result === 'erased') throw new Problem('not-found', "This call's contact data was erased, so the number to list isn't known.");
   if (result === 'recorded') ports.onOutcome(outcome.state);
   if (outcome.optOut) ports.onListed();

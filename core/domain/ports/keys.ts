@@ -5,8 +5,8 @@ import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
 
 /**
- * A key's current day, and its first instant. Calls placed since then have IDs from the first of `ids` on, which divide them by quarter-hours,
- * and those placed in the last minutes, from `recentId` on.
+ * A key's current day, and the day's first instant. `ids` has the lowest ID of each quarter-hour of the day so far. Calls placed in the
+ * last minutes have IDs from `recentId` on.
  */
 export type Today = { day: string; from: Millis; ids: readonly string[]; recentId: string };
 

@@ -49,7 +49,7 @@ export async function addNumbers(
   );
 }
 
-export const notANumber = 'Must be a valid phone number. Without a country code, send the country, too.';
+export const notANumber = 'Must be a valid phone number. If it has no country code, also send the country.';
 const mostErrors = 50;
 
 /** @param phones in E.164. A number may occur twice */

@@ -46,7 +46,10 @@ export async function importNumbers(
   return { ...moved, wrong, wrongLines };
 }
 
-/** In ms. A command that's still running needs a few minutes for a million numbers. If it needs longer, both move numbers. */
+/**
+ * In ms. A command that's still running needs a few minutes for a million numbers. If it needs longer, a core moves numbers at the same
+ * time, which does no harm.
+ */
 const patience = 10 * 60_000;
 
 /** Finishes committed imports whose process was killed, and deletes those that were never committed. @returns the number of new entries */

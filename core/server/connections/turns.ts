@@ -266,7 +266,7 @@ function countPieces(parser: Parser): void {
         setImmediate(() => {
           this[3] = count;
         });
-        return answerClientError(new Error('too many pieces'), this.socket, turns.response);
+        return answerClientError(new Error('too many body chunks'), this.socket, turns.response);
       }
     }
     onBody.call(this, piece);

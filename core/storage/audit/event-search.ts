@@ -59,8 +59,8 @@ const nothing: Condition = { sql: '1 = 0', values: [] };
 const manyEvents = 3_000;
 
 /**
- * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first is used: nearly all events
- * of a user are in one scope, so the indexes that begin with the user answer a user with another filter exactly.
+ * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first one is used. It begins
+ * with the user if there is one: nearly all events of a user are in one scope, so hardly any row of that index is outside of it.
  */
 function indexesFor(scope: Column, asked: ReadonlyMap<Column, unknown>): Column[][] {
   const firsts = asked.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
@@ -87,9 +87,10 @@ function conditionOn(index: readonly Column[], asked: ReadonlyMap<Column, string
 }
 
 /**
- * Builds the parts of a sorted query. PostgreSQL knows that an equal column doesn't change the order, so it would rather read all events from
- * the newest one, until it has found enough. Only this index has the order of rows between two rows, and the other columns between two values
- * are compared without reading the event.
+ * Builds the parts of a sorted query. PostgreSQL knows that a column with a single value doesn't affect the order, so it would read all
+ * events, newest first, until it has found enough. So the index's columns aren't compared with values. Instead, the query reads the rows
+ * between two rows of the index, whose order only this index has. The other columns are compared as ranges, which PostgreSQL does in the
+ * index.
  */
 function sortedBy(kind: Dialect, index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Pick<Events, 'prefix' | 'others'> {
   const values = index.flatMap((column) => asked.get(column) ?? []);

@@ -133,7 +133,7 @@ export function callStore(
     if (!allowsAddress(limits, address)) return null;
     const day = countingDay(limits, at);
     if (day === null) return (await insert({ ...request, limits, call, verdict })) ? { placedToday: null } : null;
-    // A flood over the limit only reads.
+    // Requests above the limit only read, so a flood of them writes nothing.
     if (key.fullOn === day) return null;
     const placedToday = await insertCounted({ ...request, limits, call, verdict, day });
     return placedToday === null ? null : { placedToday };

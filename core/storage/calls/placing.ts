@@ -28,8 +28,8 @@ type Group = { first: Judged; at: Millis; isExpired: boolean; more: readonly Val
  * Groups the requests of a batch that have the same key, campaign, limits and other values, because one lookup decides for all of them. The
  * columns of a group are `requestColumns`, the other values, and the rows.
  *
- * The time of a group is its latest. That decides the same as the time of each request, because none of them is on the other side of the
- * key's expiry, which never changes.
+ * A group has the time of its latest request. The others get the same result as with their own times, because requests before and after the
+ * key's expiry are in different groups.
  *
  * @param more returns the other values
  */

@@ -124,7 +124,8 @@ type WalkedRow = Found & { flag: Value | boolean };
 /**
  * Reads the queue once, from start to end, in pages. Changes between two pages don't make it read anything twice or skip anything.
  *
- * @param options.flag SQL: says whether a call is meant. It's part of each row, and not a condition, so that every page takes the same time
+ * @param options.flag SQL that tells whether a call matches. It's selected as a column instead of used as a condition, so that every page
+ * takes the same time
  * @param options.accountId for the queue of one account
  * @param options.size calls on a page
  */

@@ -60,10 +60,10 @@ export function keyTurns(database: Database) {
       `SELECT campaign_id, ${position} ${part} AND (${position}) <= (?, ?, ?, ?) AND api_key_id = ? ORDER BY ${position} LIMIT ${most}`,
       [id, now, ...stretch.from, ...stretch.to, key],
     );
-    // To the end, so that all keys get their turns.
+    // Moves the key behind all others, so that each gets its turn.
     keys.delete(key);
     const [first] = rows;
-    // Stays in front of the first call, because this claim may not reach all of them. Claimed calls leave the queue.
+    // The stretch still begins before the first call, because this claim may not take all of them. Claimed calls leave the queue.
     if (first && rows.length === most) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
     return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
   }

@@ -2,7 +2,7 @@ import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { type NumberFilter, numberFilter } from './number-filter.ts';
 
-/** In ms, and only while calls are placed. */
+/** In ms. The lists are refreshed only while calls are placed. */
 const refreshEvery = 200;
 const numbersAtOnce = 5_000;
 const additionsAtOnce = 20;
@@ -94,7 +94,7 @@ export function knownLists(database: Database): KnownLists {
       return;
     }
     const filter = numberFilter(capacity);
-    // One text, because the drivers need much more time for thousands of rows.
+    // The numbers come as one text, because the drivers need much more time for thousands of rows.
     for await (const phones of chunks(lists.partnerId, "string_agg(phone, ' ')"))
       for (const phone of String(phones).split(' ')) filter.add(phone);
     room -= capacity;

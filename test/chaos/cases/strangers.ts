@@ -11,7 +11,7 @@ import type { Case } from '../run.ts';
 /** In MB. */
 const memoryBound = 300;
 /**
- * How many times as long as before the attack the slowest hundredth may take, and the time in ms that is always acceptable, since the
+ * How many times slower the slowest hundredth may become during the attack, and the time in ms that is always acceptable, because the
  * attacker uses the same processors.
  */
 const longer = 10;

@@ -108,7 +108,7 @@ describe('callkey call cancel, for many calls', () => {
     expect(ndjson(stdout).filter(({ status }) => status === 'cancelled')).to.have.length(placed);
   });
 
-  it('continues if it was killed', async () => {
+  it("continues when it's run again after it was killed", async () => {
     const numbers = phones(60);
     await place(numbers);
     const held = Promise.withResolvers<void>();

@@ -35,8 +35,8 @@ type Opening = 'open' | Millis | null;
 type CachedOpening = { opening: Opening; from: number; until: number };
 
 /**
- * Searching takes longer than everything else, and most calls are asked about with the same rules and zones as an earlier one, in the same
- * minute. Windows, offsets and clock changes all start at full minutes.
+ * Results are remembered, because searching takes longer than everything else, and most calls have the same rules, zones and minute as an
+ * earlier one. Windows, offsets and clock changes all start at full minutes.
  */
 const cachedOpenings = new WeakMap<readonly HoursRule[], WeakMap<readonly string[], CachedOpening>>();
 

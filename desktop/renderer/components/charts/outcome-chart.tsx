@@ -72,7 +72,7 @@ export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose
         {note !== '' && <p class="hint">{note}</p>}
         {summary?.countedBackTo !== undefined && (
           <p class="hint">
-            Counted back to <Moment at={summary.countedBackTo} />
+            Counts only calls placed since <Moment at={summary.countedBackTo} />
           </p>
         )}
       </div>

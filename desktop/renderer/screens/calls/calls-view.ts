@@ -9,7 +9,7 @@ import type { Sort } from '../../state/format/sorting.ts';
  * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
  * @property open the contact ID of the call whose details show, in the campaign
  * @property call the same in the list of all campaigns, with the ID of its campaign in front: `c1/k1`
- * @property by what's listed of all campaigns
+ * @property by whether the calls of all campaigns are listed, or the outcomes of each
  * @property sort of the campaigns
  * @property pages how many pages of calls are loaded
  */

@@ -16,7 +16,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
   async function forget({ address }: RememberedServer): Promise<void> {
     const isOver = await forgetServer(address);
     announce(
-      `Forgot ${serverHost(address)}.${isOver ? '' : ' It didn’t respond, so your session there stays active until a day passes without use.'}`,
+      `Forgot ${serverHost(address)}.${isOver ? '' : ' It didn’t respond, so your session there wasn’t ended. It expires after a day without use.'}`,
     );
     // Otherwise, the sign-in form would still show the forgotten server.
     if (!session.peek() && address === server.peek()) addServer();
