@@ -108,7 +108,7 @@ export async function measureBudget(stage: Stage, { rounds, seconds, warmUp }: S
       return { name, server: await startServer('servers/scope.ts', { SCOPE: scope, DATABASE_URL: stage.database }) };
     }),
   );
-  const scoped = [...partial, { name: 'statement: batches, and the database client', server: stage.core }];
+  const scoped = [...partial, { name: 'database: batches, statement and client', server: stage.core }];
   const target = (url: string) => placing(url, stage.path, stage.keys);
   for (const { server } of scoped) await load(target(server.url), warmUp);
   const all = await inTurn(scoped, rounds, ({ server: { url, pid } }) =>

@@ -31,7 +31,7 @@ export const headers = {
   Allow: { description: 'The methods that this path supports.', required: true, schema: text },
   'WWW-Authenticate': { required: true, schema: text, example: 'ApiKey realm="callkey"' },
   ETag: { description: 'Send it as `If-None-Match`: the response is 304 if nothing has changed.', required: true, schema: text },
-  Location: { description: "A page of the provider, or the console's page.", required: true, schema: text },
+  Location: { description: "The provider's page, or the console's page.", required: true, schema: text },
   'Set-Cookie': {
     description:
       "Two cookies, `callkey_session` and `callkey_session.sig`: set at sign-in, cleared at sign-out, and reissued after a change of `SESSION_SECRETS`. Over HTTPS, their names start with `__Host-`. Signing in and changing the password also set `callkey_device` and `callkey_device.sig`, so that a known browser isn't locked out.",

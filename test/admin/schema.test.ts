@@ -150,22 +150,22 @@ describe("the error for a database that doesn't work", () => {
     return stderr;
   }
 
-  it("says that it doesn't exist", async () => {
+  it("says that the database doesn't exist", async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { pathname: '/no_such_database' }).href;
     expect(await complaintOn(url)).to.contain('database "no_such_database" does not exist');
   });
 
-  it('says that it refused the password', async () => {
+  it('says that the password was refused', async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { password: 'hunter2' }).href;
     expect(await complaintOn(url)).to.contain('password authentication failed for user "postgres"');
   });
 
-  it('says that it refused the connection, and names the address', async () => {
+  it('says that the connection was refused, and names the address', async () => {
     const port = refusedPort;
     expect(await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
   });
 
-  it("says that it didn't respond", async () => {
+  it("says that the server didn't respond", async () => {
     // The socket reads, so that it notices when the other side hangs up.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

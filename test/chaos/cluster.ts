@@ -16,7 +16,7 @@ const isRoot = process.getuid?.() === 0;
 const password = randomBytes(16).toString('hex');
 let template: Promise<string> | undefined;
 
-/** The files of a server that was never started. Creating them takes a second of processor time, so each cluster starts with a copy. */
+/** Creates the files of a server that was never started. Creating them takes a second of processor time, so each cluster starts with a copy. */
 async function makeTemplate(): Promise<string> {
   const directory = freshDirectory();
   const databaseDir = join(directory, 'data');
@@ -37,7 +37,7 @@ export async function startCluster(trial: Trial, directory = freshDirectory()): 
   return cluster;
 }
 
-/** A standby that the primary waits for: nothing is committed before it's on both servers. */
+/** Returns a standby that the primary waits for: nothing is committed before it's on both servers. */
 export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluster> {
   await primary.stop('SIGINT');
   const data = copyData(primary.data, freshDirectory());
@@ -78,7 +78,7 @@ async function clusterAt(trial: Trial, data: string) {
     endLater(trial, () => signalAll(listProcesses(child.pid ?? 0, data), 'SIGKILL'));
     if (!(await isUp(30_000))) throw new Error("PostgreSQL doesn't start");
   }
-  /** A fast shutdown (SIGINT), or one like a crash (SIGQUIT). */
+  /** Shuts the server down fast (SIGINT), or as in a crash (SIGQUIT). */
   async function stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
     if (!server || server.exitCode !== null || server.signalCode !== null) return;
     const ended = once(server, 'exit');
@@ -112,7 +112,7 @@ export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** The main process of a server on these files, unless another process has its number by now, and all the others. */
+/** Returns the main process of a server on these files, unless another process has its number by now, and all the others. */
 export function listProcesses(main: number, data: string): number[] {
   const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).matchAll(/^ *(\d+) +(\d+) (.*)$/gm);
   const all = [...lines].map(([, pid, parent, line = '']) => ({ pid: Number(pid), parent: Number(parent), line }));

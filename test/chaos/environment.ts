@@ -34,7 +34,7 @@ type SceneOptions = { database?: string | undefined; environment?: Record<string
 type PlaceOptions = { url?: string; key?: string; campaignId?: string };
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** A database with tenants, a provider, and a core with a key. */
+/** Opens a database with tenants, a provider, and a core with a key. */
 export async function openScene(trial: Trial, { manner = takes, deduplicates = false, ...options }: SceneOptions = {}) {
   const { ledger, cleanup } = trial;
   const { database, tenants } = options.database === undefined ? await databaseWithTenants(trial.kind) : await fill(options.database);

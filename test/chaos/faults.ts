@@ -7,7 +7,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { endLater, Skipped, type Trial } from './environment.ts';
 
-/** A disk of this many MB that can be filled and freed. */
+/** Mounts a disk of this many MB that can be filled and freed. */
 export function smallDisk(trial: Trial, megabytes: number): { directory: string; fill(): void; free(): void } {
   const directory = freshDirectory();
   try {
@@ -51,7 +51,7 @@ export async function failSyncs(trial: Trial, pids: readonly number[]): Promise<
   };
 }
 
-/** A clock that can be changed while a core uses it. Timers keep running normally. */
+/** Creates a clock that can be changed while a core uses it. Timers keep running normally. */
 export function settableClock(): { environment: Record<string, string>; stepTo(seconds: number): void } {
   const [library] = globSync(
     ['/usr/lib/*/faketime', '/usr/lib/faketime', '/usr/local/lib/faketime'].map((path) => `${path}/libfaketimeMT.so.1`),

@@ -28,7 +28,7 @@ export const failsAndDrops: Manner = (turn, response) => {
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
-/** A provider that counts whom it calls and how often. If it de-duplicates, it calls once per hand-off ID. */
+/** Starts a provider that counts whom it calls and how often. If it de-duplicates, it calls once per hand-off ID. */
 export async function startProvider(manner: Manner, deduplicates: boolean) {
   const handoffs = new Map<string, string[]>();
   /** When each contact's call was first accepted. */

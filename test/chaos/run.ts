@@ -65,13 +65,13 @@ async function runCase({ one: { name, attack }, kind }: Attack, isQuick: boolean
   return skipped === undefined ? { ...row, counts: ledger.counts(), notes: ledger.notes() } : { ...row, counts: null, notes: [skipped] };
 }
 
-/** The columns that should be 0 but aren't. */
+/** Returns the columns that should be 0 but aren't. */
 export function listFaults({ counts }: Row): string[] {
   const { sent: _, acknowledged: __, ...zeros } = counts ?? { sent: 0, acknowledged: 0 };
   return Object.entries(zeros).flatMap(([column, count]) => (count === 0 ? [] : [`${column} ${count}`]));
 }
 
-/** The result of one case. */
+/** Returns the result of one case. */
 export function formatRow(row: Row): string {
   const { name, kind, counts, notes, seconds } = row;
   if (counts === null) return `${name} on ${kind}: skipped, ${notes.join()}`;

@@ -89,7 +89,7 @@ describe('callkey doctor', () => {
   });
 
   describe('the check for a newer version', () => {
-    /** A fake npm that returns a version and records that it ran. */
+    /** Returns a fake npm that returns a version and records that it ran. */
     const withNpm = (environment: Record<string, string> = {}, published = '99.0.0') => {
       const directory = freshDirectory();
       const npm = join(directory, 'npm');

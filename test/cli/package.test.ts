@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
 
-/** The first text on the page between two given texts. */
+/** Returns the first text on the page between two given texts. */
 function printed(form: RegExp): string {
   const [, text] = form.exec(readme) ?? [];
   if (text === undefined) throw new Error(`cli/README.md has no ${form}.`);

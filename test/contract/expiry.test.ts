@@ -13,7 +13,7 @@ const formats = new Map(zones.map((timeZone) => [timeZone, new Intl.DateTimeForm
 
 const toIso = (instant: number | null) => instant && new Date(instant).toISOString();
 
-/** The calendar day in a zone, from the runtime's own tables instead of the code under test. */
+/** Returns the calendar day in a zone, from the runtime's own tables instead of the code under test. */
 function localDay(millis: number, timeZone: string): string {
   return formats.get(timeZone)?.format(millis) ?? '';
 }
@@ -170,7 +170,7 @@ const day = 24 * 3_600_000;
 /** No zone changes its clocks twice within this time. */
 const step = 14 * day;
 
-/** The days of each clock change in a zone over ten years, with the day before and after. */
+/** Returns the days of each clock change in a zone over ten years, with the day before and after. */
 function daysOfChange(zone: string): string[] {
   const iana = IANAZone.create(zone);
   const changeDays = new Set<string>();

@@ -15,7 +15,7 @@ function found(text: string, form: RegExp): string {
   return match;
 }
 
-/** A cell of the README's table, where bars are escaped. JavaScript has a different syntax for the ends of the text. */
+/** Returns a cell of the README's table, where bars are escaped. JavaScript has a different syntax for the ends of the text. */
 const cell = (field: string) => found(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
 const github = `(?:${cell('Before secret').replace('\\A', '^')})(${cell('Secret format')})(?:${cell('After secret').replace('\\z', '$')})`;
 

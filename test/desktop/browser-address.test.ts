@@ -9,7 +9,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { password, placeCall, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-/** The browser's warnings, and the errors thrown by the page. */
+/** Returns the browser's warnings, and the errors thrown by the page. */
 function watch(page: Page): string[] {
   const complaints: string[] = [];
   page.on('console', (message: ConsoleMessage) => {

@@ -23,7 +23,7 @@ describeDesktop('the console, for calls and users', () => {
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
   const row = (name: string) => harness.page.getByRole('row', { name });
   const call = (name: string, requestId: string) => ({ requestId, contact: { phone: '+4930555001', name } });
-  /** The texts of a row's cells in these columns. */
+  /** Returns the texts of a row's cells in these columns. */
   const cells = async (name: string, ...heads: string[]) => {
     await row(name).waitFor();
     const texts = await Promise.all(heads.map((head) => row(name).locator(`td[data-label="${head}"]`).innerText()));

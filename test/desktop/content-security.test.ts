@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 
-/** A foreign website that counts its requests. */
+/** Starts a foreign website that counts its requests. */
 async function startSite() {
   const asked: string[] = [];
   const server = createServer(({ url = '' }, response) => {

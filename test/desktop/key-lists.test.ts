@@ -20,7 +20,7 @@ describeDesktop('the lists of API keys in the console', () => {
   const panel = () => harness.page.getByRole('complementary');
   const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
 
-  /** Keys with these names, the first one newest, and a signed-in user who can see them. */
+  /** Creates keys with these names, the first one newest, and signs in a user who can see them. */
   async function list(all: readonly string[], user: UserName = 'account'): Promise<void> {
     for (const [index, name] of all.entries())
       await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 type Entry = { files?: Record<string, Entry> };
 
-/** The files in an asar archive. It starts with three sizes, and the length and text of a JSON index. */
+/** Returns the files in an asar archive. It starts with three sizes, and the length and text of a JSON index. */
 function filesIn(archive: string): string[] {
   const bytes = readFileSync(archive);
   const { files = {} }: Entry = JSON.parse(bytes.toString('utf8', 16, 16 + bytes.readUInt32LE(12)));

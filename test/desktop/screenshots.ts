@@ -19,7 +19,7 @@ try {
   const { app } = home;
   const zoom = (factor: number) =>
     app.evaluate(({ BrowserWindow }, to) => BrowserWindow.getAllWindows()[0]?.webContents.setZoomFactor(to), factor);
-  /** The window's content as a PNG. */
+  /** Returns the window's content as a PNG. */
   const picture = async () => {
     // Waits for two frames: the first makes the change, the second shows it.
     await home.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');

@@ -20,7 +20,7 @@ async function startFilledCore(): Promise<RunningCore> {
 const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
   page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 
-/** Everything in the console's folder, including Chromium's own files. */
+/** Returns everything in the console's folder, including Chromium's own files. */
 const listFiles = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -204,7 +204,7 @@ describeDesktop('the console, for secrets', () => {
       expect(await clipboardText()).to.equal('a shopping list');
     });
 
-    /** The clipboard just before the app exits, because Linux clears it when the app ends. */
+    /** Returns the clipboard just before the app exits, because Linux clears it when the app ends. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {

@@ -34,7 +34,7 @@ describeDesktop('signing in to the console', () => {
     await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
   }
 
-  /** A server that isn't a core of this generation. */
+  /** Returns a server that isn't a core of this generation. */
   async function somethingElse(answer: RequestListener): Promise<string> {
     const server = createServer(answer).listen(0, '127.0.0.1');
     servers.push(server);

@@ -66,7 +66,7 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('heading', { name: screen, exact: true }).waitFor();
       await grid().waitFor();
     };
-    /** The positions of all elements in the list. */
+    /** Returns the positions of all elements in the list. */
     const places = () =>
       page()
         .locator('h1, search, thead, tbody tr')

@@ -32,7 +32,7 @@ describe('the dialer loop', () => {
       ...{ api_key_id: 'key', placed_at: clock.now(), due_at: clock.now(), phone: '+493012345678', state: 'queued' as const },
     });
   const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
-  /** A provider that returns these results in order, and then repeats the last one. */
+  /** Creates a provider that returns these results in order, and then repeats the last one. */
   const createProvider = (results: HandoffResult[], deduplicates = true): Provider => ({
     ...{ name: 'webhook', deduplicates, conclude: () => null },
     handOff: async ({ contactId }) => {

@@ -13,7 +13,7 @@ const callTo = (phone: string): ClaimedCall => ({
 describe('the simulated provider', () => {
   const clock = fakeClock();
   const provider = simulatedProvider(clock);
-  /** The outcome of a call, and after how many seconds it ends. */
+  /** Returns the outcome of a call, and after how many seconds it ends. */
   const simulate = async (phone: string) => {
     const taken = await provider.handOff(callTo(phone));
     const seconds = taken.kind === 'taken' && taken.outcomeAt !== undefined ? (taken.outcomeAt - clock.now()) / 1_000 : Number.NaN;

@@ -9,7 +9,7 @@ import { at } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
 /**
- * A fake store with a chain of this many events, which tests tamper with.
+ * Creates a fake store with a chain of this many events, which tests tamper with.
  *
  * @param pruned the number of deleted events, which the newest event records, unless `record` says another number
  */

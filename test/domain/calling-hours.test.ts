@@ -175,7 +175,7 @@ describe('calling hours', () => {
       }
     });
 
-    /** The days on which a zone's clocks change, by the runtime's own calendar. */
+    /** Returns the days on which a zone's clocks change, by the runtime's own calendar. */
     function findChanges(zone: string): number[] {
       const offset = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
       const offsetAt = (time: number) => offset.format(time).replace(/^.*GMT/, '');

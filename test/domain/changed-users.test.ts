@@ -7,7 +7,7 @@ const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
 const actor = { who: stan, address: '192.0.2.1' };
 
-/** A fake store that ended this many sessions, or didn't find the user to change. */
+/** Creates a fake store that ended this many sessions, or didn't find the user to change. */
 function createUsers({ isThere = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];

@@ -12,7 +12,7 @@ const session: Session = {
   ...{ hasSecondFactor: false, halfOpenUntil: null },
 };
 
-/** Ports with one user, whose password has this hash. */
+/** Returns ports with one user, whose password has this hash. */
 const portsWith = (passwordHash = 'hash') =>
   fakePorts({
     stores: {

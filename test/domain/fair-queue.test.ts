@@ -4,7 +4,7 @@ import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 /** In a path, `a/b` is a part of `a`. */
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
-/** A queue whose items are the networks that they come from. */
+/** Creates a queue whose items are the networks that they come from. */
 function createQueue(most: number) {
   const queue = new FairQueue<string>(() => most);
   let name = 0;
@@ -16,7 +16,7 @@ function createQueue(most: number) {
       for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
       return taken;
     },
-    /** This many attempts from networks that never retry. */
+    /** Returns this many attempts from networks that never retry. */
     flood(times: number) {
       for (let n = 0; n < times; n++) queue.add(toPath(`stranger${++name}`), `stranger${name}`);
     },
@@ -77,7 +77,7 @@ describe('the password check queue', () => {
     expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
   });
 
-  /** The number of turns before a network gets its own, if it and these others keep retrying. */
+  /** Returns the number of turns before a network gets its own, if it and these others keep retrying. */
   function turnsUntilServed(others: readonly string[]): number {
     const queue = createQueue(4);
     for (const network of others) queue.add(network);

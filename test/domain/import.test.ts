@@ -8,7 +8,7 @@ import { fakePorts } from '../support/ports.ts';
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
-/** A fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
+/** Creates a fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
 function createImports(failingStep = 0) {
   const things: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),
@@ -62,7 +62,7 @@ const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userTy
 const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
 const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
-/** The error message of an import, starting with the problem code. */
+/** Returns the error message of an import, starting with the problem code. */
 const readRefusal = (importing: Promise<unknown>) =>
   importing.then(
     () => 'nothing',

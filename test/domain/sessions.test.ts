@@ -12,7 +12,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const refused = 'unauthorized: This request needs valid credentials.';
 
-/** One session, started and last seen this many ms ago. */
+/** Creates one session, started and last seen this many ms ago. */
 function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   const events: AuditEvent[] = [];
   const touched: number[] = [];

@@ -14,7 +14,7 @@ import { type DirectAccess, signIn, type Tenants } from '../support/tenants.ts';
 
 const rows = limits.directoryPage + 2;
 
-/** The integers from 1, as a table `n(i)`. */
+/** Returns the integers from 1, as a table `n(i)`. */
 function numbers(kind: DatabaseKind, count: number): string {
   return kind === 'postgres'
     ? `generate_series(1::bigint, ${count}) AS n(i)`
@@ -54,7 +54,7 @@ describe('console lists that are longer than a page', () => {
     });
     after(() => close());
 
-    /** All pages of a list, in order. */
+    /** Returns all pages of a list, in order. */
     async function pages<Item>(
       path: string,
       read: (json: unknown) => { items: Item[]; nextCursor: string | null },

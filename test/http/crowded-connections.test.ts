@@ -9,7 +9,7 @@ import { client, get, open, post, statuses } from '../support/connections.ts';
 import { skip } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
-/** What a client sends first over TLS. */
+/** Returns what a client sends first over TLS. */
 async function clientHello(): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -22,7 +22,7 @@ describe('an outcome report', () => {
 
   const readState = async (contactId: string) =>
     (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
-  /** A call that the provider has. */
+  /** Returns a call that the provider has. */
   const handedOff = async () => {
     const contactId = `call-${++calls}`;
     const { campaign, account } = harness.tenants;

@@ -71,7 +71,7 @@ describe('refused requests', () => {
     expect(lines.map((line) => [line['level'], line['from'], line['requests']])).to.deep.equal([['warn', ['127.0.0.1'], 3]]);
   });
 
-  /** The log lines of a burst. */
+  /** Returns the log lines of a burst. */
   async function findLines(addresses: readonly string[]): Promise<LogLine[]> {
     const log: LogLine[] = [];
     const lines = new Writable({

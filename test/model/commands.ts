@@ -55,7 +55,7 @@ class Step implements fc.AsyncCommand<Walk, World> {
     this.#what = await this.#run(walk, world);
   }
 
-  /** One line of a report. */
+  /** Returns one line of a report. */
   toString(): string {
     return `\n  ${this.#name}${this.#what}`;
   }
@@ -121,7 +121,7 @@ function includes(whole: unknown, part: unknown): boolean {
 
 // Who acts, and with what
 
-/** Every user, and each staff user with every account and partner selected, and with none. */
+/** Returns every user, and each staff user with every account and partner selected, and with none. */
 export function listViewers(model: Model): Viewer[] {
   const scopes = [...model.accounts].flatMap(([account, { partner }]) => [account, null].map((one) => ({ account: one, partner })));
   return [...model.users.values()].flatMap(({ id: user, type }) =>

@@ -143,7 +143,7 @@ export class Model {
     if (found && Math.abs(this.now - found.seenAt) > session.touch) found.seenAt = this.now;
   }
 
-  /** The scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
+  /** Returns the scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
   findScope({ user, tenancy }: Viewer): Scope | null {
     const { type, account, partner } = this.#user(user);
     if (type === 'staff') return tenancy;
@@ -462,7 +462,7 @@ export class Model {
     return body.notAfter === null && dueAt + life < this.now;
   }
 
-  /** What the cores do every hour: end overdue calls, and erase the contact data of calls that ended long ago. */
+  /** Does what the cores do every hour: end overdue calls, and erase the contact data of calls that ended long ago. */
   keepHouse(): void {
     if (!this.isClockTrusted) return;
     for (const call of this.calls.values()) {

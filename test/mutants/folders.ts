@@ -6,7 +6,7 @@ export type Folder = { name: string; sources: readonly string[]; tests: readonly
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The files in a folder with these names or patterns. */
+/** Returns the files in a folder with these names or patterns. */
 const named = (folder: string, names: string, ending = '.ts') =>
   names.split(/\s+/).flatMap((name) => globSync(`${folder}/${name}${ending}`, { cwd: root }).sort());
 const tests = (folder: string, names = '*') => named(`test/${folder}`, names, '.test.ts');

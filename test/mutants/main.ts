@@ -68,7 +68,7 @@ function short(code: string): string {
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }
 
-/** The mutants that survived without being listed, and those that are listed but died, in files that were mutated completely. */
+/** Returns the mutants that survived without being listed, and those that are listed but died, in files that were mutated completely. */
 function surprises(mutants: readonly Mutant[], files: readonly string[]): { survived: string[]; died: string[] } {
   const survivors = mutants.filter(({ hasSurvived }) => hasSurvived);
   const listed = (file: string) => (known[file] ?? []).flatMap(({ mutants: changes }) => changes);

@@ -7,7 +7,7 @@ import { freshDatabase } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
-/** The fingerprint of the certificate that a new connection gets. */
+/** Returns the fingerprint of the certificate that a new connection gets. */
 function fingerprint({ url }: RunningCore): Promise<string> {
   const { hostname: host, port } = new URL(url);
   return new Promise((resolve, reject) => {

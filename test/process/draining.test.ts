@@ -53,7 +53,7 @@ describe('a core that is told to stop', () => {
     };
     afterEach(() => core.child.kill('SIGKILL'));
 
-    /** A placed call whose body hasn't arrived yet: the core has accepted it, but can't finish it. */
+    /** Returns a placed call whose body hasn't arrived yet: the core has accepted it, but can't finish it. */
     const halfPlaced = async () => {
       const body = JSON.stringify({ requestId: 'half', contact: { phone: somePhone() } });
       const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };

@@ -26,7 +26,7 @@ const telling = [
   ['+81312345678', 'Asia/Tokyo'],
   ['+61290000000', 'Australia/Sydney'],
 ] as const;
-/** Hours until the morning after the next one. */
+/** How many hours the test covers: until the morning after the next one. */
 const hours = 34;
 /** After this many hand-offs, both cores are killed: before the provider has responded to the last one, or just after that. */
 const kills = [

@@ -12,7 +12,7 @@ import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** A connection to a server that can be cut and restored. */
+/** Returns a connection to a server that can be cut and restored. */
 async function cable(target: URL) {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -90,7 +90,7 @@ function startPlacing(url: string, campaignId: string, key: string) {
   };
 }
 
-/** Calls with a 202 that aren't in the database, and calls with a 503 that are. */
+/** Returns calls with a 202 that aren't in the database, and calls with a 503 that are. */
 async function brokenPromises(database: string, answers: ReadonlyMap<string, number | null>): Promise<string[]> {
   const direct = await openDirect(database);
   const placed = new Set<string | null>(await direct.storage.database.read('calls').pluck('phone'));

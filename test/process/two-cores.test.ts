@@ -28,7 +28,7 @@ describe('two cores on one database', () => {
       await Promise.all([here.stop(), there.stop()]);
     });
 
-    /** Keys of Ada's, inserted directly into the database. */
+    /** Returns keys of Ada's, inserted directly into the database. */
     async function manyKeys(count: number): Promise<{ id: string; keyValue: string }[]> {
       const keys = Array.from({ length: count }, () => ({ id: direct.ports.randomness.id(), keyValue: makeKeyValue(randomBytes) }));
       const row = {

@@ -14,7 +14,7 @@ import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn
 
 const key = makeKeyValue(randomBytes);
 
-/** A database from the previous release, with a key that can place calls in the campaign. */
+/** Creates a database as the previous release did, with a key that can place calls in the campaign. */
 async function previousRelease(url: string): Promise<void> {
   const location = parseDatabaseUrl(url);
   if (!location) throw new Error('The database has no address.');

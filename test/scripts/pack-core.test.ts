@@ -24,7 +24,7 @@ describe("the core's package", () => {
     this.timeout(120_000);
     await buildWebConsole();
     const out = freshDirectory();
-    // Another user reads it.
+    // A different user runs the core, and must be able to read the package.
     chmodSync(out, 0o755);
     execFileSync(process.execPath, [join(root, 'scripts', 'pack-core.ts'), out], { stdio: 'ignore' });
     execFileSync('tar', ['--extract', '--file', join(out, `callkey-core-${version}.tgz`), '--directory', out]);

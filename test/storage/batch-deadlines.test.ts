@@ -20,7 +20,7 @@ describe("a request's deadline", () => {
     retryAfter: 2,
     message: "The database didn't respond in time. Try again shortly, with the same request ID.",
   };
-  /** The state of each of these requests so far: waiting, its result, or the problem. */
+  /** Returns the state of each of these requests so far: waiting, its result, or the problem. */
   const settleAll = (...requests: Promise<unknown>[]) => {
     const outcomes: unknown[] = requests.map(() => 'waits');
     for (const [n, request] of requests.entries()) {

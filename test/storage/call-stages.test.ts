@@ -15,7 +15,7 @@ const now = instant(1_795_000_000_000);
 const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', cancelledAt: 'cancelled_at', endedAt: 'ended_at' } as const;
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
-/** A due call at this stage, as left by the events that lead to it. */
+/** Returns a due call at this stage, as left by the events that lead to it. */
 function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
   const attempted = stage !== 'queued';
   return {

@@ -41,7 +41,7 @@ describe("a SQLite file's writer", () => {
       (error: { code?: string; name: string }) => error.code ?? error.name,
     );
 
-  /** The calls that another process finds in the database. */
+  /** Returns the calls that another process finds in the database. */
   async function found(): Promise<string[]> {
     const other = await openDirect(database);
     const ids: string[] = await other.storage.database.read('calls').pluck('request_id').orderBy('request_id');

@@ -8,7 +8,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** The rules whose result depends on colors. */
 export const rulesOfColour = ['color-contrast', 'link-in-text-block'] as const;
 
-/** The violations that axe finds on the page, by all of its rules or only by these. */
+/** Returns the violations that axe finds on the page, by all of its rules or only by these. */
 export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {
   // A page keeps axe until it's reloaded.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);

@@ -5,7 +5,7 @@ import { batched } from '../../core/storage/engine/batch.ts';
 
 type Asked = { n: number; deadline: number };
 
-/** A batch runner whose batches end when the test ends them. */
+/** Creates a batch runner whose batches end when the test ends them. */
 export function controlled({
   size = 4,
   maxInFlight = 1,
@@ -50,7 +50,7 @@ export async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The error that a request fails with; for a problem, what its caller sees. */
+/** Returns the error that a request fails with; for a problem, what its caller sees. */
 export async function rejection(request: Promise<unknown>): Promise<unknown> {
   const error: unknown = await request.then(
     () => 'none',

@@ -6,7 +6,7 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { createKeyOn } from './sample-data.ts';
 import { signIn } from './tenants.ts';
 
-/** A core with a key, and for each test a page of a new browser profile. Fails a test that makes the page complain. */
+/** Returns a core with a key, and for each test a page of a new browser profile. Fails a test that makes the page complain. */
 export function browserForEach() {
   let harness: CoreHarness;
   let context: BrowserContext;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { sharedIntegrator } from './integrator.ts';
 
-/** What tests of files of calls share. Each test has phone numbers that no other test of its suite uses. */
+/** Returns what tests of files of calls share. Each test has phone numbers that no other test of its suite uses. */
 export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
   let test = 0;
   beforeEach(() => {
@@ -23,7 +23,7 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     },
     place: (path: string, ...more: string[]) => its.home.run(placing(path, more)),
     started: (path: string, ...more: string[]) => its.home.start(placing(path, more)),
-    /** The number of calls to each of this test's phone numbers. */
+    /** Returns the number of calls to each of this test's phone numbers. */
     async calls(): Promise<number[]> {
       const rows: { phone: string | null }[] = await its.direct.storage.database
         .read('calls')

@@ -9,7 +9,7 @@ import { fakeClock } from './clock.ts';
 import { type DatabaseKind, freshDatabase } from './databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from './tenants.ts';
 
-/** A database with tenants and keys, and for each test a store without calls, which records what it reports. */
+/** Returns a database with tenants and keys, and for each test a store without calls, which records what it reports. */
 export function callStoreForEach(kind: DatabaseKind) {
   const clock = fakeClock();
   const now = clock.now();

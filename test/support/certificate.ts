@@ -5,7 +5,7 @@ import { freshDirectory } from './databases.ts';
 
 export const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
 
-/** A certificate for localhost that no one trusts, in the form of a core's variables. */
+/** Creates a certificate for localhost that no one trusts, in the form of a core's variables. */
 export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } {
   const directory = freshDirectory();
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
@@ -14,7 +14,7 @@ export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: 
   return files;
 }
 
-/** A certificate for localhost from an authority that only `caFile` makes trusted. */
+/** Creates a certificate for localhost from an authority that only `caFile` makes trusted. */
 export function certificateAuthority(): { caFile: string; cert: Buffer; key: Buffer } {
   const directory = freshDirectory();
   const at = (name: string) => join(directory, name);

@@ -4,7 +4,7 @@ import { rootArgs } from './electron-runtime.ts';
 import { describeUnless } from './skip.ts';
 import { buildWebConsole } from './web-build.ts';
 
-/** The path of the first of these programs that's on the `PATH`. The tests don't download a browser. */
+/** Returns the path of the first of these programs that's on the `PATH`. The tests don't download a browser. */
 export function findProgram(...names: string[]): string | undefined {
   return names
     .map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).stdout?.trim() ?? '')
@@ -18,7 +18,10 @@ const executablePath = CHROMIUM_PATH
 
 let browser: Browser | undefined;
 
-/** Tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're required. */
+/**
+ * Runs tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're
+ * required.
+ */
 export function describeBrowser(title: string, tests: () => void): void {
   describeUnless(executablePath === undefined ? 'Chromium is neither on the PATH nor at CHROMIUM_PATH' : undefined, title, () => {
     before(buildWebConsole);
@@ -36,7 +39,7 @@ export async function sharedBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** The browser's warnings, and the errors thrown by the page. */
+/** Returns the browser's warnings, and the errors thrown by the page. */
 export function watch(page: Page): string[] {
   const complaints: string[] = [];
   page.on('console', (message: ConsoleMessage) => {

@@ -45,7 +45,7 @@ export class CliHome {
     return { HOME: this.directory, ...this.environment, ...environment };
   }
 
-  /** Every file left in the home folder, with its content. */
+  /** Returns every file left in the home folder, with its content. */
   files(): { path: string; text: string }[] {
     return readdirSync(this.directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

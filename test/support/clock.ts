@@ -8,7 +8,7 @@ export type FakeClock = Clock & {
   advance(by: DurationLike): void;
 };
 
-/** A clock that stands still until it's moved. */
+/** Creates a clock that stands still until it's moved. */
 export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
   let now = at(start);
   return {

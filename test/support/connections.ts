@@ -9,7 +9,7 @@ import { selfSignedCertificate } from './certificate.ts';
 
 export type Started = { request: IncomingMessage; response: ServerResponse };
 
-/** A listener whose requests wait until a test responds to them, and which records what happens to its connections. */
+/** Opens a listener whose requests wait until a test responds to them, and which records what happens to its connections. */
 export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
   const started: Started[] = [];
   const cuts: `${CutReason} ${string}`[] = [];
@@ -27,7 +27,7 @@ export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, h
   return { listener, started, cuts };
 }
 
-/** A client that reads. */
+/** Returns a client that reads. */
 export async function client(listener: Listener, localAddress = '127.0.0.1') {
   const { protocol, port } = new URL(listener.url);
   const options = { host: '127.0.0.1', port: Number(port), localAddress };

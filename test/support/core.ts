@@ -33,7 +33,7 @@ export type CoreOptions = {
   randomness?: Randomness;
 };
 
-/** A whole core within the test's process, with a clock that the test can move. */
+/** Starts a whole core within the test's process, with a clock that the test can move. */
 export async function startCoreHere(
   databaseUrl: string,
   {

@@ -111,7 +111,7 @@ export async function setUpPostgres(settings: readonly string[] = []): Promise<v
   await (await before)?.stop();
 }
 
-/** A directory that is removed after the tests. */
+/** Creates a directory that is removed after the tests. */
 export function freshDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'callkey-test-'));
   directories.push(directory);
@@ -123,7 +123,7 @@ export function onEachDatabase(tests: (kind: DatabaseKind) => void): void {
   for (const kind of databaseKinds) describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, () => tests(kind));
 }
 
-/** For tests that apply only to PostgreSQL. */
+/** Runs a test that applies only to PostgreSQL. */
 export function itOnPostgres(title: string, test: Mocha.AsyncFunc): void {
   const define = databaseKinds.includes('postgres') ? it : it.skip;
   define(title, test);

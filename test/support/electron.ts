@@ -14,7 +14,7 @@ import { describeUnless } from './skip.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const holdReady = fileURLToPath(new URL('hold-ready.cjs', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY } = process.env;
-/** Tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
+/** Runs tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
   describeUnless(whyNoElectron, title, () => {
     before(buildConsole);
@@ -60,7 +60,7 @@ async function displayEnvironment(): Promise<Record<string, string>> {
   return { DISPLAY: await display };
 }
 
-/** The tests' own environment with a display, and without the variables that change how Electron starts. */
+/** Returns the tests' own environment with a display, and without the variables that change how Electron starts. */
 export async function consoleEnvironment(more: Record<string, string> = {}): Promise<Record<string, string>> {
   const { NODE_OPTIONS, ELECTRON_RUN_AS_NODE, ...own } = process.env;
   const defined = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined);
@@ -79,7 +79,7 @@ export type RunningConsole = {
   app: ElectronApplication;
   page: Page;
   userData: string;
-  /** Everything that the app has written to stdout and stderr. */
+  /** Returns everything that the app has written to stdout and stderr. */
   output(): string;
   /** Quits the app, and kills it if it doesn't quit within five seconds. */
   close(): Promise<void>;
@@ -95,7 +95,7 @@ export function watchOver(child: ChildProcess): ChildProcess {
   return child;
 }
 
-/** The arguments of `npm run desktop`, with a different user data folder. */
+/** Returns the arguments of `npm run desktop`, with a different user data folder. */
 export const consoleArgs = (userData: string, more: readonly string[] = []) => [...rootArgs, `--user-data-dir=${userData}`, ...more, root];
 
 /** Starts the console and waits for its page. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 
-/** A snapshot of the page's heap after garbage collection. Fails unless it contains the canary that the page shows. */
+/** Returns a snapshot of the page's heap after garbage collection. Fails unless it contains the canary that the page shows. */
 export async function readHeap(page: Page): Promise<string> {
   const devtools = await page.context().newCDPSession(page);
   const chunks: string[] = [];

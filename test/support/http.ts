@@ -45,19 +45,19 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
   return answer;
 }
 
-/** The cookies set by a response, with their attributes. */
+/** Returns the cookies set by a response, with their attributes. */
 export function readSetCookies(answer: Answer): string[] {
   return [answer.headers['set-cookie'] ?? []].flat();
 }
 
-/** The cookies set by a response, in the form that a later request sends. */
+/** Returns the cookies set by a response, in the form that a later request sends. */
 export function readCookies(answer: Answer): string {
   return readSetCookies(answer)
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 }
 
-/** The text at a path in a response body: `textAt(answer, 'apiKey', 'id')`. Fails if there is none. */
+/** Returns the text at a path in a response body: `textAt(answer, 'apiKey', 'id')`. Fails if there is none. */
 export function textAt(answer: Answer, ...path: string[]): string {
   let value: unknown = answer.json;
   for (const name of path) value = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
@@ -65,12 +65,12 @@ export function textAt(answer: Answer, ...path: string[]): string {
   return value;
 }
 
-/** The code at the end of a problem's type. */
+/** Returns the code at the end of a problem's type. */
 export function readCode(answer: Answer): string {
   return String(answer.json['type']).replace(/^.*#/, '');
 }
 
-/** The raw response over a socket, byte for byte except for the Date. The request must send `Connection: close`. */
+/** Returns the raw response over a socket, byte for byte except for the Date. The request must send `Connection: close`. */
 export function overSocket(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -29,14 +29,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The errors in a value, according to the schema at a path in the document, such as `#/components/schemas/Problem`. */
+/** Returns the errors in a value, according to the schema at a path in the document, such as `#/components/schemas/Problem`. */
 export function schemaErrors(pointer: string, value: unknown): string[] {
   const validate = ajv.getSchema(`openapi${pointer}`);
   if (!validate) return [`The document has no ${pointer}.`];
   return validate(value) === true ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** The differences between a response and the document. Empty if it matches, and for paths outside of the contract. */
+/** Returns the differences between a response and the document. Empty if it matches, and for paths outside of the contract. */
 export function answerErrors(method: string, url: string, answer: Answer): string[] {
   const [path] = toPaths(new URL(url).pathname);
   if (path === undefined) return [];
@@ -59,7 +59,7 @@ const toOtherMethods: Record<number, Reference> = {
 
 const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** The paths of the document that match a URL, those without a parameter at the end first. */
+/** Returns the paths of the document that match a URL, those without a parameter at the end first. */
 export function toPaths(pathname: string): string[] {
   const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
   return matching.sort((a, b) => Number(a.endsWith('}')) - Number(b.endsWith('}')));
@@ -84,7 +84,7 @@ function bodyErrors({ content }: Response, pointer: string, { headers, text }: A
   return schemaErrors(`${pointer}/content/${escaped(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 
-/** A name within a JSON pointer in a URI fragment. */
+/** Returns a name within a JSON pointer in a URI fragment. */
 function escaped(name: string): string {
   return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
 }

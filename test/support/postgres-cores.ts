@@ -31,7 +31,7 @@ export const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
 
 export const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
 
-/** Everything that a test needs to place calls. */
+/** Returns everything that a test needs to place calls. */
 export async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
   const direct = await openDirect(database);
   const tenants = await createTenants(direct.ports);

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 /** A request from a recipe to its provider. */
 export type Asked = { path: string; headers: IncomingMessage['headers']; body: string };
 
-/** A provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
+/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
 export async function startProviderApi() {
   const asked: Asked[] = [];
   const statuses: (number | [status: number, body: string])[] = [];
@@ -32,7 +32,7 @@ export async function startProviderApi() {
   return { asked, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
 
-/** The events of Asterisk's WebSocket in RFC 6455 frames. */
+/** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */
 export async function openEvents(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
   const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
     server.once('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));

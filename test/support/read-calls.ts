@@ -30,12 +30,12 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
     await source.close();
   }
 }
-/** Why a whole file is refused. */
+/** Returns why a whole file is refused. */
 export const readRefusal = (content: string | Buffer, reading?: Partial<Reading>) =>
   readCalls(content, reading).then(
     () => expect.fail('It was read.'),
     (thrown: unknown) => thrown,
   );
-/** The errors of invalid lines. */
+/** Returns the errors of invalid lines. */
 export const badLines = async (text: string, reading?: Partial<Reading>) =>
   (await readCalls(text, reading)).bad.flatMap(({ line, errors }) => errors.map(({ path, message }) => [line, path, message]));

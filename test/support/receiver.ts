@@ -8,7 +8,7 @@ export const signingSecret = `whsec_${'core'.repeat(10)}`;
 
 export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
 
-/** A provider's receiving side. Responds to each hand-off as the test specifies, or else with 202. */
+/** Starts a provider's receiving side. Responds to each hand-off as the test specifies, or else with 202. */
 export async function startReceiver(
   answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
   port = 0,

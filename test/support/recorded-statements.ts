@@ -1,6 +1,6 @@
 import type { Database } from '../../core/storage/engine/database.ts';
 
-/** A database that records each batch statement: how it was prepared, and its first two words. */
+/** Creates a database that records each batch statement: how it was prepared, and its first two words. */
 export function recordStatements(database: Database): { database: Database; ran: string[] } {
   const ran: string[] = [];
   const noting =

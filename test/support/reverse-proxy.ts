@@ -12,7 +12,7 @@ export type CorePorts = { port: number; managementPort: number };
 
 type Kind = {
   file: string;
-  /** The rest of a machine's configuration, which includes the file from core/deploy. */
+  /** Returns the rest of a machine's configuration, which includes the file from core/deploy. */
   around(snippet: string, directory: string): string;
   command(file: string): [string, ...string[]];
 };

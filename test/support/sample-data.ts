@@ -86,7 +86,7 @@ const parts = [
   ['cancelled', 0.04],
 ] as const;
 
-/** A month of call counts for a key: fewer on weekends, and none today. */
+/** Adds a month of call counts for a key: fewer on weekends, and none today. */
 async function addHistory({ direct, tenants }: CoreHarness, keyId: string): Promise<void> {
   const today = Math.floor(Date.now() / dayMs) * dayMs;
   for (let ago = 1; ago < 30; ago++) {

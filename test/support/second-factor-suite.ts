@@ -19,7 +19,7 @@ export function secondFactorSuite(kind: DatabaseKind) {
   });
   after(() => harness.close());
 
-  /** More cores on the same database, until the end of the test. */
+  /** Starts another core on the same database. It runs until the end of the test. */
   const others: RunningCore[] = [];
   async function startAnother(more: Record<string, string> = {}): Promise<RunningCore> {
     const other = await startCoreHere(harness.database, { clock, environment: { ...environment, ...more } });
@@ -57,7 +57,7 @@ export function secondFactorSuite(kind: DatabaseKind) {
     const { user } = await createUser(harness.direct.ports, operator, input, password);
     return { email, user, id: user.id, cookie: await signIn(harness.core.url, email) };
   }
-  /** A new staff user with a second factor, signed in. */
+  /** Creates a new staff user with a second factor, signed in. */
   async function newUser() {
     const created = await newUserWithout();
     return { ...created, ...(await enroll(harness.core.url, created.cookie, clock)) };

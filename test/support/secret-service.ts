@@ -1,6 +1,6 @@
 import { AsyncEntry } from '@napi-rs/keyring';
 
-/** Why the keychain can't be tested here; undefined if it can. */
+/** Returns why the keychain can't be tested here; undefined if it can. */
 export async function whyNoSecretService(): Promise<string | undefined> {
   // On other systems, the tests would use the developer's own keychain, which may ask for a password.
   if (process.platform !== 'linux') return 'only Linux has one apart from the developer’s own';

@@ -49,7 +49,7 @@ export const withTenants = databases('with tenants', async (databaseUrl) => {
   return createTenants(direct.ports).finally(() => direct.close());
 });
 
-/** A new database with the tenants. */
+/** Returns a new database with the tenants. */
 export async function databaseWithTenants(kind: DatabaseKind): Promise<{ database: string; tenants: Tenants }> {
   const { database, content: tenants } = await withTenants.createCopy(kind);
   return { database, tenants };
@@ -82,14 +82,14 @@ export async function createKey(
   return { id: textAt(answer, 'apiKey', 'id'), keyValue: textAt(answer, 'keyValue') };
 }
 
-/** The caller with this key and the current time. */
+/** Returns the caller with this key and the current time. */
 export function toCaller(digest: Digest): KnownCaller {
   return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1', key: { expiresAt: null, limits: null } };
 }
 
 let callers = 0;
 
-/** A phone number that no other call has. */
+/** Returns a phone number that no other call has. */
 export function somePhone(): string {
   return `+4930${20_000_000 + ++callers}`;
 }

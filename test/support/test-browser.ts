@@ -4,7 +4,7 @@ import { type Answer, ask, readCookies } from './http.ts';
 export class TestBrowser {
   readonly #cookies = new Map<string, Map<string, string>>();
 
-  /** The cookies that the browser sends to a server. */
+  /** Returns the cookies that the browser sends to a server. */
   cookie(url: string): string {
     return [...(this.#cookies.get(new URL(url).origin) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
   }

@@ -5,7 +5,7 @@ import { fakePorts, tenancies, viewers } from './ports.ts';
 
 const { account } = viewers;
 
-/** A fake store with these users, which records its calls. */
+/** Creates a fake store with these users, which records its calls. */
 export function createUsers({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];

@@ -76,7 +76,9 @@ async function record(context: Context, server: string, campaignId: string, call
   await rememberLastCall(context, server, campaignId, { requestId });
   const settle = async () =>
     pending?.settle().catch((error: unknown) => {
-      output.note(`For a day, running the same command repeats this call instead of placing a new one: ${diskReason(error)}.`);
+      output.note(
+        `Couldn't delete the record of this call (${diskReason(error)}). For a day, running the same command repeats this call instead of placing a new one.`,
+      );
     });
   const undo = async () => {
     await settle();

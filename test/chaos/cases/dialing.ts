@@ -7,7 +7,7 @@ import { inParallel, startLoad } from '../load.ts';
 import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from '../provider.ts';
 import type { Case } from '../run.ts';
 
-/** A provider that fails and drops responses, and a core that is killed again and again. Each call must end exactly once. */
+/** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */
 const killed = (deduplicates: boolean): Case['attack'] =>
   async function attack(trial) {
     const leases = leaseClock(trial);
@@ -157,7 +157,7 @@ const hostile: Case['attack'] = async (trial) => {
   await pause(trial.isQuick ? 3_000 : 60_000);
   await load.stop();
   const max = memory();
-  if (max > memoryBound) ledger.fail(`the core took ${max} MB`);
+  if (max > memoryBound) ledger.fail(`the core used ${max} MB`);
   provider.behave(takes);
   await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider behaves again');
   ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);

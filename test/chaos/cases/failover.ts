@@ -50,7 +50,7 @@ async function bothHosts(_: Trial, primary: Cluster, standby: Cluster) {
   return { database: primary.url.replace(`127.0.0.1:${primary.port}`, hosts), switchOver: () => undefined };
 }
 
-/** One address in front of both servers, like a service address. */
+/** Returns one address in front of both servers, like a service address. */
 async function oneAddress(trial: Trial, primary: Cluster, standby: Cluster) {
   const front = await startFront();
   trial.cleanup.defer(() => front.close());

@@ -106,7 +106,7 @@ const lanes: Case['attack'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
-/** The calls that a search has to read. */
+/** Adds the calls that a search has to read. */
 async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: string, count: number): Promise<void> {
   await using direct = await openDirect(database);
   const of = { campaign_id: campaignId, account_id: tenants.account.id, api_key_id: keyId, state: 'completed', placed_at: 1, ended_at: 1 };

@@ -68,7 +68,7 @@ export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQ
     const memory = watched();
     if (typeof end === 'function') await end();
     scene.ledger.note(`p99 ${quiet} ms before, ${during} ms during, ${memory} MB at most`);
-    if (memory > memoryBound) scene.ledger.fail(`the core took ${memory} MB`);
+    if (memory > memoryBound) scene.ledger.fail(`the core used ${memory} MB`);
     if (!trial.isQuick && during > Math.max(short, quiet * longer)) scene.ledger.fail('valid keys waited');
     await scene.stopAndCompare();
   },

@@ -199,7 +199,7 @@ describe('callkey call cancel, for many calls', () => {
       for (let size = 65_536; size >= 1; size /= 2) fillDisk(join(state, `ballast-${size}`), size);
       const { code, stdout: results, stderr } = await its.home.run(cancel);
       expect([code, ndjson(results).length], stderr).to.deep.equal([0, 60]);
-      expect(stderr).to.match(/Couldn't write the journal .*the disk is full\. The calls are cancelled anyway.*\nCancelled 60 calls\./);
+      expect(stderr).to.match(/Couldn't write the journal .*the disk is full\. The calls are still cancelled.*\nCancelled 60 calls\./);
       expect(await states(numbers)).to.deep.equal(allCancelled(60));
     } finally {
       execFileSync('umount', ['-l', state]);

@@ -37,7 +37,7 @@ type Engine<Shown extends EnginePage> = {
 
 const opensEveryScreen = process.env['ENGINES'] === 'all';
 
-/** The tests of the console in a browser engine. Only an engine with `inspect` opens every screen each time, because it takes minutes. */
+/** Tests the console in a browser engine. Only an engine with `inspect` opens every screen each time, because it takes minutes. */
 export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
   it('lead from the sign-in form to a new key and its revocation', async () => {
     const harness = await openCore();

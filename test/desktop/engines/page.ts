@@ -7,7 +7,7 @@ import { find, type Pattern, type Step } from './find.ts';
 const toPattern = (text: string | RegExp, isExact = false): Pattern =>
   typeof text === 'string' ? { text, isExact } : { source: text.source, flags: text.flags };
 
-/** The methods of Playwright that find elements. */
+/** Returns the methods of Playwright that find elements. */
 function finder(driver: Driver, steps: readonly Step[] = []) {
   const next = (step: Step) => locator(driver, [...steps, step]);
   return {
@@ -117,7 +117,7 @@ function change(element: HTMLInputElement | HTMLSelectElement, value: string): v
 /** How WebDriver writes keys that aren't characters (W3C WebDriver, 17.4.2). */
 const keys: Readonly<Record<string, string>> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C' };
 
-/** A page in a browser without Playwright. */
+/** Opens a page in a browser without Playwright. */
 export async function openOver(driver: Driver, url: string): Promise<Home<EnginePage>> {
   await driver.goTo(url);
   const page: EnginePage = {

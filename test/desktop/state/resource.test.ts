@@ -5,7 +5,7 @@ import { Resource } from '../../../desktop/renderer/state/loading/resource.ts';
 const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
 const loaded = (value: string): Result<string> => ({ ok: true, value });
 
-/** A resource whose responses the test provides in any order. */
+/** Creates a resource whose responses the test provides in any order. */
 function controlled() {
   const answers: PromiseWithResolvers<Result<string>>[] = [];
   const resource = new Resource<string>(() => {

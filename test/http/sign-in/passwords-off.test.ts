@@ -22,7 +22,7 @@ describe('with PASSWORD_SIGN_IN=off', () => {
     });
     after(() => harness.close());
 
-    /** A staff user's browser. */
+    /** Returns a staff user's browser. */
     async function staff(): Promise<TestBrowser> {
       harness.provider.person = { subject: 'stan-there', email: 'stan@example.com', isVerified: true };
       const browser = new TestBrowser();

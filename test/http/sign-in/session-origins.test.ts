@@ -11,7 +11,7 @@ describe('sessions', () => {
     const { tryPassword } = at;
 
     describe("get their client's address", () => {
-      /** The address where the latest session was started, according to the audit events. */
+      /** Returns the address where the latest session was started, according to the audit events. */
       const seenFrom = async (headers: Record<string, string>) => {
         await tryPassword('ada@example.com', password, headers);
         const events = at.direct.storage.database.read('audit_events').where({ action: 'session.started' });

@@ -5,7 +5,7 @@ import { databaseWithTenants, signIn } from '../../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 
-/** Cookies as a browser keeps them, where a new cookie replaces one with the same name. */
+/** Returns cookies as a browser keeps them, where a new cookie replaces one with the same name. */
 function merged(kept: string, sent: string): string {
   const pairs = `${kept}; ${sent}`.split('; ').map((pair): [string, string] => [pair.slice(0, pair.indexOf('=')), pair]);
   return [...new Map(pairs).values()].join('; ');

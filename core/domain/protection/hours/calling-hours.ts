@@ -72,7 +72,7 @@ function findOpeningIn(schedule: Schedule, zone: string, from: number, limit: nu
 /** Returns the first instant within a window, or `limit`. */
 function findWindow(schedule: Schedule, zone: string, from: number, limit: number): number {
   for (let at = from; at < limit; ) {
-    // Until the offset changes, local time is only another scale.
+    // Until the offset changes, local time and UTC differ by a constant.
     const { ms, until } = getOffset(at, zone);
     const local = findLocalWindow(schedule, at + ms, until + ms);
     if (local !== null) return local - ms;

@@ -10,7 +10,7 @@ import { useScope, withName } from '../use-scope.ts';
 import { EditHours } from './edit-hours.tsx';
 import { dayLabels, describeDates, describePrefixes, formatWindows, leavesNumbersOpen, toWeeks, type Week, type Window } from './week.ts';
 
-/** Shows when people may be called, as a week, with what a scope inherits. */
+/** Shows the week in which people may be called, including hours that the scope inherits. */
 export function CallingHours({ title, home, canChange, view, onView, tabs, check }: TabProps) {
   const { scope: chosen, choose } = useScope(home, view, onView);
   const resource = useFreshResource<CallingHoursView>(`hours/${chosen.kind}/${chosen.id}`, () =>
