@@ -117,8 +117,12 @@ export function callStore(
 
   function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
     if (allowsAddress(key.limits, address)) return true;
-    keyUse.noteRefused(digest, at);
-    onAddressRefused(digest, address);
+    if (key === unknownKey) return false;
+    // After the response, because its time must not reveal that the key exists.
+    setImmediate(() => {
+      keyUse.noteRefused(digest, at);
+      onAddressRefused(digest, address);
+    });
     return false;
   }
 
@@ -142,7 +146,7 @@ export function callStore(
   return {
     async findActive(request) {
       const key = await findActive(request);
-      return key !== null && acceptsAddress({ ...request, key }) ? key : null;
+      return acceptsAddress({ ...request, key: key ?? unknownKey }) ? key : null;
     },
 
     async place(request, call): Promise<Placement> {
@@ -306,6 +310,12 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
+/** Its address is checked in place of a missing key's, so that both refusals take equally long. */
+const unknownKey: ActiveKey = {
+  expiresAt: null,
+  limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },
+};
+
 /** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are made up. */
 function networkOfCaller({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
@@ -316,25 +326,26 @@ function asUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
 
-/** Returns a function that checks whether each key is active. */
+/**
+ * Returns a function that checks whether each key is active. The statement returns a row for each key, because otherwise the time of a
+ * refusal would reveal that a key exists.
+ */
 function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | null) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (
-      rows,
-    ) => `SELECT r.n, k.expires_at, ${limitColumns.map((column) => `k.${column}`).join(', ')} FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} CROSS JOIN users u
-     WHERE k.digest = r.digest AND u.id = k.creator_id AND ${keyIsActive}`,
+    (rows) => `SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, ${limitColumns.map((column) => `k.${column}`).join(', ')}
+     FROM ${rows} LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest LEFT JOIN users u ON u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
     const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const rowsByNumber = new Map(rows.map((row) => [row['n'], row]));
-    return batch.map((_, n) => {
-      const row = rowsByNumber.get(n);
-      if (!row) return null;
-      const { expires_at: end } = row;
-      return { expiresAt: end == null ? null : instant(Number(end)), limits: readLimits(row) };
-    });
+    const keys = batch.map((): ActiveKey | null => null);
+    for (const row of rows) {
+      const { n, is_active: isActive, expires_at: end } = row;
+      const key = { expiresAt: end == null ? null : instant(Number(end)), limits: readLimits(row) };
+      if (isActive) keys[Number(n)] = key;
+    }
+    return keys;
   };
 }
 

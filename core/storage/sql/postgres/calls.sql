@@ -1,19 +1,18 @@
 -- calls.findActive
 
-SELECT r.n, k.expires_at, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone
+SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, k.addresses, k.calls_per_day,
+  k.time_zone, k.expiry_time_zone
 FROM (
   SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::bigint AS at
   FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
   SELECT *
   FROM api_keys
   WHERE digest = r.digest
   LIMIT 1
-) k
-CROSS JOIN users u
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
+) k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
   AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
 
 -- calls.place

@@ -1,14 +1,13 @@
 -- calls.findActive
 
-SELECT r.n, k.expires_at, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone
+SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, k.addresses, k.calls_per_day,
+  k.time_zone, k.expiry_time_zone
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS at
   FROM jsonb_each(?)
 ) AS r
-CROSS JOIN api_keys k
-CROSS JOIN users u
-WHERE k.digest = r.digest
-  AND u.id = k.creator_id
+LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN users u ON u.id = k.creator_id
   AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
 
 -- calls.place
