@@ -333,7 +333,7 @@ function asUnknown(cause: unknown): never {
 function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | null) {
   const statement = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, ${limitColumns.map((column) => `k.${column}`).join(', ')}
+    (rows) => `SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, ${limitColumns(database.kind)}
      FROM ${rows} LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest LEFT JOIN users u ON u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
@@ -356,10 +356,10 @@ function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | nu
 function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, day: 'text', [by]: 'text', phone: 'text' },
-    (rows) => `SELECT r.n, ${limitColumns.map((column) => `k.${column}`).join(', ')},
+    (rows) => `SELECT r.n, ${limitColumns(database.kind)},
        CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
-       x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
+       x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
        p.rules_version, ${isListed({ listing: listingSql('a', 'p'), account: 'a.id', phone: 'r.phone', at: 'r.at' })} AS is_listed
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
@@ -387,9 +387,8 @@ function countVariableBytes({ call: { variables } }: Placing): number {
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
 function asRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
   const values = callRow(call);
-  // Earlier releases stored missing variables as an empty list. The row's own `time_zone` is the key's.
-  const variables = row['variables'] === '[]' ? null : (row['variables'] ?? null);
-  const stored: Row = { ...row, variables, time_zone: row['call_time_zone'] ?? null };
+  // Earlier releases stored missing variables as an empty list.
+  const stored: Row = row['variables'] === '[]' ? { ...row, variables: null } : row;
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
   const heldUntil = row['answered_held_until'];

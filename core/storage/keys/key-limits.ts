@@ -3,10 +3,14 @@ import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
 import type { Today } from '../../domain/ports/keys.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { type Database, type Row, requireSeen } from '../engine/database.ts';
+import { type Database, type Dialect, type Row, requireSeen } from '../engine/database.ts';
 
-/** The columns of a key that hold its limits, from keys named `k`. */
-export const limitColumns = ['limits_version', 'addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'] as const;
+/** SQL: the version and the limits of a key named `k`. They're two columns, because each column takes time in every row. */
+export function limitColumns(kind: Dialect): string {
+  const columns = ['addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'].map((column) => `'${column}', k.${column}`).join(', ');
+  const json = { sqlite: `json_object(${columns})`, postgres: `json_build_object(${columns})::text` }[kind];
+  return `k.limits_version, CASE WHEN k.limits_version IS NOT NULL THEN ${json} END AS limits`;
+}
 
 /** Keys that were created before this was recorded, and don't expire, don't have their own time zone. */
 export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
@@ -22,7 +26,9 @@ export function limitsReader(): (row: Row) => KeyLimits | null {
   return (row) => {
     const version = row['limits_version'];
     if (typeof version !== 'string') return null;
-    const limits = known.get(version) ?? parseLimits(version, row);
+    const seen = known.get(version);
+    if (seen) return seen;
+    const limits = parseLimits(version, JSON.parse(String(row['limits'])));
     if (known.size >= mostKnown) known.clear();
     known.set(version, limits);
     return limits;

@@ -1,7 +1,8 @@
 -- calls.findActive
 
-SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, k.addresses, k.calls_per_day,
-  k.time_zone, k.expiry_time_zone
+SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits
 FROM (
   SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::bigint AS at
   FROM jsonb_array_elements($1::jsonb) AS e(value)
@@ -87,7 +88,9 @@ CROSS JOIN calls
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id;
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -103,8 +106,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -314,7 +317,9 @@ WITH changed AS (
 SELECT *
 FROM changed;
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -330,8 +335,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -412,7 +417,9 @@ WITH changed AS (
 SELECT *
 FROM changed;
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -428,8 +435,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -458,7 +465,9 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 
 -- calls.authorize
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -474,8 +483,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END

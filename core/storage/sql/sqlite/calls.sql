@@ -1,7 +1,8 @@
 -- calls.findActive
 
-SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, k.addresses, k.calls_per_day,
-  k.time_zone, k.expiry_time_zone
+SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS at
   FROM jsonb_each(?)
@@ -86,7 +87,9 @@ CROSS JOIN calls
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id;
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -102,8 +105,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -262,7 +265,9 @@ WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND calls.state = coalesce(r.state, calls.state);
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -278,8 +283,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -341,7 +346,9 @@ WHERE calls.campaign_id = r.campaign_id
 RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
   calls.cancelled_at;
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -357,8 +364,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
@@ -382,7 +389,9 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 
 -- calls.authorize
 
-SELECT r.n, k.limits_version, k.addresses, k.calls_per_day, k.time_zone, k.expiry_time_zone, CASE
+SELECT r.n, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits, CASE
   WHEN k.calls_per_day IS NOT NULL THEN coalesce((
     SELECT d.placed
     FROM api_key_days d
@@ -398,8 +407,8 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
       ELSE a.partner_id = k.partner_id
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
-  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone AS call_time_zone, x.variables, x.not_before,
-  x.not_after, x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
+  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
     WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
