@@ -46,7 +46,11 @@ export function areUncommon(states: readonly CallState[]): boolean {
 
 /** Whether calls in these states haven't ended. */
 export function areOpen(states: readonly CallState[]): boolean {
-  return states.length > 0 && states.every((state) => state === 'queued' || state === 'dialing');
+  return states.length > 0 && states.every(isOpen);
+}
+
+export function isOpen(state: CallState): boolean {
+  return state === 'queued' || state === 'dialing';
 }
 
 export type EndState = Exclude<CallState, 'queued' | 'dialing'>;

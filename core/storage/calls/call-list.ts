@@ -37,7 +37,10 @@ export function callListStore(database: Database): CallListStore {
 
     async list(scope, filter, cursor, visibility, limit) {
       const { calls, end } = await findStretch(database, scope, filter, cursor, limit);
-      const rows = await database.query<ListedRow>(pageSql(calls, limit), calls.values);
+      const rows = await database.query<ListedRow>(
+        pageSql(calls, limit),
+        calls.flatMap(({ values }) => values),
+      );
       return { calls: await withNames(read, visibility, rows), end };
     },
 
@@ -46,8 +49,9 @@ export function callListStore(database: Database): CallListStore {
     async count(scope, filter, cursor) {
       const { calls, end } = await findStretch(database, scope, filter, cursor, 0);
       const rows = await database.query<CountRow & { campaign_id: string }>(
-        `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls WHERE ${calls.sql} GROUP BY 1, 2, 3`,
-        calls.values,
+        `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+         FROM (${unionSql(calls, 'campaign_id, placed_at, state')}) AS matching GROUP BY 1, 2, 3`,
+        calls.flatMap(({ values }) => values),
       );
       return { counts: rows.map(countOfCampaign), end };
     },
@@ -73,11 +77,7 @@ export function callListStore(database: Database): CallListStore {
 
     async summaryOfAll(campaignIds, days) {
       if (campaignIds.length === 0) return [];
-      const sql = summaryOfAll(
-        kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts'],
-        campaignIds.length,
-        days.length,
-      );
+      const sql = summaryOfAll(kind, campaignIds.length, days.length);
       const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? Number.MAX_SAFE_INTEGER]);
       const rows = await database.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...campaignIds, days[0] ?? 0]);
       return rows.map(countOfCampaign);
@@ -90,11 +90,15 @@ export function callListStore(database: Database): CallListStore {
 }
 
 /** Builds the SQL for a page. Sorts the IDs first, because the rows are long, and several campaigns may have thousands of matches. */
-function pageSql({ sql }: Condition, limit: number): string {
+function pageSql(conditions: readonly Condition[], limit: number): string {
   const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
-  const page = `SELECT campaign_id, contact_id FROM calls WHERE ${sql} ORDER BY contact_id DESC LIMIT ${limit}`;
+  const page = `${unionSql(conditions, 'campaign_id, contact_id')} ORDER BY contact_id DESC LIMIT ${limit}`;
   return `SELECT ${columns} FROM (${page}) AS page
     CROSS JOIN calls WHERE calls.campaign_id = page.campaign_id AND calls.contact_id = page.contact_id ORDER BY calls.contact_id DESC`;
+}
+
+function unionSql(conditions: readonly Condition[], columns: string): string {
+  return conditions.map(({ sql }) => `SELECT ${columns} FROM calls WHERE ${sql}`).join(' UNION ALL ');
 }
 
 type CountRow = Pick<CallRow, 'state'> & { quarter_at: Millis; calls: number };

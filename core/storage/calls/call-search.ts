@@ -1,5 +1,6 @@
+import { type CallState, callStates } from '#contract/calls/states.ts';
 import { phoneDigits } from '#contract/text/text.ts';
-import { areOpen, areUncommon, commonStates } from '../../domain/calls/call-states.ts';
+import { areOpen, areUncommon, commonStates, isOpen } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../domain/model.ts';
 import type { CallScope } from '../../domain/ports/calls.ts';
@@ -17,11 +18,15 @@ const uncommon: Condition = { sql: `state NOT IN (${commonStates.map((state) => 
 /** Builds the condition for everything but the campaigns and the time range. */
 function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): Condition {
   return both(
-    states.length === 0 ? null : { sql: `state IN (${states.map(() => '?').join(', ')})`, values: [...states] },
+    states.length === 0 ? null : inStates(states),
     areUncommon(states) ? uncommon : null,
     apiKey === null ? null : { sql: 'api_key_id = ?', values: [apiKey] },
     search === '' ? null : containing(kind, search),
   );
+}
+
+function inStates(states: readonly CallState[]): Condition {
+  return { sql: `state IN (${states.map(() => '?').join(', ')})`, values: [...states] };
 }
 
 function containing(kind: Dialect, search: string): Condition {
@@ -36,8 +41,11 @@ function containing(kind: Dialect, search: string): Condition {
  * campaigns in the range.
  */
 function within(kind: Dialect, scope: CallScope): Condition {
-  const isOne = scope.kind === 'campaigns' && scope.ids.length === 1;
-  return isOne ? { sql: 'campaign_id = ?', values: [...scope.ids] } : isAmong(kind, 'campaign_id', 'id', scope);
+  return isOneCampaign(scope) ? { sql: 'campaign_id = ?', values: [...scope.ids] } : isAmong(kind, 'campaign_id', 'id', scope);
+}
+
+function isOneCampaign(scope: CallScope): scope is Extract<CallScope, { kind: 'campaigns' }> {
+  return scope.kind === 'campaigns' && scope.ids.length === 1;
 }
 
 /** Builds the condition that a call's campaign or account is in scope. */
@@ -65,13 +73,11 @@ function campaignsIn(scope: CallScope): Condition {
 export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const { kind } = database;
   if (isDense(filter)) return (await countKept(database, scope, filter)) < max ? null : max;
-  if (!isOneRange(filter)) return null;
-  const inRanges = partsOfRange(timeColumns, filter.placed);
-  const matches = matchingCalls(kind, filter);
-  const parts = inRanges.map((part) => both(within(kind, scope), matches, part));
-  const values = parts.flatMap((part) => part.values);
-  const [row] = await database.query<Counted>(countedUpTo(parts, max), values);
-  return Number(row?.calls ?? 0);
+  const ofKey = filter.search === '' ? await callsOfKey(database, scope, filter) : null;
+  if (!ofKey && !isOneRange(filter)) return null;
+  const calls = ofKey ?? [both(within(kind, scope), matchingCalls(kind, filter))];
+  const parts = partsOfRange(timeColumns, filter.placed).flatMap((part) => calls.map((each) => both(each, part)));
+  return countMatching(database, parts, max);
 }
 
 /** Adds up some of the counts for charts. There are at least this many matching calls, and usually more. */
@@ -115,12 +121,13 @@ const stretchOfOne = 200;
 /** The number for each campaign if most calls match. */
 const stretchOfDense = 60;
 
-type Stretch = { calls: Condition; end: StretchEnd };
+/** @property calls don't overlap */
+type Stretch = { calls: readonly Condition[]; end: StretchEnd };
 
 /**
  * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, no matter how
  * many calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its
- * calls are the newest of all campaigns. If the filter asks for uncommon states, it has a limited number of calls in each state.
+ * calls are the newest of all campaigns. If the filter asks for uncommon states or a key, it has a limited number of calls in each state.
  *
  * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
  */
@@ -132,45 +139,108 @@ export async function findStretch(
   limit: number,
 ): Promise<Stretch> {
   const { kind } = database;
-  const matches = matchingCalls(kind, filter);
   const inPage = (from: string | null) => inRange(timeColumns, filter.placed, { from, before: cursor });
+  const matches = matchingCalls(kind, filter);
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
-  if (open) return { calls: both(open, matches, inPage(null)), end: null };
-  const starts = listStarts(scope, filter);
-  const length =
-    limit > 0 && isOneRange(filter) ? limit : limit > 0 && isDense(filter) ? stretchOfDense : await sparseLength(database, starts);
+  if (open) return { calls: [both(open, matches, inPage(null))], end: null };
+  const ofKey = await callsOfKey(database, scope, filter);
+  // The index also has the campaign, so that few calls of a key are found without reading the others.
+  if (ofKey && isOneCampaign(scope) && filter.search === '') return { calls: ofKey.map((each) => both(each, inPage(null))), end: null };
+  const starts = ofKey ? startsOfKey(filter) : listStarts(scope, filter);
+  const isRange = ofKey ? filter.search === '' : isOneRange(filter);
+  const length = limit > 0 && isRange ? limit : limit > 0 && isDense(filter) ? stretchOfDense : await sparseLength(database, starts);
   const ahead = idsIn('contact_id', filter.placed, { from: null, before: cursor });
   const end = await endOfStretch(database, starts, ahead, length);
-  return { calls: both(within(kind, scope), matches, inPage(end?.contactId ?? null)), end };
+  const calls = ofKey ?? [both(within(kind, scope), matches)];
+  return { calls: calls.map((each) => both(each, inPage(end?.contactId ?? null))), end };
+}
+
+/**
+ * Builds the conditions for a key's matching calls: those that have ended are in an index by key, and all others are in the queue. Hides the
+ * campaign from the other indexes.
+ *
+ * @returns null without a key, if the queue is too long to search, or if the key may have far more calls in other campaigns
+ */
+async function callsOfKey(database: Database, scope: CallScope, filter: CallFilter): Promise<Condition[] | null> {
+  const { states, apiKey, search, placed } = filter;
+  if (apiKey === null) return null;
+  const { kind } = database;
+  const ofKey: Condition = { sql: 'api_key_id = ?', values: [apiKey] };
+  const { open, ended } = splitStates(states);
+  if (isOneCampaign(scope) && ended.length > 0) {
+    const calls = both(ofKey, hasEnded, inStates(ended), idsIn('contact_id', placed, { from: null, before: null }));
+    if ((await countMatching(database, [calls], fewOfKey + 1)) > fewOfKey) return null;
+  }
+  const matches = both(ofKey, search === '' ? null : containing(kind, search));
+  const parts = ended.length === 0 ? [] : [both(hasEnded, inStates(ended), matches, isAmong(kind, `(campaign_id || '')`, 'id', scope))];
+  if (open.length === 0) return parts;
+  const queue = await openCalls(database, scope);
+  return queue && [...parts, both(queue, inStates(open), matches)];
+}
+
+/** Reading these takes three statements. */
+const fewOfKey = 10_000;
+
+/** The condition of a partial index: see migrations/030-calls-by-key-additive.ts. */
+const hasEnded: Condition = { sql: 'due_at IS NULL', values: [] };
+
+function splitStates(states: readonly CallState[]): { open: CallState[]; ended: CallState[] } {
+  const asked = states.length === 0 ? callStates : states;
+  return { open: asked.filter(isOpen), ended: asked.filter((state) => !isOpen(state)) };
 }
 
 /** Builds the condition for all calls in a scope that haven't ended, if they're few. Hides the campaign from the other indexes. */
 async function openCalls(database: Database, scope: CallScope): Promise<Condition | null> {
   const { kind } = database;
   const queue = both(isAmong(kind, 'account_id', 'account_id', scope), { sql: 'due_at IS NOT NULL', values: [] });
-  const [row] = await database.query<Counted>(countedUpTo([queue], stretchOfAll + 1), queue.values);
-  return Number(row?.calls ?? 0) > stretchOfAll ? null : both(queue, isAmong(kind, `(campaign_id || '')`, 'id', scope));
+  return (await countMatching(database, [queue], stretchOfAll + 1)) > stretchOfAll
+    ? null
+    : both(queue, isAmong(kind, `(campaign_id || '')`, 'id', scope));
 }
 
 type Counted = { calls: number | string };
 
-/** Builds the SQL that counts calls up to `most`. @param parts don't overlap */
-function countedUpTo(parts: readonly Condition[], max: number): string {
+/** Counts calls up to `max`. @param parts don't overlap */
+async function countMatching(database: Database, parts: readonly Condition[], max: number): Promise<number> {
   const matching = parts.map(({ sql }) => `SELECT 1 FROM calls WHERE ${sql}`).join(' UNION ALL ');
-  return `SELECT count(*) AS calls FROM (${matching} LIMIT ${max}) AS matching`;
+  const [row] = await database.query<Counted>(
+    `SELECT count(*) AS calls FROM (${matching} LIMIT ${max}) AS matching`,
+    parts.flatMap(({ values }) => values),
+  );
+  return Number(row?.calls ?? 0);
 }
 
-/** The ranges of an index in which a stretch can end: the campaigns, or their uncommon states. */
-type Starts = { table: Condition; isStart: string };
+/**
+ * The ranges of an index in which a stretch can end: the campaigns, or their uncommon states, or the states of a key's calls.
+ *
+ * @property start identifies a range, and `column` has this value in all of its calls
+ * @property shared is true for the calls of all ranges
+ */
+type Starts = { table: Condition; start: 's.id' | 'asked.column1'; column: 'campaign_id' | 'state'; isStart: string; shared: Condition };
 
 function listStarts(scope: CallScope, { states }: CallFilter): Starts {
-  const { sql, values } = campaignsIn(scope);
-  if (!areUncommon(states)) return { table: { sql, values }, isStart: 'campaign_id = s.id' };
-  const asked = `(VALUES ${states.map(() => '(?)').join(', ')}) AS asked`;
+  const table = campaignsIn(scope);
+  const ofCampaign = { start: 's.id', column: 'campaign_id' } as const;
+  if (!areUncommon(states)) return { ...ofCampaign, table, isStart: 'campaign_id = s.id', shared: both() };
   return {
-    table: { sql: sql.replace(/^FROM /, `FROM ${asked} CROSS JOIN `), values: [...states, ...values] },
-    isStart: `campaign_id = s.id AND state = asked.column1 AND ${uncommon.sql}`,
+    ...ofCampaign,
+    table: { sql: table.sql.replace(/^FROM /, `FROM ${valuesTable(states)} CROSS JOIN `), values: [...states, ...table.values] },
+    isStart: 'campaign_id = s.id AND state = asked.column1',
+    shared: uncommon,
   };
+}
+
+function startsOfKey({ states, apiKey }: CallFilter): Starts {
+  const { ended } = splitStates(states);
+  return {
+    table: { sql: `FROM ${valuesTable(ended)}`, values: ended },
+    ...{ start: 'asked.column1', column: 'state', isStart: 'state = asked.column1' },
+    shared: both(hasEnded, { sql: 'api_key_id = ?', values: [apiKey] }),
+  };
+}
+
+function valuesTable(states: readonly CallState[]): string {
+  return `(VALUES ${states.map(() => '(?)').join(', ')}) AS asked`;
 }
 
 async function sparseLength(database: Database, { table }: Starts): Promise<number> {
@@ -178,19 +248,18 @@ async function sparseLength(database: Database, { table }: Starts): Promise<numb
   return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.calls ?? 1))));
 }
 
-/** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all campaigns. */
-async function endOfStretch(database: Database, { table, isStart }: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
-  const [row] = await database.query<{ campaign_id: string; contact_id: string | null }>(
-    `SELECT s.id AS campaign_id, (
-       SELECT contact_id FROM calls WHERE ${isStart} AND ${ahead.sql} ORDER BY contact_id DESC LIMIT 1 OFFSET ${length - 1}
+/** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all ranges. */
+async function endOfStretch(database: Database, starts: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
+  const { table, start, column, isStart, shared } = starts;
+  const inStart = both({ sql: isStart, values: [] }, shared, ahead);
+  const [row] = await database.query<{ start: string; contact_id: string | null }>(
+    `SELECT ${start} AS start, (
+       SELECT contact_id FROM calls WHERE ${inStart.sql} ORDER BY contact_id DESC LIMIT 1 OFFSET ${length - 1}
      ) AS contact_id ${table.sql} ORDER BY contact_id DESC NULLS LAST LIMIT 1`,
-    [...ahead.values, ...table.values],
+    [...inStart.values, ...table.values],
   );
-  const { campaign_id = '', contact_id = null } = row ?? {};
-  if (contact_id === null) return null;
-  const [oldest] = await database.query<{ placed_at: Millis }>('SELECT placed_at FROM calls WHERE campaign_id = ? AND contact_id = ?', [
-    campaign_id,
-    contact_id,
-  ]);
-  return { contactId: contact_id, placedAt: required(oldest?.placed_at ?? null, 'placed_at') };
+  if (!row || row.contact_id === null) return null;
+  const call = both({ sql: `${column} = ? AND contact_id = ?`, values: [row.start, row.contact_id] }, shared);
+  const [oldest] = await database.query<{ placed_at: Millis }>(`SELECT placed_at FROM calls WHERE ${call.sql}`, call.values);
+  return { contactId: row.contact_id, placedAt: required(oldest?.placed_at ?? null, 'placed_at') };
 }

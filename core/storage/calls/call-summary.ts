@@ -1,3 +1,5 @@
+import type { Dialect } from '../engine/database.ts';
+
 /**
  * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This
  * is one statement, because a call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million
@@ -13,20 +15,30 @@ export function summarySql(tables: readonly string[]): string {
 
 /**
  * Builds the SQL for a summary of several campaigns. The database adds up quarter-hours to days, because twenty campaigns have hundreds of
- * thousands of rows. The order of the joins makes each day of each campaign one range of the primary key.
+ * thousands of rows. Each day of each campaign is one range of the primary key, and adds up only its states: grouping all rows at once takes
+ * seven times as long on PostgreSQL, and three times on SQLite.
  */
-export function summaryOfAll(tables: readonly string[], campaigns: number, days: number): string {
+export function summaryOfAll(kind: Dialect, campaigns: number, days: number): string {
   const bounds = Array(days).fill('(CAST(? AS bigint), CAST(? AS bigint))').join(', ');
-  const ended = tables.map(
-    (table) => `SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
-      FROM days d CROSS JOIN scope s CROSS JOIN ${table} t
-      WHERE t.campaign_id = s.id AND t.quarter_at >= d.from_at AND t.quarter_at < d.until_at GROUP BY 1, 2, 3`,
-  );
+  const ofDay = `SELECT t.state, sum(t.calls) AS calls FROM call_counts t
+    WHERE t.campaign_id = s.id AND t.quarter_at >= d.from_at AND t.quarter_at < d.until_at GROUP BY t.state`;
+  // SQLite has no lateral joins, but its table functions can be joined in that way.
+  const ended =
+    kind === 'postgres'
+      ? `SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.state, CAST(t.calls AS bigint) AS calls
+         FROM days d CROSS JOIN scope s CROSS JOIN LATERAL (${ofDay}) AS t`
+      : `SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.key AS state, t.value AS calls
+         FROM days d CROSS JOIN scope s CROSS JOIN json_each((SELECT json_group_object(state, calls) FROM (${ofDay}))) AS t`;
+  // Housekeeping keeps this table short, and it has no index.
+  const changes = `SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+    FROM call_count_changes t JOIN scope s ON t.campaign_id = s.id JOIN days d ON t.quarter_at >= d.from_at AND t.quarter_at < d.until_at
+    GROUP BY 1, 2, 3`;
   const open = `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
     WHERE account_id IN (SELECT account_id FROM scope) AND due_at IS NOT NULL AND (campaign_id || '') IN (SELECT id FROM scope) AND placed_at >= ?
     GROUP BY 1, 2, 3`;
   const scope = `SELECT id, account_id FROM campaigns WHERE id IN (${Array(campaigns).fill('?')})`;
-  return `WITH days (from_at, until_at) AS (VALUES ${bounds}), scope AS (${scope}) ${[...ended, open].join(' UNION ALL ')}`;
+  const parts = [ended, ...(kind === 'postgres' ? [changes] : []), open];
+  return `WITH days (from_at, until_at) AS (VALUES ${bounds}), scope AS (${scope}) ${parts.join(' UNION ALL ')}`;
 }
 
 /** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */

@@ -27,6 +27,7 @@ import * as listFilters from './021-list-filters-additive.ts';
 import * as numberImports from './022-number-imports-additive.ts';
 import * as listVersions from './023-list-versions.ts';
 import * as countsInStatements from './024-counts-in-statements.ts';
+import * as callsByKey from './030-calls-by-key-additive.ts';
 
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
@@ -57,6 +58,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '022-number-imports-additive', up: numberImports.up },
   { name: '023-list-versions', up: listVersions.up },
   { name: '024-counts-in-statements', up: countsInStatements.up },
+  { name: '030-calls-by-key-additive', up: callsByKey.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

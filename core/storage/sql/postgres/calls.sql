@@ -1116,11 +1116,10 @@ limit $3;
 
 -- callList.list
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1173,11 +1172,10 @@ select "id", "name"
 from "campaigns"
 where "id" in ($1);
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1206,11 +1204,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1239,11 +1236,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1274,11 +1270,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1378,11 +1373,10 @@ SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.account_id = $1;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 4999
 ) AS contact_id
@@ -1411,13 +1405,12 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
     AND state = asked.column1
     AND state NOT IN ('queued', 'dialing', 'completed')
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 99
 ) AS contact_id
@@ -1525,11 +1518,10 @@ SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.id IN ($1);
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 4999
 ) AS contact_id
@@ -1539,8 +1531,11 @@ ORDER BY contact_id DESC NULLS LAST
 LIMIT 1;
 
 SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
-FROM calls
-WHERE campaign_id = $1
+FROM (
+  SELECT campaign_id, placed_at, state
+  FROM calls
+  WHERE campaign_id = $1
+) AS matching
 GROUP BY 1, 2, 3;
 
 -- callList.seesKey
@@ -1628,21 +1623,22 @@ WITH days (from_at, until_at) AS (VALUES (CAST($1 AS bigint), CAST($2 AS bigint)
   FROM campaigns
   WHERE id IN ($3)
 )
-SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.state, CAST(t.calls AS bigint) AS calls
 FROM days d
 CROSS JOIN scope s
-CROSS JOIN call_counts t
-WHERE t.campaign_id = s.id
-  AND t.quarter_at >= d.from_at
-  AND t.quarter_at < d.until_at
-GROUP BY 1, 2, 3
+CROSS JOIN LATERAL (
+  SELECT t.state, sum(t.calls) AS calls
+  FROM call_counts t
+  WHERE t.campaign_id = s.id
+    AND t.quarter_at >= d.from_at
+    AND t.quarter_at < d.until_at
+  GROUP BY t.state
+) AS t
 UNION ALL
 SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
-FROM days d
-CROSS JOIN scope s
-CROSS JOIN call_count_changes t
-WHERE t.campaign_id = s.id
-  AND t.quarter_at >= d.from_at
+FROM call_count_changes t
+JOIN scope s ON t.campaign_id = s.id
+JOIN days d ON t.quarter_at >= d.from_at
   AND t.quarter_at < d.until_at
 GROUP BY 1, 2, 3
 UNION ALL

@@ -913,11 +913,10 @@ limit ?;
 
 -- callList.list
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -970,11 +969,10 @@ select `id`, `name`
 from `campaigns`
 where `id` in (?);
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1003,11 +1001,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1036,11 +1033,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1071,11 +1067,10 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 0
 ) AS contact_id
@@ -1175,11 +1170,10 @@ SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.account_id = ?;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 4999
 ) AS contact_id
@@ -1208,13 +1202,12 @@ WHERE calls.campaign_id = page.campaign_id
   AND calls.contact_id = page.contact_id
 ORDER BY calls.contact_id DESC;
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
     AND state = asked.column1
     AND state NOT IN ('queued', 'dialing', 'completed')
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 99
 ) AS contact_id
@@ -1319,11 +1312,10 @@ SELECT count(*) AS calls
 FROM campaigns s
 WHERE s.id IN (?);
 
-SELECT s.id AS campaign_id, (
+SELECT s.id AS start, (
   SELECT contact_id
   FROM calls
   WHERE campaign_id = s.id
-    AND 1 = 1
   ORDER BY contact_id DESC
   LIMIT 1 OFFSET 4999
 ) AS contact_id
@@ -1333,8 +1325,11 @@ ORDER BY contact_id DESC NULLS LAST
 LIMIT 1;
 
 SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
-FROM calls
-WHERE campaign_id = ?
+FROM (
+  SELECT campaign_id, placed_at, state
+  FROM calls
+  WHERE campaign_id = ?
+) AS matching
 GROUP BY 1, 2, 3;
 
 -- callList.seesKey
@@ -1417,14 +1412,20 @@ WITH days (from_at, until_at) AS (VALUES (CAST(? AS bigint), CAST(? AS bigint)))
   FROM campaigns
   WHERE id IN (?)
 )
-SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
+SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.key AS state, t.value AS calls
 FROM days d
 CROSS JOIN scope s
-CROSS JOIN call_counts t
-WHERE t.campaign_id = s.id
-  AND t.quarter_at >= d.from_at
-  AND t.quarter_at < d.until_at
-GROUP BY 1, 2, 3
+CROSS JOIN json_each((
+  SELECT json_group_object(state, calls)
+  FROM (
+    SELECT t.state, sum(t.calls) AS calls
+    FROM call_counts t
+    WHERE t.campaign_id = s.id
+      AND t.quarter_at >= d.from_at
+      AND t.quarter_at < d.until_at
+    GROUP BY t.state
+  )
+)) AS t
 UNION ALL
 SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
 FROM calls
