@@ -86,5 +86,32 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
       expect(await page().getByRole('search').count()).to.equal(0);
     });
+
+    it('leads on to all calls from a filter by a key that the viewer can’t see', async () => {
+      await resize(1280);
+      await goTo('Users');
+      await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);
+      await page().getByText("This API key doesn't exist, or you don't have access to it.").waitFor();
+      await button('Show all calls').click();
+      await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
+    });
+
+    it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {
+      const { direct, tenants } = harness;
+      const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
+      await direct.storage.database.write('users').where({ id: tenants.users.sibling.id }).update({ name });
+      await resize(1280);
+      await goTo('Activity');
+      await goTo('Users');
+      await page()
+        .getByRole('button', { name: `Delete ${name}` })
+        .click();
+      const title = page().getByRole('alertdialog').getByRole('heading');
+      expect(await title.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
+      await page().getByRole('alertdialog').getByText('This user has no API keys.').waitFor();
+      await page().getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click();
+      const message = page().getByRole('status').filter({ hasText: 'was deleted' }).locator('p');
+      expect((await message.boundingBox())?.width).to.be.lessThan(600);
+    });
   });
 }

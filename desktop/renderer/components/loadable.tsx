@@ -69,14 +69,19 @@ type LoadableProps<Value> = {
   noun: string;
   /** Set if the foot of the page reports failed refreshes instead. */
   isInPage?: boolean;
+  /** Set if the list is filtered, perhaps by something that the viewer can't see. The address may come from a colleague. */
+  reset?: Reset | null;
   children: (value: Value) => ComponentChildren;
 };
 
+/** Shows the list without filters. */
+export type Reset = { label: string; onReset: () => void };
+
 /** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value stays. */
-export function Loadable<Value>({ resource, noun, isInPage = false, children }: LoadableProps<Value>) {
+export function Loadable<Value>({ resource, noun, isInPage = false, reset = null, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
   useRetries(resource);
-  if (loaded.value === null) return <NotLoaded loaded={loaded} noun={noun} onRetry={() => void resource.refresh()} />;
+  if (loaded.value === null) return <NotLoaded {...{ loaded, noun, reset }} onRetry={() => void resource.refresh()} />;
   return (
     <>
       {children(loaded.value)}
@@ -108,7 +113,9 @@ function isTransient(failure: Failure): boolean {
 
 const skeletonRows = [1, 2, 3, 4, 5, 6];
 
-function NotLoaded<Value>({ loaded, noun, onRetry }: { loaded: Loaded<Value>; noun: string; onRetry: () => void }) {
+type NotLoadedProps<Value> = { loaded: Loaded<Value>; noun: string; reset: Reset | null; onRetry: () => void };
+
+function NotLoaded<Value>({ loaded, noun, reset, onRetry }: NotLoadedProps<Value>) {
   if (!loaded.failure) {
     return (
       <div class="skeleton" role="status" aria-busy="true">
@@ -123,9 +130,16 @@ function NotLoaded<Value>({ loaded, noun, onRetry }: { loaded: Loaded<Value>; no
     <div class="panel" role="alert">
       <h2>{loaded.failure.kind === 'unreachable' ? 'Can’t reach the server' : 'Couldn’t load this page'}</h2>
       <p>{loaded.failure.kind === 'unreachable' ? loaded.failure.detail : describeFailure(loaded.failure)}</p>
-      <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
-        Try again
-      </button>
+      <div class="actions">
+        <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
+          Try again
+        </button>
+        {reset && (
+          <button type="button" onClick={reset.onReset}>
+            {reset.label}
+          </button>
+        )}
+      </div>
     </div>
   );
 }

@@ -7,7 +7,7 @@ export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
   /** A width from tables.css. */
-  width: 'name' | 'text' | 'person' | 'short' | 'key' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  width: 'name' | 'text' | 'person' | 'short' | 'key' | 'campaign' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
   /** Hides the column if the page isn't wide, or only if it's narrow. */

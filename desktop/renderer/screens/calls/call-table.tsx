@@ -22,7 +22,7 @@ const allColumns: readonly CallColumn[] = [
     cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
   },
   { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
-  { name: 'campaign', label: 'Campaign', width: 'key', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
+  { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
   {
     name: 'state',
     label: 'Outcome',

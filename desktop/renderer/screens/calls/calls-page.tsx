@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback } from 'preact/hooks';
 import type { CallsView, CallView } from '#contract/console/calls.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
-import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Empty, Loadable, type Reset } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { ExportAllButton } from '../../components/table/export-all-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
@@ -40,6 +40,8 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
   const calls = view?.calls ?? [];
   const searchedBackTo = view?.searchedBackTo;
   const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
+  const showAll = () => onChange({ ...callsView.initial, campaign: campaignId ?? '' });
+  const reset = isFiltered ? { label: 'Show all calls', onReset: showAll } : null;
   const open = openCallIn(settings);
   const closeDetails = useCallback(() => {
     onChange({ open: '', call: '' });
@@ -86,13 +88,10 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
       resource={resource}
       foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
     >
-      <Loadable resource={resource} noun="calls" isInPage>
+      <Loadable resource={resource} noun="calls" isInPage reset={reset}>
         {() =>
           calls.length === 0 ? (
-            <NoCalls
-              searchedBackTo={searchedBackTo}
-              onReset={isFiltered ? () => onChange({ ...callsView.initial, campaign: campaignId ?? '' }) : null}
-            />
+            <NoCalls searchedBackTo={searchedBackTo} reset={reset} />
           ) : (
             <CallTable calls={calls} openId={open?.contactId ?? ''} campaignId={campaignId} onOpen={show} />
           )
@@ -130,10 +129,10 @@ function SearchedBackTo({ at }: { at: string }) {
   );
 }
 
-/** @property onReset null if nothing is filtered */
-type NoCallsProps = { searchedBackTo: string | undefined; onReset: (() => void) | null };
+/** @property reset null if nothing is filtered */
+type NoCallsProps = { searchedBackTo: string | undefined; reset: Reset | null };
 
-function NoCalls({ searchedBackTo, onReset }: NoCallsProps) {
+function NoCalls({ searchedBackTo, reset }: NoCallsProps) {
   if (searchedBackTo !== undefined) {
     return (
       <Empty title="No matching calls so far">
@@ -144,11 +143,11 @@ function NoCalls({ searchedBackTo, onReset }: NoCallsProps) {
       </Empty>
     );
   }
-  if (onReset) {
+  if (reset) {
     return (
       <Empty title="No matching calls">
-        <button type="button" onClick={onReset}>
-          Show all calls
+        <button type="button" onClick={reset.onReset}>
+          {reset.label}
         </button>
       </Empty>
     );
