@@ -137,8 +137,9 @@ export type Channels = {
   /** Saves a file where the user chooses. @returns false if they cancel */
   saveFile(file: { name: string; text: string }): Promise<boolean>;
   /**
-   * Saves a file that the core sends, where the user chooses, while it arrives. Reports its rows to `onExportProgress`. There's one export
-   * at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.
+   * Saves a file that the core sends. The user chooses where, and it's written as it arrives. Reports its rows to `onExportProgress`.
+   * There's one export at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user
+   * cancels.
    */
   saveExport(request: ExportRequest): Promise<Result<Exported | null>>;
   cancelExport(): Promise<void>;

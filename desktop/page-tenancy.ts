@@ -9,7 +9,7 @@ type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promis
 type InTenancy = { send: Send; headers: () => Headers };
 
 /**
- * Sends the account or partner that the page shows with each request. Another tab can select a different one in the same session, but this
+ * With each request, sends the account or partner that the page shows. Another tab can select a different one in the same session, but this
  * page must not read or change anything there. The page shows the tenancy from the latest response about the session.
  */
 export function inTenancyOfPage(send: SendWith): InTenancy {

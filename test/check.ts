@@ -102,7 +102,7 @@ const incremental = (project: string) => [
   join('node_modules', '.cache', `callkey-types-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`),
 ];
 
-/** At the same time as the tests, one check after the other. */
+/** Runs the checks one after the other, at the same time as the tests. */
 async function checkSources(): Promise<boolean[]> {
   const results = [await check('lint', bin('biome'), ['check', '--error-on-warnings', '.'])];
   // Only the page and the tests that run inside it can use the DOM.

@@ -30,7 +30,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     isNoted = trouble !== null;
     noting = noting
       .then(() => store.noteTrouble(core, trouble, clock.now()))
-      .catch((err) => log.warn({ err }, "couldn't record the trouble with the provider"));
+      .catch((err) => log.warn({ err }, "couldn't record that the provider isn't accepting calls"));
   }
 
   function end(what: string): void {

@@ -139,6 +139,6 @@ export function twoCores([one, two]: readonly Cores[]): Figure[] {
     computeRatios(two.perSecond, one.perSecond),
   );
   if (one.busy.median <= 0.8) return [share];
-  const why = `; one and its load keep ${Math.round(one.busy.median * 100)} % of the processors busy`;
+  const why = `; one core and its load keep ${Math.round(one.busy.median * 100)} % of the processors busy`;
   return [{ ...share, value: share.value + why, holds: share.holds || null }];
 }

@@ -142,7 +142,7 @@ async function holdBack(database: string): Promise<{ underWay(): Promise<void>; 
     0;
   return {
     underWay: () => until(async () => (await dumps()) > 0),
-    // It ends on its own because no one reads its output.
+    // The backup then ends by itself, because no one reads its output.
     async release() {
       await client.query('COMMIT');
       await until(async () => (await dumps()) === 0);

@@ -129,7 +129,7 @@ export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
   }
 }
 
-/** PostgreSQL refuses to run as root. There it runs as the user who owns the data. */
+/** PostgreSQL refuses to run as root. If this process is root, PostgreSQL runs as the user who owns the data. */
 export function readOwner(data: string): { uid?: number; gid?: number } {
   if (!isRoot) return {};
   const { uid, gid } = statSync(data);

@@ -1,5 +1,5 @@
-// Measures how long the console takes from its start to the sign-in form on this machine: `npm run first-paint`, or with `-- 20` for
-// as many starts. Each start is a separate process, like that of `npm run desktop`. All use the same profile, which is empty only at the
+// Measures how long the console takes from its start to the sign-in form on this machine: `npm run first-paint`, or `npm run first-paint --
+// 20` for 20 starts. Each start is a separate process, like that of `npm run desktop`. All use the same profile, which is empty only at the
 // first start.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

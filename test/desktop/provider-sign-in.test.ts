@@ -89,7 +89,7 @@ describeBrowser('signing in with the provider in a browser', () => {
   });
 });
 
-/** Another program that tries to listen on a port. @returns its output: whether it listens, and then the address of each request */
+/** Starts another program that tries to listen on a port. @returns its output: whether it listens, and then the address of each request */
 function otherProgram(port: string): { next(): Promise<string>; end(): Promise<unknown> } {
   const program = `
     const { createServer } = require('node:http');

@@ -166,7 +166,7 @@ describe('verifying the audit chain', () => {
 describe('pruning old audit events', () => {
   const now = at('2026-11-21T09:00:00Z');
   const day = 86_400_000;
-  /** For a chain whose events have these ages in days. */
+  /** Prunes a chain whose events have these ages in days. */
   const prune = async (ages: number[], tamper: (chain: ReturnType<typeof createChain>) => void = () => undefined, oldest?: number) => {
     const steps: unknown[] = [];
     const chain = createChain(ages.length);

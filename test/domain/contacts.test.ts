@@ -15,7 +15,7 @@ const createCall = (contactId: string): ContactCall => ({
 });
 const signal = new AbortController().signal;
 
-/** Three calls to one number, of which this many are erased. */
+/** Creates ports with three calls to one number, of which this many are erased. */
 function createPorts(erased = 2) {
   const asked: unknown[] = [];
   const events: AuditEvent[] = [];

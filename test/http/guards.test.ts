@@ -29,7 +29,7 @@ describe('the checks for every route', () => {
 
   const call = () => JSON.stringify({ contact: { phone: somePhone() } });
   const place = (raw: string | Buffer, headers: Record<string, string> = {}) => ask('POST', endpoint, { key, raw, headers });
-  /** A problem as its caller sees it. */
+  /** Returns a problem as its caller sees it. */
   const readProblem = async (asking: ReturnType<typeof ask>) => {
     const answer = await asking;
     return `${answer.status} ${readCode(answer)}: ${answer.json['detail']}`;

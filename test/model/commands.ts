@@ -489,7 +489,7 @@ const race = fc
       }),
   );
 
-/** Time passes, or the surroundings change. */
+/** Builds a command in which time passes or the surroundings change. */
 function event<Choice>(name: string, arbitrary: fc.Arbitrary<Choice>, run: (choice: Choice, walk: Walk, world: World) => Promise<string>) {
   return arbitrary.map((choice) => new Step(name, (walk, world) => run(choice, walk, world)));
 }

@@ -254,7 +254,7 @@ export class World {
     return new Map(rows.map(({ contact_id, state }) => [contact_id, state]));
   }
 
-  /** How many outcomes the cores' metrics count, including those of cores that have ended. */
+  /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
   async outcomes(): Promise<number> {
     const running = await Promise.all(this.cores.map(countOutcomes));
     return running.reduce((sum, count) => sum + count, this.#outcomes);

@@ -4,7 +4,7 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
-/** Another process that holds a SQLite file's write lock. */
+/** Starts another process that holds a SQLite file's write lock. */
 async function holdWriteLock(database: string): Promise<() => Promise<void>> {
   const holder = new sqlite3.Database(database.slice('sqlite:'.length));
   const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));

@@ -62,7 +62,7 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
   });
 });
 
-/** Two cores that dial through a provider, which checks when each call is handed off. */
+/** Starts two cores that dial through a provider, which checks when each call is handed off. */
 async function openScene({ database, tenants }: { database: string; tenants: Tenants }, clock: ClockInFile) {
   const zoneByCall = new Map<string, string>();
   /** Everything that the cores handed off, accepted or not. */

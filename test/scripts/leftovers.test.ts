@@ -9,7 +9,7 @@ import { freshDirectory } from '../support/databases.ts';
 
 const mocha = fileURLToPath(new URL('../../node_modules/mocha/bin/mocha.js', import.meta.url));
 
-/** Mocha's output for a file with one test, and whether it passed. */
+/** Runs a file with one test. Returns Mocha's output, and whether the file passed. */
 async function report(body: string): Promise<{ failed: boolean; stdout: string }> {
   const file = join(freshDirectory(), 'one.test.ts');
   writeFileSync(file, `it('passes', () => { ${body} });\n`);

@@ -34,7 +34,7 @@ export async function each<Value>(values: readonly Value[], run: (value: Value) 
   for (const value of values) await run(value);
 }
 
-/** For a database without partners. On any other, it changes nothing. */
+/** Creates the first partner in a database that has none. Changes nothing in any other. */
 export async function setUpOnce(setUp: Stores['directory']['setUp'], ports: Ports): Promise<unknown> {
   const subject = { kind: 'partner', id: '1', name: 'First' } as const;
   const event = auditEvent(ports, operator, 'partner.added', subject, null);

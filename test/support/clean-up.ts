@@ -23,7 +23,7 @@ export async function removeFiles(): Promise<void> {
   for (const task of atEnd) await task();
 }
 
-/** For scripts that use the tests' modules. */
+/** Ends everything that the tests' modules have started, for scripts that use them. */
 export async function cleanUp(): Promise<void> {
   await endProcesses();
   await removeFiles();

@@ -106,7 +106,7 @@ export const tenancies: Partial<TenancyStore> = {
   findPartner: async (id) => ({ p1: partner, p2: { id: 'p2', name: 'Southgate Calling' } })[id] ?? null,
 };
 
-/** A problem as its caller sees it: `code at path: message`. */
+/** Returns a problem as its caller sees it: `code at path: message`. */
 export async function readProblem(doing: Promise<unknown>): Promise<string> {
   const error = await doing.then(
     () => undefined,

@@ -21,8 +21,8 @@ type Account = { front: ReadonlySet<string>; scanned: Position; keys: Map<string
 export type KeyTurns = ReturnType<typeof keyTurns>;
 
 /**
- * Lets the keys of an account take turns, even if one of them has a million calls in front of the others. There's no index by key (see
- * core/docs/decisions/one-index-of-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
+ * Lets the keys of an account take turns, even if one of them has a million calls in front of the others. The queue has no index by key
+ * (see core/docs/decisions/one-index-of-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
  * remembers where they are. What it remembers is only a hint: the claim itself checks each call.
  */
 export function keyTurns(database: Database) {

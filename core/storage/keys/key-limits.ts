@@ -104,7 +104,10 @@ async function countOlder(database: Database, id: string, { from, ids, recentId 
 /** Sorts after every ID. */
 const lastId = 'z';
 
-/** Counts a key's calls with these IDs. There's no index by key, so this reads all calls of the campaigns that the key may have used. */
+/**
+ * Counts a key's calls with these IDs. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key
+ * may have used.
+ */
 async function countCalls(
   database: Database,
   id: string,

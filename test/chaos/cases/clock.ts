@@ -14,7 +14,7 @@ const steps = [hour, 0, -hour, 400 * days, hour, 400 * days, -400 * days, 400 * 
 /** The clock is changed back and forth, by an hour and by more than a year. */
 export const clock: Case = {
   name: 'clock',
-  title: 'changes of the clock',
+  title: 'clock changes',
   async attack(trial) {
     const time = settableClock();
     const scene = await openScene(trial, { environment: time.environment });

@@ -159,7 +159,7 @@ const hostile: Case['attack'] = async (trial) => {
   const max = memory();
   if (max > memoryBound) ledger.fail(`the core used ${max} MB`);
   provider.behave(takes);
-  await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider behaves again');
+  await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider works again');
   ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);
   await scene.stopAndCompare();
 };

@@ -25,7 +25,7 @@ export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...r
     const primary = await startCluster(trial);
     const standby = await addStandby(trial, primary);
     const isSync = async () => (await primary.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)).length > 0;
-    if (!(await eventually(isSync, 15_000))) throw new Error("the standby doesn't follow");
+    if (!(await eventually(isSync, 15_000))) throw new Error("the standby didn't follow");
     const { database, switchOver } = await route(trial, primary, standby);
     const scene = await openScene(trial, { database });
     const load = startLoad(scene);

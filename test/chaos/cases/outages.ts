@@ -124,7 +124,7 @@ function ofServer(name: string, title: string, fault: (cluster: Cluster, scene: 
   return { name, title, databases: ['postgres'], prepare };
 }
 
-/** On PostgreSQL, a server only for this case; on SQLite, a file. */
+/** Creates a database only for this case: on PostgreSQL a server, on SQLite a file. */
 async function ownDatabase(trial: Trial, directory?: string): Promise<Database> {
   if (trial.kind === 'sqlite') return directory === undefined ? {} : { database: `sqlite:${directory}/callkey.db` };
   const cluster = await startCluster(trial, directory);
@@ -142,7 +142,7 @@ async function hasStopped(load: Load): Promise<boolean> {
 const held = { sqlite: 12_000, postgres: 9_000 };
 let locks = 0;
 
-/** A few cancels run into the lock first, and then many placed calls. Those that succeed afterwards use the same connection. */
+/** Makes a few cancels run into the lock first, and then many placed calls. Those that succeed afterwards use the same connection. */
 async function lockOnce(scene: Scene): Promise<void> {
   const ids = Array.from({ length: 5 }, (_, n) => `later-${locks++}-${n}`);
   const notBefore = new Date(Date.now() + 3_600_000).toISOString();
@@ -171,7 +171,7 @@ async function holdLock({ trial, database }: Scene): Promise<() => Promise<void>
   return async () => void (await transaction.rollback());
 }
 
-/** A key can be revoked again, and then it's refused. */
+/** Checks that a key can be revoked, and is then refused. */
 async function revokeAndUse(scene: Scene): Promise<void> {
   const { url } = scene.core();
   const { ledger, cookie } = scene;

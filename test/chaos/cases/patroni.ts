@@ -63,7 +63,7 @@ async function timed(scene: Scene, what: string, next: Node, happen: () => Promi
 
 /** Waits until it is `primary`, or the synchronous standby (`sync`), and reports it. */
 async function waitFor({ name, rest }: Node, role: string): Promise<void> {
-  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} doesn't become ${role}`);
+  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} didn't become ${role}`);
 }
 
 const isOk = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;

@@ -104,7 +104,7 @@ function every(scene: Scene, ms: number, work: () => unknown): void {
   scene.trial.cleanup.defer(() => clearInterval(timer));
 }
 
-/** One connection that sends 1 MB of a request per second, as far as the core accepts it, and reads the responses. */
+/** Attacks with one connection that sends 1 MB of requests per second, as far as the core accepts them, and reads the responses. */
 function pipelining(name: string, what: string, makeRequest: (scene: Scene) => string): Stranger {
   const begin = (scene: Scene) => {
     const request = makeRequest(scene);
@@ -131,7 +131,8 @@ function times(count: number, work: (n: number) => void): void {
 }
 
 /**
- * Half of them send their headers byte by byte, half an endless body. At the same time, one client after another sends a call and hangs up.
+ * Attacks with clients of which half send their headers byte by byte, and half an endless body. At the same time, one client after another
+ * sends a call and hangs up.
  */
 function beSlowAndHangUp(scene: Scene): () => Promise<void> {
   const { trial, key } = scene;

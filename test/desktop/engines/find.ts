@@ -8,8 +8,8 @@ export type Step =
   | { by: 'position'; index: number };
 
 /**
- * Finds the visible elements that Playwright's locator with these steps finds, as far as the tests use it. Runs in the page, so it can't use
- * anything else of this file.
+ * Finds the same visible elements as Playwright's locator with these steps, but supports only what the tests use. Runs in the page, so it
+ * can't use anything else in this file.
  */
 export function find(steps: readonly Step[]): Element[] {
   const native: Readonly<Record<string, string>> = {

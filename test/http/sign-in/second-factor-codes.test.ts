@@ -99,7 +99,7 @@ describe('a second factor', () => {
       });
     });
 
-    describe('being guessed', () => {
+    describe('that someone guesses', () => {
       it('is throttled after ten attempts, even with the correct password each time', async () => {
         const { email, app } = await newUser();
         const from = elsewhere();
@@ -123,7 +123,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('is counted from zero after a valid code', async () => {
+      it('has its attempts counted from zero after a valid code', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();
@@ -169,7 +169,7 @@ describe('a second factor', () => {
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
       });
 
-      it('is counted from zero with a new second factor', async () => {
+      it("has its attempts counted from zero when it's set up again", async () => {
         const { email, cookie, recoveryCodes } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[0] });
@@ -177,7 +177,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('can succeed again after a day', async () => {
+      it('can be tried again after a day', async () => {
         const { email, app } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         at.clock.advance({ hours: 24, seconds: -1 });

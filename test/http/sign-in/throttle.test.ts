@@ -28,7 +28,7 @@ describe('the sign-in throttle', () => {
     after(() => close());
 
     const environment = { TRUSTED_PROXIES: '127.0.0.1' };
-    /** Another core on the same database. */
+    /** Starts another core on the same database. */
     const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
     const counters = () => direct.storage.database.write('sign_in_attempts');
     /** A different address from that of the other guesses. */
