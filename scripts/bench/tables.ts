@@ -83,7 +83,7 @@ function budgetTable(budget: readonly Scope[], rows: readonly Row[]): string {
     const added = (part: keyof Cpu) => (cpu[part].median - (all[n - 1]?.cpu[part].median ?? 0)).toFixed(1);
     return [name, added('main'), added('rest'), cpu.main.median.toFixed(1), range(cpu.main, 1)];
   });
-  return table(['a placed call, µs', 'main thread', 'rest of the process', 'main thread, up to here', 'range'], lines);
+  return table(['a placed call, µs', 'main thread', 'rest of the process', 'main thread, in total', 'range'], lines);
 }
 
 function growthTable(grown: readonly Grown[]): string {

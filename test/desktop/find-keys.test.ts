@@ -23,7 +23,7 @@ describeDesktop('the console, with many API keys,', () => {
   });
   afterEach(() => harness.close());
 
-  describe('with many keys', () => {
+  describe('in its list', () => {
     beforeEach(async () => {
       for (let index = 1; index <= 57; index++) {
         const on = `2026-0${1 + (index % 6)}-0${1 + (index % 9)}T08:00:00.000Z`;

@@ -10,7 +10,7 @@ import { eventually, until } from '../support/until.ts';
 /** The worst names that are allowed. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
-describeDesktop('the lists of the console', () => {
+describeDesktop('the screens of the console', () => {
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
   let harness: ConsoleHarness;
   beforeEach(async () => {
@@ -35,7 +35,7 @@ describeDesktop('the lists of the console', () => {
     await harness.page.getByRole('grid').waitFor();
   }
 
-  it('have one tab stop each, where arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
+  it('have one tab stop per list, where arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
     await list(['One', 'Two', 'Three']);
     await eventually(async () =>
       expect(await harness.page.locator('table [tabindex="0"], table :is(button, input):not([tabindex])').count()).to.equal(1),

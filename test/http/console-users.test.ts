@@ -7,7 +7,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants, password as usualPassword } from '../support/tenants.ts';
 
-describe('users in the console', () => {
+describe('managing users in the console', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;

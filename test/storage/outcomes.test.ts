@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
 
-describe("a call's outcome", () => {
+describe("recording a call's outcome", () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let tenants: Tenants;
@@ -90,7 +90,7 @@ describe("a call's outcome", () => {
       expect(await all()).to.deep.equal(before);
     });
 
-    it("keeps a call's data if an outcome comes while old calls are erased", async () => {
+    it("keeps the call's data if the outcome comes while old calls are erased", async () => {
       await addCall('c', { state: 'unknown', handoff: 'taken', due_at: null, ended_at: instant(1) });
       const { write, read } = direct.storage.database;
       // The erasure has to wait for the outcome: on PostgreSQL for the row, and on SQLite for the file.

@@ -26,7 +26,7 @@ export function at(text: string): Millis {
   return instant(Date.parse(text));
 }
 
-/** For IDs that don't follow the test's clock. */
+/** Bounds that include every ID, for IDs that don't follow the test's clock. */
 export const unknownIds = { lowestId: '', highestId: '~' };
 
 /** Its identifiers contain the machine's time, whatever a test's own clock says. */

@@ -71,7 +71,7 @@ function maskAt(prefix: number, index: number): number {
   return (0xffff << (16 - bits)) & 0xffff;
 }
 
-/** Whether one of the networks contains the address. Nothing contains text that isn't an address. */
+/** Whether one of the networks contains the address. Returns false for text that isn't an address. */
 export function isInNetworks(networks: readonly Network[], address: string): boolean {
   const groups = parseAddress(address);
   return groups !== null && networks.some((network) => contains(network, groups));

@@ -29,7 +29,7 @@ class PlaceCall
                 if (status == 202) return body;
                 if (!new[] { 429, 502, 503, 504 }.Contains(status)) throw new InvalidOperationException(status + ": " + body);
                 var requested = answer.Headers.RetryAfter?.Delta?.TotalSeconds ?? 0;
-                if (requested > 60) throw new InvalidOperationException("The server asks to wait " + requested + " s. Run this again then.");
+                if (requested > 60) throw new InvalidOperationException("The server asks you to wait " + requested + " s. Run this again after that.");
                 pause = Math.Max(pause, requested);
             }
             catch (HttpRequestException)

@@ -32,7 +32,7 @@ public class PlaceCall {
                 }
                 String header = answer.headers().firstValue("Retry-After").orElse("");
                 long requested = header.matches("\\d{1,9}") ? Long.parseLong(header) : 0;
-                if (requested > 60) throw new IllegalStateException("The server asks to wait " + requested + " s. Run this again then.");
+                if (requested > 60) throw new IllegalStateException("The server asks you to wait " + requested + " s. Run this again after that.");
                 pause = Math.max(pause, requested);
             } catch (IOException noResponse) {
                 // Or an incomplete one.

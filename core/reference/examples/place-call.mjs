@@ -9,7 +9,7 @@ async function placeCall(campaign, order, phone, attempts = 8) {
     const { status, body, retryAfter } = await send(campaign, order, phone).catch(noResponse);
     if (status === 202) return body;
     if (![0, 429, 502, 503, 504].includes(status)) throw new Error(`${status}: ${body}`);
-    if (retryAfter > 60) throw new Error(`The server asks to wait ${retryAfter} s. Run this again then.`);
+    if (retryAfter > 60) throw new Error(`The server asks you to wait ${retryAfter} s. Run this again after that.`);
     await wait(1000 * Math.max(pause, retryAfter));
   }
   throw new Error('No response. Run it again: it sends the same request ID.');

@@ -30,7 +30,7 @@ function placeCall(string $campaign, string $order, string $phone, int $attempts
         }
         $requested = preg_match('/^Retry-After: (\d+)/mi', $headers, $match) ? (int) $match[1] : 0;
         if ($requested > 60) {
-            throw new RuntimeException("The server asks to wait $requested s. Run this again then.");
+            throw new RuntimeException("The server asks you to wait $requested s. Run this again after that.");
         }
         usleep((int) (1e6 * max($pause, $requested)));
     }

@@ -36,7 +36,7 @@ func placeCall(campaign, order, phone string) (string, error) {
 			return answer, nil
 		case 0, 429, 502, 503, 504:
 			if requested > 60 {
-				return "", fmt.Errorf("The server asks to wait %d s. Run this again then.", requested)
+				return "", fmt.Errorf("The server asks you to wait %d s. Run this again after that.", requested)
 			}
 			time.Sleep(time.Duration(max(pause, float64(requested)) * float64(time.Second)))
 		default:

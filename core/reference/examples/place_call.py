@@ -31,7 +31,7 @@ def place_call(campaign, order, phone, attempts=8):
             requested = error.headers.get("Retry-After", "")
             pause = max(pause, int(requested)) if requested.isdigit() else pause
             if pause > 60:
-                raise RuntimeError(f"The server asks to wait {requested} s. Run this again then.") from None
+                raise RuntimeError(f"The server asks you to wait {requested} s. Run this again after that.") from None
         except (OSError, ValueError, http.client.HTTPException):
             pass  # No response, or an incomplete one
         time.sleep(pause)

@@ -20,7 +20,7 @@ def place_call(campaign, order, phone, attempts: 8)
       raise "#{answer.code}: #{answer.body}" unless %w[429 502 503 504].include?(answer.code)
 
       requested = answer['Retry-After'].to_i
-      raise "The server asks to wait #{requested} s. Run this again then." if requested > 60
+      raise "The server asks you to wait #{requested} s. Run this again after that." if requested > 60
 
       pause = [pause, requested].max
     rescue IOError, SystemCallError, SocketError, Timeout::Error, Net::ProtocolError, OpenSSL::SSL::SSLError

@@ -147,7 +147,7 @@ function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: K
   return olderThan ? newest.whereRaw('(created_at, id) < (?, ?)', [olderThan.created_at, olderThan.id]) : newest;
 }
 
-/** Records keys' partner. Keys of a user who became staff stay with the partner for which they were created. */
+/** Records the new partner of a user's keys. Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
   const keys = () => trx('api_keys').whereIn('id', ids);
   // Lock the keys, because someone may be revoking them.

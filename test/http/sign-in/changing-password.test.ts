@@ -8,7 +8,7 @@ import { ask } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
-describe('changing the password', () => {
+describe('passwords', () => {
   onEachDatabase((kind) => {
     const at = sessionSuite(kind);
     const { session, tryPassword } = at;

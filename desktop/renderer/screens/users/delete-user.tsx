@@ -12,7 +12,7 @@ import { sorted } from '../../state/format/sorting.ts';
 const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
-/** More rows than the table's height has room for. */
+/** The maximum number of placeholder rows. The table's height has room for fewer. */
 const visibleRows = 8;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };
