@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createAccount } from '../../core/domain/directory/tenancies.ts';
 import { describeBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -7,6 +9,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+import { until } from '../support/until.ts';
 
 const homes = [
   ['in a browser', describeBrowser, openInChromium],
@@ -87,13 +90,30 @@ for (const [where, describeHome, openHome] of homes) {
       expect(await page().getByRole('search').count()).to.equal(0);
     });
 
-    it('leads on to all calls from a filter by a key that the viewer can’t see', async () => {
+    it("leads on from filters that the viewer can't use", async () => {
       await resize(1280);
       await goTo('Users');
       await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);
       await page().getByText("This API key doesn't exist, or you don't have access to it.").waitFor();
       await button('Show all calls').click();
       await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
+      await page().evaluate(`location.hash = '#/activity?action=constructor'`);
+      await button('Show all activity').click();
+      await page().getByRole('row', { name: 'Created the API key Appointment importer 11' }).waitFor();
+    });
+
+    it('says that an account exists if only the response was lost', async () => {
+      await resize(1280);
+      await goTo('Directory');
+      await button('Create account').click();
+      const dialog = page().getByRole('dialog', { name: 'Create account' });
+      await dialog.getByLabel('Name').fill('Yellow Clinic');
+      await until(() => network.seen.some(({ path }) => path.includes('search=Yellow')));
+      await createAccount(harness.direct.ports, operator, 'Yellow Clinic', harness.tenants.partner.id);
+      network.faults.push({ path: '/directory/accounts', fault: { status: 502 } });
+      await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+      await dialog.getByText('Account Yellow Clinic already exists.').waitFor();
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
     });
 
     it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {

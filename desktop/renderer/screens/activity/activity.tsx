@@ -1,7 +1,7 @@
 import type { ActivityView } from '#contract/console/activity.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { DayRange } from '../../components/charts/day-range.tsx';
-import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Empty, Loadable, type Reset, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
@@ -90,6 +90,7 @@ export function Activity({ session, title }: ScreenProps) {
   const view = resource.state.value.value;
   const events = view?.events ?? [];
   const isFiltered = Object.values(chosen).some((value) => value !== '');
+  const reset = isFiltered ? { label: 'Show all activity', onReset: () => change(everything) } : null;
   return (
     <Page
       title={title}
@@ -108,12 +109,12 @@ export function Activity({ session, title }: ScreenProps) {
         )
       }
     >
-      <Loadable resource={resource} noun="activity" isInPage>
+      <Loadable resource={resource} noun="activity" isInPage reset={reset}>
         {() =>
           events.length > 0 ? (
             <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} getId={({ id }) => id} getName={({ id }) => id} />
           ) : (
-            <NoActivity onReset={isFiltered ? () => change(everything) : null} />
+            <NoActivity reset={reset} />
           )
         }
       </Loadable>
@@ -121,13 +122,13 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
-/** @property onReset null if nothing is filtered */
-function NoActivity({ onReset }: { onReset: (() => void) | null }) {
-  if (onReset) {
+/** @property reset null if nothing is filtered */
+function NoActivity({ reset }: { reset: Reset | null }) {
+  if (reset) {
     return (
       <Empty title="No matching activity">
-        <button type="button" onClick={onReset}>
-          Show all activity
+        <button type="button" onClick={reset.onReset}>
+          {reset.label}
         </button>
       </Empty>
     );

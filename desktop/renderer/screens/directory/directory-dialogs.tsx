@@ -9,7 +9,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { type DirectoryEntry, type DirectoryKind, kindLabels, requests } from '../../state/directory.ts';
+import { type DirectoryEntry, type DirectoryKind, type DirectoryPage, kindLabels, requests } from '../../state/directory.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 
 type CreateEntryProps = {
@@ -29,6 +29,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   const parentField = kind === 'account' ? 'partnerId' : 'accountId';
+  const isTaken = useIsTaken(kind, name, parentId, failure !== null);
   return (
     <Dialog title={`Create ${kindLabels[kind].noun}`} onDismiss={close}>
       <form
@@ -42,6 +43,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
         <TextField
           label="Name"
           error={fieldError(failure, 'name')}
+          warning={isTaken ? `${kindLabels[kind].singular} ${name.trim()} already exists.` : null}
           type="text"
           autocomplete="off"
           value={name}
@@ -66,6 +68,17 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
       </form>
     </Dialog>
   );
+}
+
+/**
+ * Returns whether there's an entry with this name already. Checks again after a failure, because only the response may have been lost.
+ */
+function useIsTaken(kind: DirectoryKind, name: string, parentId: string, hasFailed: boolean): boolean {
+  const search = useDebounced(name.trim(), typingMs);
+  const nothing = { ok: true as const, value: { entries: [], nextCursor: null } };
+  const find = async () => (search === '' ? nothing : requests[kind].list(parentId === '' ? null : parentId, { search, cursor: null }));
+  const found = useResource<DirectoryPage>(find, `${parentId} ${search} ${hasFailed}`).state.value.value?.entries ?? [];
+  return name.trim() !== '' && found.some((entry) => entry.name.toLowerCase() === name.trim().toLowerCase());
 }
 
 type RenameEntryProps = { entry: DirectoryEntry; onRenamed: (entry: DirectoryEntry) => void; onClose: () => void };
