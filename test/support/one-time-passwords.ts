@@ -22,11 +22,11 @@ export async function showOneTimePasswords(page: Page, account: string): Promise
   await page.getByLabel('Account', { exact: true }).selectOption(account);
   await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
   const first = await shown();
-  await page.getByRole('row', { name: 'Canary' }).click();
+  await page.getByRole('row', { name: 'canary@example.com' }).click();
   await button('Reset password…').click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
   const second = await shown();
   for (const screen of ['Activity', 'API keys', 'Users']) await link(screen).click();
-  await page.getByRole('row', { name: 'Canary' }).waitFor();
+  await page.getByRole('row', { name: 'canary@example.com' }).waitFor();
   return [first, second];
 }
