@@ -145,7 +145,7 @@ describeBrowser('the console in a browser', () => {
       await page.goto(`${harness.core.url}/#/users/${harness.tenants.users.teammate.id}?search=zzz`);
       await panel.getByRole('heading', { name: 'Tom Teammate' }).waitFor();
       await link('Show activity').click();
-      await page.getByRole('heading', { name: 'Activity' }).waitFor();
+      await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
       await page.goto(`${harness.core.url}/#/api-keys/gone`);
       await panel.getByText('This key was revoked, or you don’t have access to it.').waitFor();
     });

@@ -74,7 +74,7 @@ describeDesktop('the screens of the console', () => {
     await harness.page.getByLabel('Search by name').fill('BETA');
     await harness.page.getByText('2 keys', { exact: true }).waitFor();
     await link('Activity').click();
-    await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
     await link('API keys').click();
     await eventually(async () => expect(await names()).to.deep.equal(['Beta 10', 'beta 9']));
     await eventually(async () => expect(await harness.page.getByLabel('Search by name').inputValue()).to.equal('BETA'));
@@ -128,7 +128,7 @@ describeDesktop('the screens of the console', () => {
     await chooseCommand(harness.desktop, 'palette');
     await palette.getByRole('combobox').fill('calls');
     await press('Enter');
-    await harness.page.getByRole('heading', { name: 'Calls' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
     await chooseCommand(harness.desktop, 'palette');
     await palette.getByRole('combobox').fill('two');
     await palette.getByRole('option', { name: /Two/ }).waitFor();

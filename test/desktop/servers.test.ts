@@ -103,7 +103,7 @@ describeDesktop('several servers', () => {
     const userData = freshDirectory();
     writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
     const later = await launchConsole({ userData });
-    await later.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await later.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     await eventually(async () => expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url));
     await eventually(async () => expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com'));
     await later.close();

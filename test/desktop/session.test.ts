@@ -81,7 +81,7 @@ describeDesktop("the console's session", () => {
     await endSessions();
     await link('Activity').click();
     await button('Discard and sign out').click();
-    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
   });
 
@@ -172,7 +172,7 @@ describeDesktop("the console's session", () => {
     network.faults.push('pass', { status: 200, headers: { 'callkey-contract': '2' }, body: '{}' });
     await button('Create Key').click();
     await button('Use another server').click();
-    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     const closed = harness.page.waitForEvent('close');
     await harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
     await closed;
@@ -227,6 +227,6 @@ describeDesktop("the console's session", () => {
     await link('Activity').click();
     await harness.page.getByRole('alertdialog', { name: 'This server is too new for this console' }).waitFor();
     await harness.page.getByRole('alertdialog').getByRole('button', { name: 'Try again' }).click();
-    await harness.page.getByRole('heading', { name: 'Activity' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
   });
 });

@@ -31,7 +31,7 @@ describeDesktop('signing in to the console', () => {
 
   async function signOut(): Promise<void> {
     await harness.page.getByRole('button', { name: 'Sign out' }).click();
-    await harness.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
   }
 
   /** Returns a server that isn't a core of this generation. */
@@ -148,7 +148,7 @@ describeDesktop('signing in to the console', () => {
     const settings = JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'));
     expect(settings.servers[0]).to.deep.equal({ address: harness.core.url, email: harness.tenants.users.account.email });
     const again = await launchConsole({ userData });
-    await again.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await again.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     await eventually(async () => expect(await again.page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
     await eventually(async () => expect(await again.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
     await eventually(async () => expect(await again.page.getByLabel('Password').inputValue()).to.equal(''));

@@ -59,7 +59,7 @@ describe('a do-not-call list', () => {
       await add([phone]);
       const answer = await place(phone, {}, harness.tenants.otherCampaign.id);
       expect(readCode(answer)).to.equal('campaign-refused');
-      const bad = await placeCall(harness.core.url, harness.tenants.campaign.id, `${key.slice(0, -1)}x`, { contact: { phone } });
+      const bad = await placeCall(harness.core.url, harness.tenants.campaign.id, `${key.slice(0, -1)}!`, { contact: { phone } });
       expect(bad.status).to.equal(401);
     });
 
