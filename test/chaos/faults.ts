@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { endLater, Skipped, type Trial } from './environment.ts';
+import { endLater, isQuick, Skipped, type Trial } from './attack.ts';
 
 /** Mounts a disk of this many MB that can be filled and freed. */
 export function smallDisk(trial: Trial, megabytes: number): { directory: string; fill(): void; free(): void } {
@@ -65,10 +65,10 @@ export function settableClock(): { environment: Record<string, string>; stepTo(s
 }
 
 /** Lets leases expire: in the short version by changing the clock, and otherwise by waiting. */
-export function leaseClock(trial: Trial): { environment: Record<string, string>; passLease(): Promise<void> } {
+export function leaseClock(): { environment: Record<string, string>; passLease(): Promise<void> } {
   const beyond = dialingLimits.lease.as('seconds') + 3;
   try {
-    if (!trial.isQuick) throw new Skipped();
+    if (!isQuick) throw new Skipped();
     const { environment, stepTo } = settableClock();
     const passLease = async () => {
       stepTo(beyond);

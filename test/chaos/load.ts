@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { callBody, eventually, type Scene, type Trial } from './environment.ts';
+import { isQuick, type Trial } from './attack.ts';
+import { callBody, eventually, type Scene } from './scene.ts';
 
 /** Repeats `work` in this many lanes until it's stopped or has run `until` times. `n` counts the runs of all lanes. */
 export function startCrowd(trial: Trial, width: number, work: (n: number) => Promise<unknown>, until = Number.POSITIVE_INFINITY) {
@@ -46,7 +47,7 @@ let loads = 0;
  * attempts is a separate call.
  */
 export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
-  const { placers = scene.trial.isQuick ? 4 : 16, url = () => scene.core().url, cancels = true } = options;
+  const { placers = isQuick ? 4 : 16, url = () => scene.core().url, cancels = true } = options;
   const name = `load${++loads}`;
   let acknowledged = 0;
 

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ask } from '../../support/http.ts';
-import { createKey, openDirect } from '../../support/tenants.ts';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { callBody, eventually, expectPlacing, expectReady, openScene, type Scene, type Trial } from '../environment.ts';
-import { failSyncs, smallDisk } from '../faults.ts';
-import { type Load, startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
+import { ask } from '../support/http.ts';
+import { createKey, openDirect } from '../support/tenants.ts';
+import { type Attack, describeAttacks, isQuick, type Trial } from './attack.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+import { failSyncs, smallDisk } from './faults.ts';
+import { type Load, startLoad } from './load.ts';
+import { callBody, eventually, expectPlacing, expectReady, openScene, type Scene } from './scene.ts';
 
 type Database = { database?: string | undefined; cluster?: Cluster };
-type Outage = Omit<Case, 'attack'> & {
+type Outage = Omit<Attack, 'run'> & {
   /** @returns the database, if it needs a special one, and functions that break something under load and repair it */
   prepare(trial: Trial): Promise<Database & { extra?: object; fault(scene: Scene, load: Load): Promise<void> }>;
 };
@@ -25,10 +25,10 @@ const outages: readonly Outage[] = [
     name: 'lock',
     title: 'the database locked by another process',
     quickOn: 'postgres',
-    prepare: async (trial) => ({
+    prepare: async () => ({
       async fault(scene, load) {
         await load.stop();
-        for (let times = 0; times < (trial.isQuick ? 1 : 2); times++) await lockOnce(scene);
+        for (let times = 0; times < (isQuick ? 1 : 2); times++) await lockOnce(scene);
       },
     }),
   },
@@ -65,7 +65,7 @@ const outages: readonly Outage[] = [
           await pause(500);
           const before = ledger.placed.size;
           await expectReady(scene, false, 'while no write reaches the disk');
-          await pause(trial.isQuick ? 1_000 : 4_000);
+          await pause(isQuick ? 1_000 : 4_000);
           if (ledger.placed.size > before)
             ledger.fail(`${ledger.placed.size - before} calls were acknowledged while no write reached the disk`);
           await stop();
@@ -74,8 +74,8 @@ const outages: readonly Outage[] = [
       };
     },
   },
-  ofServer('restart', 'PostgreSQL restarted', async (cluster, { trial }, load) => {
-    for (let times = 0; times < (trial.isQuick ? 1 : 3); times++) {
+  ofServer('restart', 'PostgreSQL restarted', async (cluster, _scene, load) => {
+    for (let times = 0; times < (isQuick ? 1 : 3); times++) {
       await cluster.crash();
       await load.more(50);
     }
@@ -88,8 +88,8 @@ const outages: readonly Outage[] = [
     }),
     quickOn: null,
   },
-  ofServer('terminate', 'sessions terminated again and again', async (cluster, { trial }) => {
-    const end = performance.now() + (trial.isQuick ? 2_000 : 10_000);
+  ofServer('terminate', 'sessions terminated again and again', async (cluster) => {
+    const end = performance.now() + (isQuick ? 2_000 : 10_000);
     while (performance.now() < end) {
       await cluster.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'callkey'`);
       await pause(50);
@@ -97,12 +97,12 @@ const outages: readonly Outage[] = [
   }),
 ];
 
-export const outageCases: readonly Case[] = outages.map(({ prepare, ...row }) => ({
+const attacks: readonly Attack[] = outages.map(({ prepare, ...row }) => ({
   ...row,
-  async attack(trial) {
+  async run(trial) {
     const { fault, extra = {}, database } = await prepare(trial);
     const scene = await openScene(trial, { database });
-    for (let round = 0; round < (trial.isQuick ? 1 : 3); round++) {
+    for (let round = 0; round < (isQuick ? 1 : 3); round++) {
       if (round > 0) await scene.start();
       const load = startLoad(scene, { extra });
       await load.more(100);
@@ -182,3 +182,5 @@ async function revokeAndUse(scene: Scene): Promise<void> {
   ledger.revoke(created.keyValue);
   await scene.place(`revoked-${created.id}`, { key: created.keyValue });
 }
+
+describeAttacks(...attacks);

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { startFront } from '../../support/front.ts';
-import { addStandby, type Cluster, startCluster } from '../cluster.ts';
-import { eventually, expectPlacing, openScene, type Trial } from '../environment.ts';
-import { startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
+import { startFront } from '../support/front.ts';
+import { type Attack, describeAttacks, isQuick, type Trial } from './attack.ts';
+import { addStandby, type Cluster, startCluster } from './cluster.ts';
+import { startLoad } from './load.ts';
+import { eventually, expectPlacing, openScene } from './scene.ts';
 
 /** How cores connect to the first server, and to the other one after it. */
 type Route = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<{ database: string; switchOver(): void }>;
-type Row = Pick<Case, 'name' | 'title' | 'quickOn'> & { route: Route; isLagging?: true };
+type Row = Pick<Attack, 'name' | 'title' | 'quickOn'> & { route: Route; isLagging?: true };
 
 const rows: readonly Row[] = [
   // The other two cases cover the same and more.
@@ -18,10 +18,10 @@ const rows: readonly Row[] = [
 ];
 
 /** The primary dies, and its synchronous standby takes over, which has everything that was acknowledged. */
-export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...row }) => ({
+const attacks: readonly Attack[] = rows.map(({ route, isLagging, ...row }) => ({
   ...row,
   databases: ['postgres'],
-  async attack(trial) {
+  async run(trial) {
     const primary = await startCluster(trial);
     const standby = await addStandby(trial, primary);
     const isSync = async () => (await primary.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)).length > 0;
@@ -29,10 +29,10 @@ export const failoverCases: readonly Case[] = rows.map(({ route, isLagging, ...r
     const { database, switchOver } = await route(trial, primary, standby);
     const scene = await openScene(trial, { database });
     const load = startLoad(scene);
-    await load.more(trial.isQuick ? 200 : 2_000, 60_000);
+    await load.more(isQuick ? 200 : 2_000, 60_000);
     if (isLagging) {
       standby.signal('SIGSTOP');
-      await pause(trial.isQuick ? 9_000 : 30_000);
+      await pause(isQuick ? 9_000 : 30_000);
     }
     primary.signal('SIGKILL');
     standby.signal('SIGCONT');
@@ -58,3 +58,5 @@ async function oneAddress(trial: Trial, primary: Cluster, standby: Cluster) {
   const { port } = new URL(front.url);
   return { database: Object.assign(new URL(primary.url), { port }).href, switchOver: () => front.leadTo(standby.url) };
 }
+
+describeAttacks(...attacks);

@@ -2,27 +2,18 @@ import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, postgresTools } from '../../../scripts/support/postgres.ts';
-import { freshDirectory } from '../../support/databases.ts';
-import { listProcesses, own, queryOnce, readOwner, signalAll } from '../cluster.ts';
-import { endLater, eventually, expectPlacing, openScene, type Scene, Skipped, type Trial } from '../environment.ts';
-import { startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
-
-/** A typical set-up: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
-export const patroni: Case = {
-  name: 'patroni',
-  title: 'PostgreSQL switched over and failed over by Patroni and etcd',
-  databases: ['postgres'],
-  // Patroni waits half a minute before it assumes that a primary is dead.
-  quickOn: null,
-  attack,
-};
+import { freePort, own, postgresTools, readOwner } from '../../scripts/support/postgres.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeAttacks, endLater, Skipped, type Trial } from './attack.ts';
+import { listProcesses, queryOnce, signalAll } from './cluster.ts';
+import { startLoad } from './load.ts';
+import { eventually, expectPlacing, openScene, type Scene } from './scene.ts';
 
 /** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };
 
-async function attack(trial: Trial): Promise<void> {
+/** A typical set-up: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
+async function switchAndFailOver(trial: Trial): Promise<void> {
   const bin = postgresTools();
   const missing = ['patroni', 'etcd'].find((program) => spawnSync(program, ['--version']).error);
   if (bin === undefined || missing !== undefined) throw new Skipped(`no ${missing ?? 'PostgreSQL in /usr/lib/postgresql'}`);
@@ -110,7 +101,7 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
   own(directory);
   const log = openSync(join(directory, 'patroni.log'), 'w');
-  const child = spawn('patroni', [file], { ...readOwner(directory), cwd: directory, stdio: ['ignore', log, log] });
+  const child = spawn('patroni', [file], { ...readOwner(), cwd: directory, stdio: ['ignore', log, log] });
   const kill = () => {
     child.kill('SIGKILL');
     const pidFile = join(data, 'postmaster.pid');
@@ -119,3 +110,12 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
   endLater(trial, kill);
   return { name, port, rest: `http://${rest}`, kill };
 }
+
+describeAttacks({
+  name: 'patroni',
+  title: 'PostgreSQL switched over and failed over by Patroni and etcd',
+  databases: ['postgres'],
+  // Patroni waits half a minute before it assumes that a primary is dead.
+  quickOn: null,
+  run: switchAndFailOver,
+});

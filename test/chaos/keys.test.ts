@@ -1,20 +1,20 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { repairCounts } from '../../../core/storage/keys/key-counts.ts';
-import { type Answer, ask, readCookies } from '../../support/http.ts';
-import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../../support/tenants.ts';
-import { openScene, type Scene } from '../environment.ts';
-import { inParallel, startCrowd, startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
+import { repairCounts } from '../../core/storage/keys/key-counts.ts';
+import { type Answer, ask, readCookies } from '../support/http.ts';
+import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
+import { type Attack, describeAttacks, isQuick } from './attack.ts';
+import { inParallel, startCrowd, startLoad } from './load.ts';
+import { openScene, type Scene } from './scene.ts';
 
 /** Keys are revoked at one core while they're in use at both: no request sent after the response may be accepted. */
-const revoke: Case['attack'] = async (trial) => {
+const revoke: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, cookie } = scene;
   const urls = [scene.core().url, (await scene.start()).url] as const;
-  const load = startLoad(scene, { placers: trial.isQuick ? 4 : 8, url: (n) => urls[n % 2 ? 0 : 1] });
-  await inParallel(trial, trial.isQuick ? 10 : 1_000, 4, async (n) => {
+  const load = startLoad(scene, { placers: isQuick ? 4 : 8, url: (n) => urls[n % 2 ? 0 : 1] });
+  await inParallel(trial, isQuick ? 10 : 1_000, 4, async (n) => {
     const { id, keyValue: key } = await createKey(urls[0], cookie);
     let turn = 0;
     const use = () => scene.place(`revoke-${n}-${turn}`, { key, url: urls[turn++ % 2 ? 0 : 1] });
@@ -31,7 +31,7 @@ const revoke: Case['attack'] = async (trial) => {
 };
 
 /** A user with thousands of keys is deleted while another user's key is in use, and the core is killed during the deletion. */
-const deletion: Case['attack'] = async (trial) => {
+const deletion: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, tenants } = scene;
   const { url } = scene.core();
@@ -39,7 +39,7 @@ const deletion: Case['attack'] = async (trial) => {
   const { keyValue: key } = await createKey(url, await signIn(url, teammate.email));
   await using direct = await openDirect(scene.database);
   const { database } = direct.storage;
-  const count = trial.isQuick ? 4_000 : 200_000;
+  const count = isQuick ? 4_000 : 200_000;
   const [account_id, partner_id] = [tenants.account.id, tenants.partner.id];
   const scope = { creator_id: teammate.id, creator_partner_id: partner_id, account_id, partner_id };
   const rows = Array.from({ length: count }, (_, n) => ({ id: `many-${n}`, digest: `many-${n}`, name: 'Many', created_at: n, ...scope }));
@@ -73,12 +73,12 @@ const deletion: Case['attack'] = async (trial) => {
  * Another key, strangers and console users do everything they can at the same time, while a key that places an occasional call is served as
  * usual.
  */
-const lanes: Case['attack'] = async (trial) => {
+const lanes: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, campaignId, key, tenants } = scene;
   const { url } = scene.core();
   const quiet = await createKey(url, scene.cookie);
-  await addEndedCalls(scene, quiet.id, trial.isQuick ? 20_000 : 300_000);
+  await addEndedCalls(scene, quiet.id, isQuick ? 20_000 : 300_000);
   const searchers = await Promise.all(Array.from({ length: 4 }, () => signIn(url, tenants.users.account.email)));
   const search = `${url}/console/campaigns/${campaignId}/calls?search=nobody-has-this`;
   const session = `${url}/console/session`;
@@ -86,13 +86,13 @@ const lanes: Case['attack'] = async (trial) => {
   const startFlood = (width: number, disturb: (n: number) => Promise<unknown>) =>
     startCrowd(trial, width, (n) => disturb(n).catch(() => undefined));
   const floods = [
-    startFlood(trial.isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
+    startFlood(isQuick ? 32 : 128, () => placeCall(url, campaignId, key)),
     startFlood(16, () => ask('POST', onDemand(url, campaignId), { key: makeKeyValue(randomBytes), body: {} })),
     startFlood(8, (n) => ask('GET', search, { cookie: searchers[n % 4] ?? '' })),
-    startFlood(trial.isQuick ? 8 : 200, () => ask('GET', session, { cookie: teammate })),
+    startFlood(isQuick ? 8 : 200, () => ask('GET', session, { cookie: teammate })),
   ];
   let slowest = 0;
-  for (let n = 0; n < (trial.isQuick ? 50 : 500); n++) {
+  for (let n = 0; n < (isQuick ? 50 : 500); n++) {
     const startedAt = performance.now();
     await scene.mustPlace(`quiet-${n}`, { key: quiet.keyValue });
     slowest = Math.max(slowest, performance.now() - startedAt);
@@ -126,7 +126,7 @@ function newNetwork(n: number): string {
 }
 
 /** A flood of sign-ins for invented users, each from its own network, while real users sign in and a quiet key places calls. */
-const signIns: Case['attack'] = async (trial) => {
+const signIns: Attack['run'] = async (trial) => {
   const scene = await openScene(trial, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
   const { ledger } = scene;
   const { url } = scene.core();
@@ -135,7 +135,7 @@ const signIns: Case['attack'] = async (trial) => {
     return ask('POST', `${url}/console/session`, { body: { email, password: secret }, headers, ...(cookie ? { cookie } : {}) });
   };
   const known = readCookies(await attempt('ada@example.com', password, '198.51.100.1'));
-  const flooding = startCrowd(trial, trial.isQuick ? 64 : 256, (n) =>
+  const flooding = startCrowd(trial, isQuick ? 64 : 256, (n) =>
     attempt(`nobody${n}@example.com`, 'a password', newNetwork(n)).catch(() => undefined),
   );
   const placing = startCrowd(trial, 1, async (n) => {
@@ -144,7 +144,7 @@ const signIns: Case['attack'] = async (trial) => {
   });
   const start = performance.now();
   let slowest = 0;
-  for (let n = 0; n < (trial.isQuick ? 1 : 10); n++) {
+  for (let n = 0; n < (isQuick ? 1 : 10); n++) {
     await pause(500);
     const since = performance.now();
     let answer = await attempt('ada@example.com', password, `192.0.2.${n}`);
@@ -154,7 +154,7 @@ const signIns: Case['attack'] = async (trial) => {
     }
     const waited = performance.now() - since;
     slowest = Math.max(slowest, waited);
-    if (answer.status !== 201 || (waited > promised && !trial.isQuick))
+    if (answer.status !== 201 || (waited > promised && !isQuick))
       ledger.fail(`a correct password got ${answer.status} after ${Math.round(waited)} ms`);
     const again = await attempt('ada@example.com', password, newNetwork(n), known);
     if (again.status !== 201) ledger.fail(`a known browser got ${again.status}`);
@@ -167,12 +167,9 @@ const signIns: Case['attack'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
-export const keyCases: readonly Case[] = [
-  { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', attack: lanes },
-  { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', attack: revoke },
-  {
-    ...{ name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys' },
-    ...{ quickOn: 'postgres', attack: deletion },
-  },
-  { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', attack: signIns },
-];
+describeAttacks(
+  { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', run: lanes },
+  { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', run: revoke },
+  { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', quickOn: 'postgres', run: deletion },
+  { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', run: signIns },
+);

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventually, isReady, openScene } from '../environment.ts';
-import { startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
+import { type Attack, describeAttacks, isQuick } from './attack.ts';
+import { startLoad } from './load.ts';
+import { eventually, isReady, openScene } from './scene.ts';
 
 /** In ms, the time a core may take to notice. */
 const detection = 2_000;
@@ -14,31 +14,31 @@ const detection = 2_000;
 type Harm = {
   name: string;
   title: string;
-  isQuick: boolean;
+  inQuick: boolean;
   harm: string;
   afterwards: 'no start' | 'nothing' | { repair: string; found: string };
 };
 
 const harms: readonly Harm[] = [
   {
-    ...{ name: 'moved', title: 'the SQLite file moved away', isQuick: true, harm: 'mv "$f" "$f.moved"' },
+    ...{ name: 'moved', title: 'the SQLite file moved away', inQuick: true, harm: 'mv "$f" "$f.moved"' },
     // SQLite writes no WAL back into a file that was moved: its WAL stays behind and belongs to it.
     afterwards: { repair: 'test ! -e "$f-wal" || mv "$f-wal" "$f.moved-wal"', found: '.moved' },
   },
-  { name: 'deleted', title: 'the SQLite file deleted', isQuick: true, harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
-  { name: 'overwritten', title: 'the SQLite file overwritten in place', isQuick: true, harm: 'cp "$f.old" "$f"', afterwards: 'no start' },
-  { name: 'truncated', title: 'the SQLite file truncated', isQuick: false, harm: 'truncate -s 8192 "$f"', afterwards: 'no start' },
-  { name: 'index', title: "SQLite's -shm deleted", isQuick: true, harm: 'rm "$f-shm"', afterwards: { repair: 'true', found: '' } },
+  { name: 'deleted', title: 'the SQLite file deleted', inQuick: true, harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
+  { name: 'overwritten', title: 'the SQLite file overwritten in place', inQuick: true, harm: 'cp "$f.old" "$f"', afterwards: 'no start' },
+  { name: 'truncated', title: 'the SQLite file truncated', inQuick: false, harm: 'truncate -s 8192 "$f"', afterwards: 'no start' },
+  { name: 'index', title: "SQLite's -shm deleted", inQuick: true, harm: 'rm "$f-shm"', afterwards: { repair: 'true', found: '' } },
   {
-    ...{ name: 'linked', title: 'a hard link to the SQLite file', isQuick: false, harm: 'ln "$f" "$f.link"' },
+    ...{ name: 'linked', title: 'a hard link to the SQLite file', inQuick: false, harm: 'ln "$f" "$f.link"' },
     afterwards: { repair: 'rm "$f.link"', found: '' },
   },
 ];
 
 /** Damages the file while two cores write to it. SQLite doesn't notice, but the cores do, and acknowledge no more calls. */
-export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, harm, afterwards }) => ({
-  ...{ name, title, databases: ['sqlite'], quickOn: isQuick ? 'sqlite' : null },
-  async attack(trial) {
+const attacks: readonly Attack[] = harms.map(({ name, title, inQuick, harm, afterwards }) => ({
+  ...{ name, title, databases: ['sqlite'], quickOn: inQuick ? 'sqlite' : null },
+  async run(trial) {
     const scene = await openScene(trial);
     const { ledger, database } = scene;
     const shell = (command: string) =>
@@ -52,7 +52,7 @@ export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, har
     for (const core of cores)
       if (!(await eventually(async () => !(await isReady(core)), detection))) ledger.wronglyReady(`ready with ${title}`);
     const untilSeen = ledger.placed.size;
-    await pause(trial.isQuick ? 500 : 5_000);
+    await pause(isQuick ? 500 : 5_000);
     await load.stop();
     ledger.note(`${untilSeen - before} acknowledged until it was noticed`);
     if (ledger.placed.size > untilSeen) ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after that`);
@@ -64,3 +64,5 @@ export const fileCases: readonly Case[] = harms.map(({ name, title, isQuick, har
       ledger.fail('a core starts on what is left of it');
   },
 }));
+
+describeAttacks(...attacks);

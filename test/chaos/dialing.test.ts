@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createKey, openDirect, signIn } from '../../support/tenants.ts';
-import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from '../environment.ts';
-import { leaseClock } from '../faults.ts';
-import { inParallel, startLoad } from '../load.ts';
-import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from '../provider.ts';
-import type { Case } from '../run.ts';
+import { createKey, openDirect, signIn } from '../support/tenants.ts';
+import { type Attack, describeAttacks, isQuick } from './attack.ts';
+import { leaseClock } from './faults.ts';
+import { inParallel, startLoad } from './load.ts';
+import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from './provider.ts';
+import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from './scene.ts';
 
 /** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */
-const killed = (deduplicates: boolean): Case['attack'] =>
+const killed = (deduplicates: boolean): Attack['run'] =>
   async function attack(trial) {
-    const leases = leaseClock(trial);
+    const leases = leaseClock();
     const environment = { DIALER_CONCURRENCY: '50', ...leases.environment };
     const scene = await openScene(trial, { environment, manner: failsAndDrops, deduplicates });
     let isOver = false;
@@ -22,8 +22,8 @@ const killed = (deduplicates: boolean): Case['attack'] =>
       await pause(1_500);
       while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
     });
-    const count = trial.isQuick ? 150 : 2_000;
-    const kills = trial.isQuick ? 2 : 20;
+    const count = isQuick ? 150 : 2_000;
+    const kills = isQuick ? 2 : 20;
     const load = startLoad(scene, { every: 10, stopAt: count });
     for (let kill = 1; kill <= kills; kill++) {
       await load.more(Math.floor(count / (kills + 1)), 60_000);
@@ -34,17 +34,17 @@ const killed = (deduplicates: boolean): Case['attack'] =>
     await load.stop();
     // Calls in progress in a killed core wait for their lease; failed ones wait for their next try.
     await leases.passLease();
-    await waitForNone(scene, ['queued', 'dialing'], trial.isQuick ? 30_000 : 120_000);
+    await waitForNone(scene, ['queued', 'dialing'], isQuick ? 30_000 : 120_000);
     const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
     trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
   };
 
 /** A dialer is stopped for longer than its lease during hand-offs, and then continues. */
-const stopped: Case['attack'] = async (trial) => {
-  const leases = leaseClock(trial);
+const stopped: Attack['run'] = async (trial) => {
+  const leases = leaseClock();
   const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
   const one = scene.core();
-  const count = trial.isQuick ? 100 : 500;
+  const count = isQuick ? 100 : 500;
   const load = startLoad(scene, { every: 1, stopAt: count });
   await load.more(count, 30_000);
   // No client waits for a response from the stopped process.
@@ -73,12 +73,12 @@ const stopped: Case['attack'] = async (trial) => {
 };
 
 /** Cancels compete with two dialers: each call is either cancelled or handed off, never both and never neither. */
-const races: Case['attack'] = async (trial) => {
+const races: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, campaignId, key, provider } = scene;
   const cores = [scene.core(), await scene.start()] as const;
   const dialed = new Set<string>();
-  await inParallel(trial, trial.isQuick ? 200 : 5_000, 32, async (n) => {
+  await inParallel(trial, isQuick ? 200 : 5_000, 32, async (n) => {
     const { contactId } = await scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url });
     const { status } = await ledger.cancel(cores[n % 3 ? 0 : 1].url, campaignId, key, `race-${n}`);
     if (status === 409 && contactId !== null) dialed.add(contactId);
@@ -91,15 +91,15 @@ const races: Case['attack'] = async (trial) => {
 };
 
 /** One account floods the dialer, and another account's single calls must not wait for the flood to end. */
-const flood: Case['attack'] = async (trial) => {
+const flood: Attack['run'] = async (trial) => {
   const scene = await openScene(trial, { manner: takesAfter(50) });
   const { ledger, provider, tenants } = scene;
   const { url } = scene.core();
   const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
-  const flooding = inParallel(trial, trial.isQuick ? 600 : 8_000, 64, (n) => scene.place(`flood-${n}`));
+  const flooding = inParallel(trial, isQuick ? 600 : 8_000, 64, (n) => scene.place(`flood-${n}`));
   await eventually(() => provider.arrivals.size >= 50, 20_000);
   const waits: number[] = [];
-  for (let n = 0; n < (trial.isQuick ? 5 : 20); n++) {
+  for (let n = 0; n < (isQuick ? 5 : 20); n++) {
     const reply = await scene.place(`single-${n}`, { key, campaignId: tenants.otherCampaign.id });
     const placedAt = performance.now();
     await expectDialed(scene, reply, 10_000, 'within 10 s beside the flood');
@@ -149,12 +149,12 @@ const hostility: Manner = (turn, response) => {
 };
 
 /** A provider that misbehaves: no one may be called twice, calls are placed in time, and memory stays bounded. */
-const hostile: Case['attack'] = async (trial) => {
+const hostile: Attack['run'] = async (trial) => {
   const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
   const { ledger, provider } = scene;
   const memory = watchMemory(trial, scene.core());
   const load = startLoad(scene, { every: 200 });
-  await pause(trial.isQuick ? 3_000 : 60_000);
+  await pause(isQuick ? 3_000 : 60_000);
   await load.stop();
   const max = memory();
   if (max > memoryBound) ledger.fail(`the core used ${max} MB`);
@@ -164,17 +164,17 @@ const hostile: Case['attack'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
-export const dialingCases: readonly Case[] = [
+describeAttacks(
   {
     ...{ name: 'kills', title: "repeated kills and a provider that doesn't de-duplicate" },
-    ...{ quickOn: 'postgres', attack: killed(false) },
+    ...{ quickOn: 'postgres', run: killed(false) },
   },
   {
     ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
-    attack: killed(true),
+    run: killed(true),
   },
-  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', attack: stopped },
-  { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', attack: races },
-  { name: 'flood', title: 'one account flooding the queue that others use', quickOn: 'postgres', attack: flood },
-  { name: 'hostile', title: 'a hostile provider', attack: hostile },
-];
+  { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },
+  { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', run: races },
+  { name: 'flood', title: 'one account flooding the queue that others use', quickOn: 'postgres', run: flood },
+  { name: 'hostile', title: 'a hostile provider', run: hostile },
+);

@@ -1,30 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { throttleLimits } from '../../../core/domain/sign-in/throttle.ts';
-import { ask } from '../../support/http.ts';
-import { signIn } from '../../support/tenants.ts';
-import { expectDialed, openScene, waitForNone } from '../environment.ts';
-import { settableClock } from '../faults.ts';
-import { startLoad } from '../load.ts';
-import type { Case } from '../run.ts';
+import { throttleLimits } from '../../core/domain/sign-in/throttle.ts';
+import { ask } from '../support/http.ts';
+import { signIn } from '../support/tenants.ts';
+import { describeAttacks, isQuick } from './attack.ts';
+import { settableClock } from './faults.ts';
+import { startLoad } from './load.ts';
+import { expectDialed, openScene, waitForNone } from './scene.ts';
 
 const hour = 3_600;
 const days = 24 * hour;
 const steps = [hour, 0, -hour, 400 * days, hour, 400 * days, -400 * days, 400 * days];
 
 /** The clock is changed back and forth, by an hour and by more than a year. */
-export const clock: Case = {
+describeAttacks({
   name: 'clock',
   title: 'clock changes',
-  async attack(trial) {
+  async run(trial) {
     const time = settableClock();
     const scene = await openScene(trial, { environment: time.environment });
     const { ledger } = scene;
     const session = `${scene.core().url}/console/session`;
     const load = startLoad(scene, { placers: 4 });
-    for (const step of trial.isQuick ? [hour, -hour, 400 * days] : steps) {
+    for (const step of isQuick ? [hour, -hour, 400 * days] : steps) {
       time.stepTo(step);
       await load.more(30);
-      await pause(trial.isQuick ? 500 : 3_000);
+      await pause(isQuick ? 500 : 3_000);
     }
     // The last change left the clock in the far future.
     const cookie = await signIn(scene.core().url, 'tom@example.com');
@@ -45,4 +45,4 @@ export const clock: Case = {
     await waitForNone(scene, ['queued'], 60_000, Date.now() - 24 * hour * 1_000);
     await scene.stopAndCompare();
   },
-};
+});

@@ -1,34 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import type { DatabaseKind } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, signIn, somePhone } from '../support/tenants.ts';
-import type { Body, FoundCall, Ledger, Reply } from './ledger.ts';
+import type { Trial } from './attack.ts';
+import type { Body, FoundCall, Reply } from './ledger.ts';
 import { type Manner, startProvider, takes } from './provider.ts';
-
-/** One case on one database. What a case opens, it adds to `cleanup`. */
-export type Trial = {
-  kind: DatabaseKind;
-  isQuick: boolean;
-  ledger: Ledger;
-  cleanup: AsyncDisposableStack;
-  /** Kills the cores, and compares what they acknowledged. Runs if the case ends early. */
-  abandon(): Promise<unknown>;
-};
-
-/** A reason why a case can't run here. */
-export class Skipped extends Error {}
-
-/** Ends everything that would outlive this process, after the case or when the process is interrupted. */
-export function endLater({ cleanup }: Trial, end: () => void): void {
-  process.once('exit', end);
-  cleanup.defer(() => {
-    process.off('exit', end);
-    end();
-  });
-}
 
 type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean };
 type PlaceOptions = { url?: string; key?: string; campaignId?: string };
@@ -91,7 +69,6 @@ export async function openScene(trial: Trial, { manner = takes, deduplicates = f
       return calls;
     },
   };
-  trial.abandon = () => scene.stopAndCompare('SIGKILL');
   return scene;
 }
 

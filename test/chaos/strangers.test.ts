@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { onDemand } from '../../support/tenants.ts';
-import { callBody, openScene, type Scene, watchMemory } from '../environment.ts';
-import { startCrowd } from '../load.ts';
-import type { Case } from '../run.ts';
+import { onDemand } from '../support/tenants.ts';
+import { type Attack, describeAttacks, isQuick } from './attack.ts';
+import { startCrowd } from './load.ts';
+import { callBody, openScene, type Scene, watchMemory } from './scene.ts';
 
 /** In MB. */
 const memoryBound = 300;
@@ -26,21 +26,21 @@ const put = send('PUT', '/', '{}');
 const place = (scene: Scene, key: string, body: object, length?: number) =>
   send('POST', new URL(onDemand('http://x', scene.campaignId)).pathname, JSON.stringify(body), `X-API-Key: ${key}\r\n`, length);
 
-type Stranger = Pick<Case, 'name' | 'title'> & {
-  isQuick?: true;
+type Stranger = Pick<Attack, 'name' | 'title'> & {
+  inQuick?: true;
   /** Attacks until the trial ends. @returns a function that ends the attack and checks its result, if necessary */
   begin(scene: Scene): unknown;
 };
 
 /** Attacks without a valid key or password, except for `clients`, which only behave badly. */
 const strangers: readonly Stranger[] = [
-  { name: 'clients', title: 'slow clients, and clients that hang up', isQuick: true, begin: beSlowAndHangUp },
-  { ...pipelining('sign-ins', 'sign-ins', () => signIn), isQuick: true },
+  { name: 'clients', title: 'slow clients, and clients that hang up', inQuick: true, begin: beSlowAndHangUp },
+  { ...pipelining('sign-ins', 'sign-ins', () => signIn), inQuick: true },
   pipelining('keys', 'unknown keys', (scene) => place(scene, makeKeyValue(randomBytes), callBody('never'))),
   pipelining('pages', 'GET /', () => get('/')),
   pipelining('sessions', 'GET /console/session', () => get('/console/session')),
   {
-    ...{ name: 'unread', title: '300 connections that pipeline and never read', isQuick: true },
+    ...{ name: 'unread', title: '300 connections that pipeline and never read', inQuick: true },
     begin: (scene) => times(300, () => open(scene).pause().write(get('/').repeat(2_000))),
   },
   {
@@ -56,11 +56,11 @@ const strangers: readonly Stranger[] = [
 ];
 
 /** A stranger can't deny the service to anyone: valid keys get responses in time and never a 503, and the core's memory is bounded. */
-export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQuick, begin }) => ({
-  ...{ name, title, quickOn: isQuick ? 'sqlite' : null },
-  async attack(trial) {
+const attacks: readonly Attack[] = strangers.map(({ name, title, inQuick, begin }) => ({
+  ...{ name, title, quickOn: inQuick ? 'sqlite' : null },
+  async run(trial) {
     const scene = await openScene(trial);
-    const duration = trial.isQuick ? 2_000 : 15_000;
+    const duration = isQuick ? 2_000 : 15_000;
     const quiet = await placeFor(scene, duration / 3);
     const end = begin(scene);
     const watched = watchMemory(trial, scene.core());
@@ -69,7 +69,7 @@ export const strangersCases: readonly Case[] = strangers.map(({ name, title, isQ
     if (typeof end === 'function') await end();
     scene.ledger.note(`p99 ${quiet} ms before, ${during} ms during, ${memory} MB at most`);
     if (memory > memoryBound) scene.ledger.fail(`the core used ${memory} MB`);
-    if (!trial.isQuick && during > Math.max(short, quiet * longer)) scene.ledger.fail('valid keys waited');
+    if (!isQuick && during > Math.max(short, quiet * longer)) scene.ledger.fail('valid keys waited');
     await scene.stopAndCompare();
   },
 }));
@@ -136,7 +136,7 @@ function times(count: number, work: (n: number) => void): void {
  */
 function beSlowAndHangUp(scene: Scene): () => Promise<void> {
   const { trial, key } = scene;
-  times(trial.isQuick ? 100 : 500, (n) => {
+  times(isQuick ? 100 : 500, (n) => {
     const socket = open(scene);
     const head = place(scene, key, {}, 60_000);
     let sent = n % 2 ? 0 : head.length;
@@ -160,3 +160,5 @@ function beSlowAndHangUp(scene: Scene): () => Promise<void> {
     scene.ledger.note(`${bodies.length} hung up`);
   };
 }
+
+describeAttacks(...attacks);

@@ -1,0 +1,119 @@
+import { Console } from 'node:console';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
+import { type Counts, createLedger, type Ledger } from './ledger.ts';
+
+/** The options of `npm run chaos`. Without them, this is `npm test`, which runs the short version. */
+type Options = { quick?: boolean; only?: string[]; database?: string };
+const options: Options | null = JSON.parse(process.env['CHAOS'] ?? 'null');
+export const isQuick = options?.quick ?? true;
+
+export type Attack = {
+  /** For `--only`. */
+  name: string;
+  /** Continues the title of all attacks. */
+  title: string;
+  databases?: readonly DatabaseKind[];
+  /** The only database of the short version, by default the first; null if other tests cover the rule, or if it would take too long. */
+  quickOn?: DatabaseKind | null;
+  run(trial: Trial): Promise<void>;
+};
+
+/** One attack on one database. What an attack opens, it adds to `cleanup`. */
+export type Trial = { kind: DatabaseKind; ledger: Ledger; cleanup: AsyncDisposableStack };
+
+/** A reason why an attack can't run here. */
+export class Skipped extends Error {}
+
+/** Ends everything that would outlive this process, after the attack or when the process is interrupted. */
+export function endLater({ cleanup }: Trial, end: () => void): void {
+  ends.add(end);
+  cleanup.defer(() => {
+    ends.delete(end);
+    end();
+  });
+}
+
+const ends = new Set<() => void>();
+process.once('exit', () => {
+  for (const end of ends) end();
+});
+
+type Result = { counts: Counts; notes: string[]; seconds: number; skipped?: string };
+
+/** Defines a test for each attack and database. */
+export function describeAttacks(...attacks: readonly Attack[]): void {
+  const runs = attacks.flatMap((attack) => chooseDatabases(attack).map((kind) => startOnce(attack, kind)));
+  if (runs.length === 0) return;
+  describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
+    // With --grep, more attacks have started than were requested.
+    after(async function () {
+      this.timeout(180_000);
+      for (const { result } of runs) await result;
+    });
+    for (const [index, run] of runs.entries()) {
+      it(`${run.attack.title}, on ${run.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
+        this.timeout(2 * limit).slow(limit / 2);
+        const running = run.start();
+        // Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
+        if (isQuick) void runs[index + 1]?.start();
+        const { counts, notes, seconds, skipped } = await running;
+        if (skipped !== undefined) return skip(this, skipped);
+        report(`${run.attack.name} on ${run.kind}`, counts, notes, seconds);
+        const { sent: _, acknowledged: __, ...faults } = counts;
+        const found = Object.fromEntries(Object.entries(faults).filter(([, count]) => count !== 0));
+        expect(found, notes.join('; ')).to.deep.equal({});
+      });
+    }
+  });
+}
+
+function chooseDatabases({ name, databases = databaseKinds, quickOn = databases[0] }: Attack): DatabaseKind[] {
+  if (options?.only?.includes(name) === false) return [];
+  return databases.filter((kind) => (!isQuick || kind === quickOn) && (options?.database ?? kind) === kind);
+}
+
+function startOnce(attack: Attack, kind: DatabaseKind) {
+  const run = {
+    ...{ attack, kind, result: undefined as Promise<Result> | undefined },
+    start: () => {
+      run.result ??= runAttack(attack, kind);
+      return run.result;
+    },
+  };
+  return run;
+}
+
+/** In ms. */
+const limit = isQuick ? 90_000 : 300_000;
+
+/** Runs an attack until it ends or its time is up, and leaves nothing behind. */
+async function runAttack({ run }: Attack, kind: DatabaseKind): Promise<Result> {
+  const [ledger, cleanup] = [createLedger(), new AsyncDisposableStack()];
+  const startedAt = performance.now();
+  let skipped: string | undefined;
+  try {
+    const tooLong = pause(limit, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} ms`)));
+    await Promise.race([run({ kind, ledger, cleanup }), tooLong]);
+  } catch (error) {
+    if (error instanceof Skipped) skipped = error.message;
+    else ledger.fail(`it ended early: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    await ledger.close();
+    await cleanup.disposeAsync();
+  }
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  return { counts: ledger.counts(), notes: ledger.notes(), seconds, ...(skipped !== undefined && { skipped }) };
+}
+
+const table: Record<string, object> = {};
+const output = new Console(process.stdout);
+if (options) process.once('exit', () => output.table(table));
+
+/** For `npm run chaos`: prints what happened, and adds a row to the table at the end. */
+function report(name: string, counts: Counts, notes: readonly string[], seconds: number): void {
+  if (options) output.log(`    ${notes.join('; ')}`);
+  table[name] = { ...counts, s: seconds };
+}
