@@ -1,5 +1,5 @@
 import type { CallkeyError, ErrorKind } from './client/errors.ts';
-import type { Failure } from './output.ts';
+import type { Failure } from './terminal/output.ts';
 
 /** Scripts depend on these, so a code never changes its meaning. */
 export const exitCodes = {

@@ -6,13 +6,13 @@ import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
 import { exitCodes, toFailure } from './exit-codes.ts';
-import { Interrupted } from './interrupt.ts';
 import { refuseKeyArguments } from './keys/key-argument.ts';
-import { createOutput, type Output, redact } from './output.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
 import { diskReason } from './state/durable-file.ts';
 import { xdgFolders } from './state/xdg.ts';
+import { Interrupted } from './terminal/interrupt.ts';
+import { createOutput, type Output, redact } from './terminal/output.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));

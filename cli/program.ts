@@ -3,8 +3,8 @@ import { addCallCommands, campaignArgument } from './commands/call/call-program.
 import { shells } from './commands/completion.ts';
 import type { KeySetOptions } from './commands/key/key-set.ts';
 import type { McpOptions } from './commands/mcp/mcp.ts';
-import { environmentHelp, examples, exitCodesHelp, type RunAction } from './help-text.ts';
-import { numberOption } from './number-option.ts';
+import { environmentHelp, examples, exitCodesHelp, type RunAction } from './terminal/help-text.ts';
+import { numberOption } from './terminal/number-option.ts';
 
 /**
  * Defines all commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, don't load

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
+import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';
-import type { SignInOptions, SignInResult } from '#contract/sign-in.ts';
 import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 

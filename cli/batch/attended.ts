@@ -1,7 +1,7 @@
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { type Interrupt, Interrupted } from '../interrupt.ts';
-import type { Output } from '../output.ts';
 import { diskReason } from '../state/durable-file.ts';
+import { type Interrupt, Interrupted } from '../terminal/interrupt.ts';
+import type { Output } from '../terminal/output.ts';
 import type { Progress } from './progress.ts';
 
 /** Work that a user or a program watches. */

@@ -1,6 +1,6 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import type { Output, Streams } from '../output.ts';
+import type { Output, Streams } from '../terminal/output.ts';
 import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './file/call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
-import { Interrupted } from '../interrupt.ts';
+import { Interrupted } from '../terminal/interrupt.ts';
 
 /** Longer than any key. A longer input may be a whole file that was piped in by mistake. */
 const longestInput = 4_096;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { type KeyPlace, type Profile, requireServer, type Settings, storageAdvice } from '../settings.ts';
-import { shellCommand, shellWord } from '../shell-command.ts';
 import { writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/xdg.ts';
+import { shellCommand, shellWord } from '../terminal/shell-command.ts';
 import { openKeychain } from './keychain.ts';
 
 /** Stores the key of one profile, in the keychain or in a file. */

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseJson } from '#contract/text/json.ts';
-import type { Output } from '../output.ts';
+import type { Output } from '../terminal/output.ts';
 import { diskReason, readIfExists, writeDurably } from './durable-file.ts';
 import type { Folders } from './xdg.ts';
 

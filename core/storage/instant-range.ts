@@ -1,5 +1,5 @@
 import type { InstantRange } from '../domain/model.ts';
-import { both, type Condition } from './calls/text-search.ts';
+import { both, type Condition } from './calls/lists/text-search.ts';
 
 type Columns = { id: string; at: string };
 /** The columns of an index before the ID, and their values. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { shell } from 'electron';
-import type { SignInOptions } from '#contract/sign-in.ts';
+import type { SignInOptions } from '#contract/console/sign-in.ts';
 import { failed } from '../core-answers.ts';
 import { coreRequest, enterCodeAt, exportPath, isSession, refused, requestChannels, signInAt } from '../core-requests.ts';
 import type { Channels, Command, Result } from '../ipc.ts';

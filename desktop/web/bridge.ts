@@ -1,4 +1,4 @@
-import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/sign-in.ts';
+import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
 import { failed, findFailure, leadOver, readAnswer } from '../core-answers.ts';
 import { coreRequest, enterCodeAt, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';

@@ -5,9 +5,9 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { formatCount } from '#contract/text/count.ts';
 import { formatPace, progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
-import { redact } from '../../cli/output.ts';
-import { shellCommand } from '../../cli/shell-command.ts';
 import { xdgFolders } from '../../cli/state/xdg.ts';
+import { redact } from '../../cli/terminal/output.ts';
+import { shellCommand } from '../../cli/terminal/shell-command.ts';
 
 describe('formatting', () => {
   it('redacts every key value but keeps the bare prefix', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
-import { callListStore } from '../../core/storage/calls/call-list.ts';
+import { callListStore } from '../../core/storage/calls/lists/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import { secondFactorStore } from '../../core/storage/directory/second-factors.ts';

@@ -3,7 +3,7 @@ import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../../client/errors.ts';
-import { toUtc } from '../../local-time.ts';
+import { toUtc } from '../../terminal/local-time.ts';
 import { keepHeapSmall } from '../heap-limit.ts';
 import { csvFormat, readCsv } from './csv.ts';
 import { decodeText, examine } from './encoding.ts';

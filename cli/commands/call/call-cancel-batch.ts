@@ -8,8 +8,8 @@ import { type Run, readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { filePolicy } from '../../client/retries.ts';
 import { type Context, connect } from '../../context.ts';
-import { interruptOnSignals } from '../../interrupt.ts';
-import { shellCommand } from '../../shell-command.ts';
+import { interruptOnSignals } from '../../terminal/interrupt.ts';
+import { shellCommand } from '../../terminal/shell-command.ts';
 import { runContext, runText } from './call-runs.ts';
 
 /** Cancels the calls of one run. */

@@ -11,9 +11,9 @@ import type { Run } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { filePolicy } from '../../client/retries.ts';
 import { type Context, connect } from '../../context.ts';
-import { interruptOnSignals } from '../../interrupt.ts';
-import { shellCommand } from '../../shell-command.ts';
 import { rememberLastCall } from '../../state/last-call.ts';
+import { interruptOnSignals } from '../../terminal/interrupt.ts';
+import { shellCommand } from '../../terminal/shell-command.ts';
 import { dryRun } from './dry-run.ts';
 
 export type FileOptions = Pace & {

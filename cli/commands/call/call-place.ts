@@ -4,11 +4,11 @@ import { internationalNumber, parseCountry } from '../../batch/file/reading.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Call, PlacedCall } from '../../client/types.ts';
 import { type Context, connect, retryNotes } from '../../context.ts';
-import { parseZone, toUtc } from '../../local-time.ts';
-import { shellCommand } from '../../shell-command.ts';
 import { diskReason } from '../../state/durable-file.ts';
 import { readLastCall, rememberLastCall } from '../../state/last-call.ts';
 import { beginCall } from '../../state/pending-calls.ts';
+import { parseZone, toUtc } from '../../terminal/local-time.ts';
+import { shellCommand } from '../../terminal/shell-command.ts';
 
 export type CallOptions = {
   phone?: string;

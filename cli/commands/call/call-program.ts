@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
-import { examples, type RunAction } from '../../help-text.ts';
-import { numberOption } from '../../number-option.ts';
+import { examples, type RunAction } from '../../terminal/help-text.ts';
+import { numberOption } from '../../terminal/number-option.ts';
 import type { CancelOptions } from './call-cancel.ts';
 import type { CallOptions } from './call-place.ts';
 
@@ -134,7 +134,7 @@ async function callPlaceAny(context: Context, campaign: string | undefined, { fr
   }
   const [{ parseColumns, parseCountry }, { parseZone }] = await Promise.all([
     import('../../batch/file/reading.ts'),
-    import('../../local-time.ts'),
+    import('../../terminal/local-time.ts'),
   ]);
   const reading = {
     columns: columns === undefined ? {} : parseColumns(columns),

@@ -2,7 +2,7 @@ import type { Pace } from '../../batch/pool.ts';
 import { type Run, readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
-import { shellCommand } from '../../shell-command.ts';
+import { shellCommand } from '../../terminal/shell-command.ts';
 import { callPlaceFile } from './call-place-file.ts';
 import { runContext, runText } from './call-runs.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { environmentHelp, exitCodesHelp } from '../../help-text.ts';
+import { environmentHelp, exitCodesHelp } from '../../terminal/help-text.ts';
 
 /** Builds the manual page in man(7) format: every command with its options, and what scripts need to know. */
 export function manPage(program: Command, version: string): string {

@@ -6,7 +6,7 @@ import { counted } from '#contract/text/count.ts';
 import type { CallkeyClient } from '../../client/callkey-client.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, connect } from '../../context.ts';
-import { interruptOnSignals } from '../../interrupt.ts';
+import { interruptOnSignals } from '../../terminal/interrupt.ts';
 import { resolveCampaign } from '../campaign/campaigns.ts';
 
 export type McpOptions = { campaign?: string; allow?: readonly string[]; most: number };

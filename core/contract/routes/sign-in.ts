@@ -1,5 +1,5 @@
 import { sessionSchema } from '../console/session.ts';
-import { handedOverSchema, signInFromAppSchema, signInOptionsSchema, startOidcQuerySchema } from '../sign-in.ts';
+import { handedOverSchema, signInFromAppSchema, signInOptionsSchema, startOidcQuerySchema } from '../console/sign-in.ts';
 import { route } from './route.ts';
 
 export const signInRoutes = {

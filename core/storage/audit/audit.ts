@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter, AuditEvent, ListedActor, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports/audit.ts';
-import { both, either, equal } from '../calls/text-search.ts';
+import { both, either, equal } from '../calls/lists/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';

@@ -1,6 +1,6 @@
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
-import { both, type Condition, equal } from '../calls/text-search.ts';
+import { both, type Condition, equal } from '../calls/lists/text-search.ts';
 import type { Database, Dialect } from '../engine/database.ts';
 import type { RowPrefix } from '../instant-range.ts';
 

@@ -4,7 +4,7 @@ import type { DirectoryAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter } from '../../domain/model.ts';
 import type { DirectoryStore } from '../../domain/ports/directory.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { either, equal, matching } from '../calls/text-search.ts';
+import { either, equal, matching } from '../calls/lists/text-search.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
-import type { SignInResult } from '#contract/sign-in.ts';
+import type { SignInResult } from '#contract/console/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';

@@ -1,6 +1,6 @@
+import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/console/sign-in.ts';
 import { limits } from '#contract/limits.ts';
 import { signInRoutes } from '#contract/routes/sign-in.ts';
-import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/sign-in.ts';
 import { plus } from '../../../domain/instant.ts';
 import type { IdentityProvider } from '../../../domain/ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { SignInOptions, SignInResult } from '#contract/sign-in.ts';
+import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import { FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { generalError } from '../../state/format/failure-text.ts';

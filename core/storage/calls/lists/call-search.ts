@@ -1,12 +1,12 @@
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import { phoneDigits } from '#contract/text/text.ts';
-import { areOpen, areUncommon, commonStates, isOpen } from '../../domain/calls/call-states.ts';
-import type { Millis } from '../../domain/instant.ts';
-import type { CallFilter, StretchEnd } from '../../domain/model.ts';
-import type { CallScope } from '../../domain/ports/calls.ts';
-import { required } from '../engine/columns.ts';
-import type { Database, Dialect } from '../engine/database.ts';
-import { idsIn, inRange, partsOfRange } from '../instant-range.ts';
+import { areOpen, areUncommon, commonStates, isOpen } from '../../../domain/calls/call-states.ts';
+import type { Millis } from '../../../domain/instant.ts';
+import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
+import type { CallScope } from '../../../domain/ports/calls.ts';
+import { required } from '../../engine/columns.ts';
+import type { Database, Dialect } from '../../engine/database.ts';
+import { idsIn, inRange, partsOfRange } from '../../instant-range.ts';
 import { both, type Condition, either, matching } from './text-search.ts';
 
 const timeColumns = { id: 'contact_id', at: 'placed_at' };

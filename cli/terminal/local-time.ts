@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { isTimeZone } from '#contract/calendar.ts';
-import { CallkeyError } from './client/errors.ts';
+import { CallkeyError } from '../client/errors.ts';
 
 const localForm = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?$/;
 

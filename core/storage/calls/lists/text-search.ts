@@ -1,5 +1,5 @@
 import { folded } from '#contract/text/text.ts';
-import type { Dialect, Value } from '../engine/database.ts';
+import type { Dialect, Value } from '../../engine/database.ts';
 
 /** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readServerAddress } from './server-address.ts';
+import { readServerAddress } from '../server-address.ts';
 
 /** An address that the app may open in the browser: an arbitrary URL could start other programs. */
 const browserUrl = z.string().refine((text) => readServerAddress(text).ok, { error: 'Must be an https URL.' });

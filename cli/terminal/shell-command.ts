@@ -1,4 +1,4 @@
-import type { GlobalOptions } from './settings.ts';
+import type { GlobalOptions } from '../settings.ts';
 
 type Where = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
 

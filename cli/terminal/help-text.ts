@@ -1,4 +1,4 @@
-import type { Context } from './context.ts';
+import type { Context } from '../context.ts';
 
 /** Runs a command's action with the command's context. */
 export type RunAction = (work: (context: Context) => Promise<void>) => Promise<void>;
