@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { finishImports } from '../../core/domain/protection/import-numbers.ts';
 import { describeAdmin } from '../support/admin.ts';
@@ -84,6 +85,16 @@ describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }
       const [event] = await read()('audit_events').where({ action: 'do-not-call.imported' });
       expect(event?.subject_name).to.equal('2 numbers');
       expect(await read()('number_imports')).to.deep.equal([]);
+    });
+
+    it("imports the console's own export, but not one that ended early", async () => {
+      const head = csvStart + csvRow(['Number', 'For', 'Reason']);
+      const rows = [phone, '+33123456789'].map((number) => csvRow([number, 'Blue Clinic', 'Complained'])).join('');
+      const partial = await admin(['do-not-call', 'import', file(head + rows + incompleteLine(2, 'Export again.')), ...account]);
+      expect([partial.code, partial.stdout.includes('line 4')]).to.deep.equal([1, true]);
+      const path = file(head + rows + completeLine(2));
+      expect(await json('do-not-call', 'import', path, ...account)).to.deep.equal({ added: 2, known: 0, wrong: [] });
+      expect(await listed()).to.deep.equal(['+33123456789', phone]);
     });
 
     it('refuses to import a folder, or with an invalid country', async () => {

@@ -28,6 +28,11 @@ export function completeLine(rows: number): string {
   return `# complete, ${rows} rows\r\n`;
 }
 
+/** Whether this is the last line of a complete export. */
+export function isCompleteLine(line: string): boolean {
+  return /^# complete, \d+ rows\s*$/.test(line);
+}
+
 /** Returns the last line of an export that ended early. */
 export function incompleteLine(rows: number, why: string): string {
   return `# INCOMPLETE, ${rows} rows: ${why}\r\n`;

@@ -49,7 +49,7 @@ export async function addNumbers(
   );
 }
 
-export const notANumber = 'Must be a valid phone number. If it has no country code, also send the country.';
+export const notANumber = 'Must be a valid phone number. If it has no country code, specify the country, too.';
 const mostErrors = 50;
 
 /** @param phones in E.164. A number may occur twice */

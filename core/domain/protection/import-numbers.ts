@@ -1,3 +1,4 @@
+import { isCompleteLine } from '#contract/text/csv.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor, ImportedNumbers } from '../model.ts';
@@ -89,7 +90,7 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
   for await (const text of lines) {
     line++;
     const cell = readCell(text);
-    if (cell === '' || (line === 1 && !/\d/.test(cell))) continue;
+    if (cell === '' || (line === 1 && !/\d/.test(cell)) || isCompleteLine(text)) continue;
     const phone = parsePhone(cell, country);
     if (phone === null) {
       wrongLines++;
@@ -105,7 +106,7 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
   return { numbers, wrong, wrongLines };
 }
 
-/** Returns the first cell of a CSV line. */
+/** Returns the first cell of a CSV line, without the apostrophe that an export writes in front of a plus sign. */
 function readCell(text: string): string {
-  return (/^\uFEFF?\s*"?([^",;\t]*)/.exec(text)?.[1] ?? '').trim();
+  return (/^\uFEFF?\s*"?'?([^",;\t]*)/.exec(text)?.[1] ?? '').trim();
 }
