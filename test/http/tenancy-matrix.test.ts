@@ -75,6 +75,16 @@ describe('the rules for who can see, revoke and use what', () => {
           expect(older.status).to.equal(inSight ? 200 : 404);
         });
 
+        it(`${viewer} ${inSight ? 'limits' : 'cannot limit'} the key of ${creator}`, async () => {
+          const url = `${core.url}/console/api-keys/${getKey(creator).id}`;
+          const change = async (body: object) => (await ask('PATCH', url, { ...as(viewer), body })).status;
+          const limited = await change({ addresses: ['192.0.2.0/24'] });
+          const [place = 'campaign'] = reaches[creator];
+          const placed = await placeCall(core.url, tenants[place].id, getKey(creator).keyValue);
+          expect([limited, placed.status]).to.deep.equal(inSight ? [200, 401] : [404, 202]);
+          expect(await change({ addresses: null })).to.equal(limited);
+        });
+
         it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {
           const body = { sha256: toDigest(getKey(creator).keyValue) };
           const answer = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as(viewer), body });
@@ -217,14 +227,28 @@ describe('the rules for who can see, revoke and use what', () => {
 
       const ownsPartner = ['partner', 'staff in partner'].includes(viewer);
       it(`${viewer} ${ownsPartner ? 'sees and changes' : 'neither sees nor changes'} the calling hours, numbers and list of the whole partner`, async () => {
+        const owner = { accountId: null, partnerId: tenants.partner.id };
+        const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+        const { id, phone, createdAt } = { id: direct.ports.randomness.id(), phone: somePhone(), createdAt: direct.ports.clock.now() };
+        await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+        const listed = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
+        expect(listed.text.includes(phone)).to.equal(ownsPartner);
         const scope = `scope=partner&id=${tenants.partner.id}`;
         const statuses: number[] = [];
-        for (const path of [`calling-hours?${scope}`, `numbers?${scope}`])
-          statuses.push((await ask('GET', `${core.url}/console/${path}`, as(viewer))).status);
-        const body = { phones: [somePhone()], reason: 'asked', partnerId: tenants.partner.id };
-        statuses.push((await ask('POST', `${core.url}/console/do-not-call`, { ...as(viewer), body })).status);
+        for (const [method, path, body] of [
+          ['GET', `calling-hours?${scope}`],
+          ['GET', `numbers?${scope}`],
+          ['POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', partnerId: tenants.partner.id }],
+          ['PUT', `calling-hours?${scope}`, { rules: [] }],
+          ['PUT', `numbers?${scope}`, { countries: null, kinds: null }],
+          ['DELETE', `do-not-call/${id}`, { reason: 'Test' }],
+        ] as const)
+          statuses.push((await ask(method, `${core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status);
         const refused = viewer === 'staff' ? 403 : 404;
-        expect(statuses).to.deep.equal(ownsPartner ? [200, 200, 201] : [refused, refused, refused]);
+        const changed = isAdministrator(viewer) ? refused : 403;
+        expect(statuses).to.deep.equal(
+          ownsPartner ? [200, 200, 201, 200, 200, 204] : [...Array(3).fill(refused), ...Array(3).fill(changed)],
+        );
       });
     }
 
