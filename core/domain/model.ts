@@ -3,7 +3,7 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import type { Named, TenancyKind, UserType } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
-import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
+import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { Millis } from './instant.ts';
 
@@ -204,7 +204,7 @@ export type CampaignRules = {
 
 /** Why a call can't be made at all. */
 export type Objection =
-  | { kind: 'number-kind'; numberKind: NumberKind }
+  | { kind: 'number-kind'; numberKind: RestrictedKind }
   | { kind: 'country'; country: string | null }
   /** Calling hours apply, but it isn't known where the number is. */
   | { kind: 'unknown-time-zone' }

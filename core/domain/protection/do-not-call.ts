@@ -1,9 +1,9 @@
 import { endOfDay } from '#contract/calendar.ts';
-import type { AuditAction } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { AddNumbers } from '#contract/protection/protection.ts';
+import { counted } from '#contract/text/count.ts';
 import { phoneDigits } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
@@ -29,49 +29,28 @@ export type GivenNumbers = {
 type Added = { added: number; known: number; beingDialed: number };
 
 /** @throws Problem `invalid` for each number that can't be understood. Then none of them is added */
-export async function addNumbers(
-  ports: Ports,
-  actor: Actor,
-  input: GivenNumbers,
-  action: AuditAction = 'do-not-call.added',
-): Promise<Added> {
+export async function addNumbers(ports: Ports, actor: Actor, input: GivenNumbers): Promise<Added> {
   if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
   const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
   const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
   if (errors.length > 0)
     throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, mostErrors) });
-  return addParsed(
-    ports,
-    actor,
-    input,
-    parsed.filter((phone) => phone !== null),
-    action,
-  );
-}
-
-export const notANumber = 'Must be a valid phone number. If it has no country code, specify the country, too.';
-const mostErrors = 50;
-
-/** @param phones in E.164. A number may occur twice */
-export async function addParsed(
-  ports: Ports,
-  actor: Actor,
-  input: Omit<GivenNumbers, 'phones' | 'country'>,
-  phones: readonly string[],
-  action: AuditAction | null,
-): Promise<Added> {
   const { owner, reason, note, source, endsAt } = input;
   const now = ports.clock.now();
-  const numbers = [...new Set(phones)].map((phone) => ({ id: ports.randomness.id(), phone }));
+  const phones = new Set(parsed.filter((phone) => phone !== null));
+  const numbers = Array.from(phones, (phone) => ({ id: ports.randomness.id(), phone }));
   const [first] = numbers;
   if (!first) return { added: 0, known: 0, beingDialed: 0 };
-  const subject = { kind: 'do-not-call', id: first.id, name: numbers.length === 1 ? '1 number' : `${numbers.length} numbers` } as const;
+  const subject = { kind: 'do-not-call', id: first.id, name: counted(numbers.length, 'number') } as const;
   const entry = { owner, reason, note, source, endsAt, call: null, createdBy: actor.who && { id: actor.who.id, name: actor.who.name } };
-  const event = action && auditEvent(ports, actor, action, subject, owner);
+  const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
   const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
   ports.onListed();
   return result;
 }
+
+export const notANumber = 'Must be a valid phone number. If it has no country code, specify the country, too.';
+const mostErrors = 50;
 
 /** Adds numbers for a signed-in user. Account users can add to their account's list. */
 export async function addNumbersInScope(ports: Ports, { viewer, actor }: SignedInCaller, input: AddNumbers): Promise<Added> {
@@ -159,12 +138,7 @@ export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller
 }
 
 /** @throws Problem `not-found` if someone else has already removed it */
-export async function liftEntry(
-  ports: Ports,
-  actor: Actor,
-  entry: DoNotCallEntry & { owner?: OwningScope },
-  reason: string,
-): Promise<void> {
+export async function liftEntry(ports: Ports, actor: Actor, entry: DoNotCallEntry, reason: string): Promise<void> {
   const subject = { kind: 'do-not-call', id: entry.id, name: reason } as const;
   const owner = await ownerOfEntry(ports, entry);
   const isLifted = await ports.stores.protection.lift(entry.id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner));

@@ -1,3 +1,4 @@
+import { counted } from '#contract/text/count.ts';
 import { isCompleteLine } from '#contract/text/csv.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
@@ -40,7 +41,7 @@ export async function importNumbers(
     await imports.discard(id);
     return { added: 0, known: 0, wrong, wrongLines };
   }
-  const subject = { kind: 'do-not-call', id, name: numbers === 1 ? '1 number' : `${numbers} numbers` } as const;
+  const subject = { kind: 'do-not-call', id, name: counted(numbers, 'number') } as const;
   await imports.commit(id, ports.clock.now(), auditEvent(ports, actor, 'do-not-call.imported', subject, entry.owner));
   const moved = await moveNumbers(ports, imports, id, pause);
   ports.onListed();

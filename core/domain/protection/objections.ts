@@ -18,7 +18,7 @@ export const listedDetail = 'The number is on a do-not-call list.';
 export function describeObjection(objection: Objection): string {
   switch (objection.kind) {
     case 'number-kind':
-      return `${describeKind(objection)} can't be called from this account.`;
+      return `${restrictedKindNames[objection.numberKind]} can't be called from this account.`;
     case 'country':
       return `${describeCountry(objection)} can't be called from this account.`;
     case 'unknown-time-zone':
@@ -44,10 +44,6 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
 function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string {
   const next = opensAt === null ? 'No window opens within 31 days.' : `The next window opens at ${timestamp(opensAt)}.`;
   return `Calling hours don't allow a call ${notAfter === null ? 'within 30 days' : 'before notAfter'}. ${next}`;
-}
-
-function describeKind({ numberKind }: Extract<Objection, { kind: 'number-kind' }>): string {
-  return numberKind === 'ordinary' ? 'This number' : restrictedKindNames[numberKind];
 }
 
 function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {

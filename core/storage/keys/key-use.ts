@@ -16,8 +16,10 @@ const mostAddresses = 10;
 /** In ms. In all of today's time zones, days begin on a quarter-hour. */
 const quarter = 900_000;
 
-/** What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. */
-/** `addresses` has when the key was used from each address; only the first few, because IPv6 has enough for each request. */
+/**
+ * What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
+ * has when the key was used from each address; only the first few, because IPv6 has enough for each request.
+ */
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };
 
