@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import type { KeyedRequest } from '../../core/domain/ports/calls.ts';
-import { addParsed } from '../../core/domain/protection/do-not-call.ts';
+import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { callStore } from '../../core/storage/calls/calls.ts';
 import { knownLists } from '../../core/storage/protection/known-lists.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -31,7 +31,7 @@ describe('the do-not-call lists that a process remembers', () => {
     const list = (...phones: string[]) => {
       const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
       const entry = { owner, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
-      return addParsed(there.ports, operator, entry, phones, 'do-not-call.added');
+      return addNumbers(there.ports, operator, { ...entry, phones, country: undefined });
     };
     const currentVersion = async () => {
       const partner = await here.storage.database.read('partners').where({ id: tenants.partner.id }).first('lists_version');
