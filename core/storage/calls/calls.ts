@@ -1,5 +1,5 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
-import { instant } from '../../domain/instant.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
 import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
 import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports/calls.ts';
@@ -17,7 +17,7 @@ import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
-import { countEnded, returnedSql } from './ended-calls.ts';
+import { countEnded } from './ended-calls.ts';
 import {
   callColumns,
   callRow,
@@ -188,13 +188,13 @@ export function callStore(
         const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name, phone: '' }) : null;
         if (won) {
           keyUse.note(request, 'cancelled');
-          return asCancelled(won);
+          return asCancelled(won, request.at);
         }
         const explanation = await explained(request, by, name);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
-        const { stage } = explanation.call;
-        if (stage === stageAfter('cancel', initialStage)) return asCancelled(explanation.call);
+        const { stage, cancelled_at: cancelledAt } = explanation.call;
+        if (stage === stageAfter('cancel', initialStage)) return asCancelled(explanation.call, instant(Number(cancelledAt)));
         if (!stagesBefore('cancel').some((cancellable) => cancellable === stage)) return { kind: 'already-dialed' };
       }
       throw unsettled();
@@ -286,11 +286,9 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
        { [by]: 'text', cancelled_at: 'bigint' },
        ['campaign_id', by],
      )}
-     WHERE calls.campaign_id = r.campaign_id AND calls.${by} = r.${by} AND ${isUndialed}
-     RETURNING ${returnedSql}, calls.contact_id, calls.request_id, calls.cancelled_at`,
-    { count: countEnded, rows: 'many' },
+     WHERE calls.campaign_id = r.campaign_id AND calls.${by} = r.${by} AND ${isUndialed}`,
+    { returned: ['campaign_id', 'contact_id', 'request_id'], count: countEnded, rows: 'many' },
   );
-  const getTarget = ({ campaignId, name }: Naming) => `${campaignId} ${name}`;
   const confirmOne = readBack(database);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
@@ -299,9 +297,11 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
         beforeCommit,
       );
       const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
+      const targets = batch.map(({ campaignId, name }) => `${campaignId} ${name}`);
+      const counts = new Map<string, number>();
+      for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1);
       // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
-      const asked = Map.groupBy(batch, getTarget);
-      return batch.map((naming) => (asked.get(getTarget(naming))?.length === 1 ? (changed.get(getTarget(naming)) ?? null) : null));
+      return targets.map((target) => (counts.get(target) === 1 ? (changed.get(target) ?? null) : null));
     },
     confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
       const row = cancelledRows.find((one) => one !== null);
@@ -401,11 +401,6 @@ function asRepeat(call: NewCall, row: Row, placedToday: number | null): Placemen
   };
 }
 
-function asCancelled(row: Row): Cancellation {
-  return {
-    kind: 'cancelled',
-    contactId: String(row['contact_id']),
-    requestId: String(row['request_id']),
-    cancelledAt: instant(Number(row['cancelled_at'])),
-  };
+function asCancelled(row: Row, cancelledAt: Millis): Cancellation {
+  return { kind: 'cancelled', contactId: String(row['contact_id']), requestId: String(row['request_id']), cancelledAt };
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
-import { getDialect } from '../engine/database.ts';
+import { type Count, getDialect } from '../engine/database.ts';
 
 /*
  * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them. On
@@ -8,21 +8,26 @@ import { getDialect } from '../engine/database.ts';
  * cancels a tenth to a quarter slower (measured).
  */
 
-/** What a statement that ends calls returns, so that they can be counted. */
-const returned = ['campaign_id', 'placed_at', 'state'];
-export const returnedSql = returned.map((column) => `calls.${column}`).join(', ');
+/** What counting ended calls reads. */
+const counted = ['campaign_id', 'placed_at', 'state'];
 
 const quarterAt = 'placed_at - placed_at % 900000';
 const replaced = 'unknown' satisfies CallState;
 
-/** SQL for PostgreSQL: counts the calls in `changed`. It adds rows, which housekeeping adds up, so that those who count don't wait for each other. */
-export const countEnded = insertCounts(`SELECT campaign_id, ${quarterAt}, state, count(*) FROM changed GROUP BY 1, 2, 3`);
+/** Counts the calls in `changed`. It adds rows, which housekeeping adds up, so that those who count don't wait for each other. */
+export const countEnded: Count = {
+  reads: counted,
+  sql: insertCounts(`SELECT campaign_id, ${quarterAt}, state, count(*) FROM changed GROUP BY 1, 2, 3`),
+};
 
-/** SQL for PostgreSQL: counts calls that may have been told late. Those were counted as `unknown` before. */
-export const countTold = insertCounts(
-  `SELECT campaign_id, ${quarterAt}, state, 1 FROM changed
+/** Counts calls that may have been told late. Those were counted as `unknown` before. */
+export const countTold: Count = {
+  reads: [...counted, 'told_late_at'],
+  sql: insertCounts(
+    `SELECT campaign_id, ${quarterAt}, state, 1 FROM changed
      UNION ALL SELECT campaign_id, ${quarterAt}, '${replaced}', -1 FROM changed WHERE told_late_at IS NOT NULL`,
-);
+  ),
+};
 
 function insertCounts(counts: string): string {
   return `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls) ${counts}`;
@@ -31,7 +36,11 @@ function insertCounts(counts: string): string {
 /** Runs an update that ends calls, and counts them. @returns how many there were */
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
   if (getDialect(on) === 'sqlite') return update;
-  const counted = on.with('changed', update.returning(returned)).with('counted', on.raw(countEnded)).from('changed').count({ calls: '*' });
-  const [row]: { calls: number | string }[] = await counted;
+  const { reads, sql } = countEnded;
+  const [row]: { calls: number | string }[] = await on
+    .with('changed', update.returning([...reads]))
+    .with('counted', on.raw(sql))
+    .from('changed')
+    .count({ calls: '*' });
   return Number(row?.calls ?? 0);
 }

@@ -5,7 +5,7 @@ import type { Database, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
-import { countEnded, returnedSql } from './ended-calls.ts';
+import { countEnded } from './ended-calls.ts';
 
 /*
  * To find a key's queued calls, the core scans the queue's whole index. Another index by key would make every placed call too
@@ -163,8 +163,8 @@ export async function cancelFound(
     (rows) => `WITH found AS MATERIALIZED (
        SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isUndialed} ${lock}
      )
-     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed} RETURNING ${returnedSql}`,
-    { count: countEnded, rows: 'many' },
+     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
+    { returned: ['contact_id'], count: countEnded, rows: 'many' },
   );
   return (await cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]))).length;
 }

@@ -8,7 +8,7 @@ import type { DialingStore } from '../../domain/ports/dialing.ts';
 import type { OptOut } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { cancelledAtSql, columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
-import { countEnded, countTold, returnedSql } from '../calls/ended-calls.ts';
+import { countEnded, countTold } from '../calls/ended-calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
@@ -142,8 +142,8 @@ function endingStatement(database: Database) {
   const end = database.prepareCounted(
     { ...conclusionColumns, attempt: 'bigint' },
     (rows) => `UPDATE calls SET ${conclusionSql} FROM ${rows}
-     WHERE ${isHandedOff} AND ${isDialing} AND calls.attempt = r.attempt RETURNING ${returnedSql}`,
-    { count: countEnded, rows: 'one' },
+     WHERE ${isHandedOff} AND ${isDialing} AND calls.attempt = r.attempt`,
+    { returned: ['contact_id'], count: countEnded, rows: 'one' },
   );
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
     (await end([[contactId, toState(to), detail, endedAt, durationSeconds, attempt]])).length > 0;
@@ -156,9 +156,8 @@ function outcomeStatement(database: Database) {
     // If the call's data was erased, it stays erased, because the detail may name the person.
     (rows) => `UPDATE calls SET ${conclusionSql}, handoff = '${columnsAt('taken').handoff}',
        dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
-     FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL
-     RETURNING ${returnedSql}, calls.told_late_at`,
-    { count: countTold, rows: 'one' },
+     FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL`,
+    { returned: ['contact_id'], count: countTold, rows: 'one' },
   );
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds } = conclusion;
@@ -205,9 +204,8 @@ function cancelIfRevokedStatement(database: Database) {
     { campaign_id: 'text', contact_id: 'text' },
     (rows) => `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM ${rows} CROSS JOIN retired_api_keys k
      WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id AND ${isAt('retry')}
-       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL
-     RETURNING ${returnedSql}`,
-    { count: countEnded, rows: 'one' },
+       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL`,
+    { returned: ['contact_id'], count: countEnded, rows: 'one' },
   );
   return ({ campaignId, contactId }: ClaimedCall, trx: Knex.Transaction) => cancel([[campaignId, contactId]], undefined, trx);
 }

@@ -20,6 +20,12 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
 /** @param transaction in which the statement runs, instead of in its own */
 type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex.Transaction) => Promise<Row[]>;
+type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' | 'many' };
+/**
+ * A second change that PostgreSQL makes in the same statement. `sql` reads the columns in `reads` of each changed row from `changed`. On
+ * SQLite, a statement can only change one table.
+ */
+export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
 /** What the stores need from a database, in either dialect. Each instance is one lane. */
@@ -52,13 +58,13 @@ export type Database = {
   /** Like {@link prepare}, but returns only the number of changed rows. */
   prepareChange(columns: BatchColumns, sql: (rows: string) => string): BatchStatement<number>;
   /**
-   * Prepares a change that returns rows, which may also run in a transaction.
+   * Prepares a change of calls, which may also run in a transaction.
    *
-   * @param options.count SQL for PostgreSQL: a second change that reads the returned rows from `changed`. On SQLite, a statement can only
-   * change one table
+   * @param sql builds it, without RETURNING
+   * @param options.returned the columns of each changed row to return. Each takes time in every cancel
    * @param options.rows whether there's only one row. Otherwise, PostgreSQL plans a join, which may read an index from start to end
    */
-  prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: { count: string; rows: 'one' | 'many' }): CountedStatement;
+  prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: CountedOptions): CountedStatement;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**
@@ -142,3 +148,8 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
  * those are logged.
  */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
+
+/** Builds the RETURNING of a change of calls. */
+export function returning(columns: readonly string[]): string {
+  return `RETURNING ${columns.map((column) => `calls.${column}`).join(', ')}`;
+}

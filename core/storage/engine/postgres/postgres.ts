@@ -9,6 +9,7 @@ import {
   type OpenedDatabase,
   quiet,
   type Row,
+  returning,
   selectList,
   type Value,
 } from '../database.ts';
@@ -176,9 +177,10 @@ function createLane(pool: Knex): Database {
       const run = runner(sql(rowsSql(columns, '$1')));
       return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
     },
-    prepareCounted(columns, sql, options) {
-      const given = options.rows === 'one' ? `(SELECT ${fieldsSql(columns, '($1::jsonb->0)')}) AS r` : rowsSql(columns, '$1');
-      const run = runner(`WITH changed AS (${sql(given)}), counted AS (${options.count}) SELECT * FROM changed`);
+    prepareCounted(columns, sql, { rows: given, count, returned }) {
+      const table = given === 'one' ? `(SELECT ${fieldsSql(columns, '($1::jsonb->0)')}) AS r` : rowsSql(columns, '$1');
+      const changed = `${sql(table)} ${returning([...new Set([...count.reads, ...returned])])}`;
+      const run = runner(`WITH changed AS (${changed}), counted AS (${count.sql}) SELECT ${returned.join(', ')} FROM changed`);
       return async (rows, beforeCommit, transaction) => (await run(rows, beforeCommit, transaction)).rows;
     },
     async discardWriter() {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { type BatchColumns, type Database, type OpenedDatabase, quiet, selectList, type Value } from '../database.ts';
+import { type BatchColumns, type Database, type OpenedDatabase, quiet, returning, selectList, type Value } from '../database.ts';
 import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 import { takeTurns } from './writer-turns.ts';
@@ -89,8 +89,8 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       const text = sql(rowsSql(columns));
       return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
     },
-    prepareCounted(columns, sql) {
-      const text = sql(rowsSql(columns));
+    prepareCounted(columns, sql, { returned }) {
+      const text = `${sql(rowsSql(columns))} ${returning(returned)}`;
       return (rows, beforeCommit, transaction) => runPrepared(transaction ?? write, text, JSON.stringify(rows), allRows, beforeCommit);
     },
     async discardWriter(reason) {

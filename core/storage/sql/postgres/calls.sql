@@ -306,15 +306,14 @@ WITH changed AS (
   WHERE calls.campaign_id = r.campaign_id
     AND calls.request_id = r.request_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
-    calls.cancelled_at
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT campaign_id, contact_id, request_id
 FROM changed;
 
 SELECT r.n, k.limits_version, CASE
@@ -406,15 +405,14 @@ WITH changed AS (
   WHERE calls.campaign_id = r.campaign_id
     AND calls.contact_id = r.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
-    calls.cancelled_at
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT campaign_id, contact_id, request_id
 FROM changed;
 
 SELECT r.n, k.limits_version, CASE
@@ -819,14 +817,14 @@ WITH changed AS (
     AND ((state = 'dialing' AND handoff IN ('retry')))
     AND k.id = calls.api_key_id
     AND k.cancelling_since IS NOT NULL
-  RETURNING calls.campaign_id, calls.placed_at, calls.state
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT contact_id
 FROM changed;
 
 WITH changed AS (
@@ -840,14 +838,14 @@ WITH changed AS (
     AND handoff IS NOT NULL
     AND ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
     AND calls.attempt = r.attempt
-  RETURNING calls.campaign_id, calls.placed_at, calls.state
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT contact_id
 FROM changed;
 
 -- dialing.reportOutcome
@@ -864,7 +862,7 @@ WITH changed AS (
     AND handoff IS NOT NULL
     AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
     AND phone IS NOT NULL
-  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, 1
@@ -874,7 +872,7 @@ WITH changed AS (
   FROM changed
   WHERE told_late_at IS NOT NULL
 )
-SELECT *
+SELECT contact_id
 FROM changed;
 
 select "contact_id"

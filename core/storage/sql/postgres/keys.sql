@@ -532,14 +532,14 @@ WITH changed AS (
   WHERE calls.campaign_id = found.campaign_id
     AND calls.contact_id = found.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  RETURNING calls.campaign_id, calls.placed_at, calls.state
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT contact_id
 FROM changed;
 
 SELECT virtualtransaction AS id
@@ -606,14 +606,14 @@ WITH changed AS (
   WHERE calls.campaign_id = found.campaign_id
     AND calls.contact_id = found.contact_id
     AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  RETURNING calls.campaign_id, calls.placed_at, calls.state
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
   FROM changed
   GROUP BY 1, 2, 3
 )
-SELECT *
+SELECT contact_id
 FROM changed;
 
 SELECT virtualtransaction AS id

@@ -252,8 +252,7 @@ FROM (
 WHERE calls.campaign_id = r.campaign_id
   AND calls.request_id = r.request_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
-  calls.cancelled_at;
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id;
 
 SELECT 1 AS found
 FROM (
@@ -343,8 +342,7 @@ FROM (
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id,
-  calls.cancelled_at;
+RETURNING calls.campaign_id, calls.contact_id, calls.request_id;
 
 SELECT r.n, k.limits_version, CASE
   WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
@@ -691,7 +689,7 @@ WHERE calls.campaign_id = r.campaign_id
   AND ((state = 'dialing' AND handoff IN ('retry')))
   AND k.id = calls.api_key_id
   AND k.cancelling_since IS NOT NULL
-RETURNING calls.campaign_id, calls.placed_at, calls.state;
+RETURNING calls.contact_id;
 
 UPDATE calls
 SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
@@ -704,7 +702,7 @@ WHERE calls.contact_id = r.contact_id
   AND handoff IS NOT NULL
   AND ((state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
   AND calls.attempt = r.attempt
-RETURNING calls.campaign_id, calls.placed_at, calls.state;
+RETURNING calls.contact_id;
 
 -- dialing.reportOutcome
 
@@ -720,7 +718,7 @@ WHERE calls.contact_id = r.contact_id
   AND handoff IS NOT NULL
   AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
   AND phone IS NOT NULL
-RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at;
+RETURNING calls.contact_id;
 
 select `contact_id`
 from `calls`

@@ -118,7 +118,7 @@ FROM found
 WHERE calls.campaign_id = found.campaign_id
   AND calls.contact_id = found.contact_id
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-RETURNING calls.campaign_id, calls.placed_at, calls.state;
+RETURNING calls.contact_id;
 
 update `calls`
 set `phone` = ?, `name` = ?, `time_zone` = ?, `variables` = ?, `detail` = ?
