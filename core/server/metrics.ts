@@ -8,6 +8,7 @@ import { type ProviderSignInResult, providerSignInResults } from '../http/middle
 import { notAnswered } from '../http/middleware/problems.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
+import { RequestDurations } from './request-durations.ts';
 import { watchedGauges } from './watched-gauges.ts';
 
 /** The connections of a database pool. */
@@ -42,13 +43,7 @@ export function createMetrics(version: string): Metrics {
     1,
   );
 
-  const requests = new Histogram({
-    name: 'callkey_http_request_duration_seconds',
-    help: 'Duration of requests, by route, method and status',
-    labelNames: ['route', 'method', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers,
-  });
+  const requests = new RequestDurations(registers);
   new Counter({
     name: 'callkey_api_key_authentications_total',
     help: "Requests to the key-authenticated endpoints, by whether the key was accepted, refused, or couldn't be checked",
@@ -141,7 +136,7 @@ export function createMetrics(version: string): Metrics {
       onOutcome: (state) => outcomes.inc({ state }),
     },
     onRequest(route, method, status, seconds) {
-      requests.observe({ route, method, status }, seconds);
+      requests.add({ route, method, status }, seconds);
       // A sign-in ends with the password, or with the code that's required after it.
       const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
       if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
