@@ -88,6 +88,13 @@ describe('queued calls', () => {
       });
     });
 
+    it('wait as long as the provider or calling hours require if the clock was right', async () => {
+      const due = instant(clock.now() + day);
+      await addCalls('asked-to-wait', 1, { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due });
+      await addCalls('held', 1, { due_at: due, held_until: due });
+      expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(0);
+    });
+
     it('that a fast clock had postponed are found in pages, even if all of them were placed and are due at the same time', async () => {
       const now = clock.now();
       const ahead = { placed_at: instant(now + day), due_at: instant(now + day) };
