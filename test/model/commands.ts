@@ -8,19 +8,29 @@ import {
   type Call,
   day,
   type Expected,
+  hour,
   isOpen,
   type Key,
   type Model,
+  minute,
+  premiumRate,
+  second,
   type User,
   type Viewer,
   type Zone,
   zones,
 } from './model.ts';
 import { settle } from './settle.ts';
-import type { World } from './world.ts';
+import type { Fault, World } from './world.ts';
 
 /** `model` is replaced if several concurrent requests may have happened in any order. */
-export type Walk = { model: Model; steps: number; signal: AbortSignal | undefined };
+export type Walk = {
+  model: Model;
+  steps: number;
+  /** Whether the cores have always known what became of an outcome, so that their metrics count it. */
+  isSure: boolean;
+  signal: AbortSignal | undefined;
+};
 
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
 type Request = {
@@ -145,9 +155,11 @@ export async function enter(model: Model, world: World, viewer: Viewer, core: nu
     const stale = await world.as(viewer, core, 'GET', '/console/session');
     if (stale.status !== 401) throw new Error(`The session of ${user.email} should have ended, but got ${stale.status}.`);
     if (user.isDisabled) return false;
-    const status = await world.signIn(core, user);
+    const code = user.lastCode === null ? null : model.findNextCode(viewer);
+    if (user.lastCode !== null && code === null) return false;
+    const status = await world.signIn(core, user, code);
     if (status !== 201) throw new Error(`${user.email} should be able to sign in, but got ${status}.`);
-    model.signIn(viewer);
+    model.signIn(viewer, code);
   }
   model.use(viewer);
   return true;
@@ -172,7 +184,11 @@ function pickCall(model: Model, n: number): Call | undefined {
   return pick([...model.calls.values()].slice(-newestCalls), n);
 }
 
-const toPhone = (n: number) => `+4930${20_000_000 + (n % 50)}`;
+/** Returns one of fifty numbers: a few are premium-rate, or in the US. */
+function toPhone(n: number): string {
+  const number = n % 50;
+  return number < 40 ? `+4930${20_000_000 + number}` : number < 45 ? `${premiumRate}${1_300_000 + number}` : `+1${2_012_000_100 + number}`;
+}
 
 /** @param spelling 1 writes the same body in another way; 2 leaves the request ID to a header */
 function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: string, spelling = 0): object {
@@ -387,6 +403,52 @@ const plansWith = (key: fc.Arbitrary<number>) => ({
     const route = ['PUT', `/console/calling-hours?scope=${scope}&id=${id}`, { rules }] as const;
     return consoleRequest([model, world, by, core], route, (copy) => copy.setHours(by, id, chosen));
   }),
+  setNumbers: plan({ viewer: n, target: n, rules: n, core }, ({ viewer, target, rules, core }, model, world) => {
+    const by = pickViewer(model, viewer);
+    const partners = [...model.accounts.values()].map(({ partner }) => ['partner', partner] as const);
+    const [scope, id] = pick([...[...model.accounts.keys()].map((id) => ['account', id] as const), ...partners], target) ?? ['account', ''];
+    const chosen = {
+      countries: pick([null, [], ['DE'], ['US', 'DE']], rules) ?? null,
+      kinds: pick([null, [], ['premium-rate' as const]], rules >> 2) ?? null,
+    };
+    const route = ['PUT', `/console/numbers?scope=${scope}&id=${id}`, chosen] as const;
+    return consoleRequest([model, world, by, core], route, (copy) => copy.setNumbers(by, id, chosen));
+  }),
+  manage: plan({ viewer: n, target: n, what: fc.nat(9), core }, ({ viewer, target, what, core }, model, world) => {
+    const [account, { partner } = { partner: '' }] = pick(model.accounts, target) ?? [''];
+    const by = pickViewer(model, viewer, (one) => model.manages(one, partner));
+    const name = `Name ${model.keys.size} ${target}`;
+    const at = '/console/directory';
+    const tenant = [model, world, by, core] as const;
+    // Every list is compared for every campaign.
+    if (what === 0 && model.accounts.size < 6)
+      return consoleRequest(tenant, ['POST', `${at}/accounts`, { name, partnerId: partner }], (copy, answer) =>
+        copy.createAccount(by, partner, name, answer),
+      );
+    if (what < 3 && model.campaigns.size < 8)
+      return consoleRequest(tenant, ['POST', `${at}/campaigns`, { name, accountId: account }], (copy, answer) =>
+        copy.createCampaign(by, account, name, answer),
+      );
+    const campaign = what < 6 ? pick(model.campaigns.keys(), target) : undefined;
+    const path = campaign === undefined ? `${at}/accounts/${account}` : `${at}/campaigns/${campaign}`;
+    return consoleRequest(tenant, ['PATCH', path, { name }], (copy) => copy.rename(by, campaign ?? account, name));
+  }),
+  signOut: plan({ viewer: n, core }, ({ viewer, core }, model, world) => {
+    const by = pickViewer(model, viewer);
+    return consoleRequest([model, world, by, core], ['DELETE', '/console/session'], (copy) => copy.signOut(by));
+  }),
+  changeFactor: plan({ viewer: n, core }, async ({ viewer, core }, model, world) => {
+    const by = pickViewer(model, viewer);
+    const isEnrolled = model.users.get(by.user)?.lastCode !== null;
+    if (!(await enter(model, world, by, core))) return null;
+    const code = model.findNextCode(by);
+    if (code === null) return null;
+    return {
+      text: `${model.users.get(by.user)?.email} ${isEnrolled ? 'removes' : 'sets up'} a second factor`,
+      send: () => (isEnrolled ? world.removeFactor(by, core, code) : world.enroll(by, core, code)),
+      expect: (copy) => (isEnrolled ? copy.removeFactor(by) : copy.enroll(by, code)),
+    };
+  }),
   disableUser: plan({ viewer: n, user: n, isDisabled: fc.boolean(), core }, ({ viewer, user, isDisabled, core }, model, world) => {
     const found = pick(model.users.values(), user);
     if (!found || found.type === 'staff') return null;
@@ -419,6 +481,51 @@ function withUser(model: Model, viewer: Viewer, { id }: User, expect: (user: Use
   const user = model.users.get(id);
   return user ? expect(user) : { status: viewer.user === id ? 401 : 404 };
 }
+
+/** What a client may repeat if it doesn't know what became of it. */
+const repeatable = 'place repeat cancel outcome revoke deleteUser disableUser moveUser limitAddresses setHours setNumbers'.split(' ');
+
+/**
+ * Sends a request while something happens to the cores or to their database, and repeats it if it isn't clear what became of it. A call that
+ * got a 503 hasn't been placed or cancelled.
+ */
+async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, which: number, after: number): Promise<string> {
+  await pass(second, walk, world);
+  if (isFatal(fault)) {
+    await world.answerSilent(false);
+    walk.model.respond(false);
+    walk.model = await settle(world, [walk.model]);
+  }
+  const end = await world.fault(fault, which, after);
+  world.wake();
+  const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
+  const first = await request.send(world).catch(() => nothing);
+  await end();
+  const isUnsure = first.status === 0 || first.status >= 500;
+  const answer = isUnsure ? await request.send(world) : first;
+  walk.isSure = false;
+  const text = ` ${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;
+  const expect = (model: Model) => {
+    const whole = request.expect(model, answer);
+    if (!isUnsure || (first.status === 503 && request.places)) return whole;
+    // The first time, it may have succeeded.
+    const { replayed: _, json: __, ...expected } = whole;
+    return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
+  };
+  const wrong = new Set<string>();
+  const models = [...possibleModels(walk.model, [{ request: { ...request, expect }, answer }], wrong)];
+  if (models.length === 0) throw new Error(`${text}\n${[...wrong].join('\nor ')}`);
+  for (const model of models) {
+    if (!isFatal(fault)) continue;
+    model.dial();
+    model.respond(false);
+    model.keepHouse();
+  }
+  walk.model = await settle(world, models, { withErased: true, quietFor: isFatal(fault) ? 100 : fault === 'an outage' ? 0 : 700 });
+  return text;
+}
+
+const isFatal = (fault: Fault) => fault === 'a core ends';
 
 type Planned = { name: string; prepare(model: Model, world: World): Promise<Request | null> };
 
@@ -458,7 +565,7 @@ const one = anyRequest.map(
 );
 
 /** If two of these run concurrently, it shows only much later which was first. Of two changes of a key's limits, the core refuses one. */
-const silentChanges = ['setHours', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey', 'limitAddresses'];
+const silentChanges = ['setHours', 'setNumbers', 'manage', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey', 'limitAddresses'];
 const locks = fc.constantFrom<Lock[]>(...Array(7).fill('nothing'), 'tables', 'places', 'places');
 /** What must not happen while a call is being placed, after the request was checked. */
 const interruptions = ['revoke', 'revoke', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'limitAddresses'];
@@ -481,7 +588,8 @@ const race = fc
         for (const { name, prepare } of planned) {
           // A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a
           // call.
-          if (name === 'hangUp' || name === 'limitKey' || (silentChanges.includes(name) && ++changes > 1)) continue;
+          if (name === 'hangUp' || name === 'limitKey' || name === 'changeFactor' || (silentChanges.includes(name) && ++changes > 1))
+            continue;
           const request = await prepare(walk.model, world);
           if (request) requests.push(request);
         }
@@ -538,7 +646,7 @@ const events = [
     await pass(days * day, walk, world);
     await world.sweep();
     walk.model.keepHouse();
-    walk.model = await settle(world, [walk.model], true);
+    walk.model = await settle(world, [walk.model], { withErased: true });
     return ` ${days}`;
   }),
   event('the provider is', fc.boolean(), async (isUp, walk, world) => {
@@ -553,11 +661,34 @@ const events = [
     return ` ${walk.model.users.get(by.user)?.email}`;
   }),
 ];
+async function setBack(to: number, walk: Walk, world: World): Promise<string> {
+  // Cores ask for due calls every second, and record the time every minute.
+  await world.polled();
+  if (walk.model.isClockTrusted) await world.acceptClock();
+  world.clock.advance(to - walk.model.now);
+  walk.model.setBack(to);
+  world.wake();
+  walk.model.dial();
+  walk.model = await settle(world, [walk.model]);
+  return ` to ${new Date(to).toISOString()}`;
+}
+
 const rare = [
   event(
+    'during',
+    fc.record({ fault: n, which: core, after: fc.nat(15), planned: requestWith(n, repeatable) }),
+    async ({ fault, which, after, planned }, walk, world) => {
+      const chosen = pick(world.faults(), fault) ?? 'a core ends';
+      const request = await planned.prepare(walk.model, world);
+      const what = ` ${chosen} after ${after} statements of core ${which}:`;
+      return what + (request ? await performInFault(walk, world, request, chosen, which, after) : ' nothing');
+    },
+  ),
+  event(
     'the clock jumps:',
-    fc.record({ days: fc.integer({ min: 8, max: 20 }), planned: fc.array(anyRequest, { maxLength: 3 }) }),
-    async ({ days, planned }, walk, world) => {
+    fc.record({ days: fc.constantFrom(8, 20, 3_000), isRight: fc.boolean(), planned: fc.array(anyRequest, { maxLength: 3 }) }),
+    async ({ days, isRight, planned }, walk, world) => {
+      const before = walk.model.now;
       walk.model.now += days * day;
       walk.model.isClockTrusted = false;
       world.clock.advance(days * day);
@@ -566,6 +697,7 @@ const rare = [
         const request = await prepare(walk.model, world);
         if (request) text += `, ${await perform(walk, world, [request])}`;
       }
+      if (!isRight || days > 1_000) return `${text}, and back${await setBack(before, walk, world)}`;
       await world.acceptClock();
       walk.model.isClockTrusted = true;
       walk.model.dial();
@@ -573,6 +705,7 @@ const rare = [
       return text;
     },
   ),
+  event('the clock is set back', fc.constantFrom(4 * minute, hour), (by, walk, world) => setBack(walk.model.now - by, walk, world)),
   event('a core restarts', core, async (which, walk, world) => {
     await world.answerSilent(false);
     walk.model.respond(false);
@@ -581,7 +714,7 @@ const rare = [
     await world.restart(which);
     walk.model.dial();
     walk.model.keepHouse();
-    walk.model = await settle(world, [walk.model], true);
+    walk.model = await settle(world, [walk.model], { withErased: true });
     return '';
   }),
   event('a new user', n, async (type, walk, world) => {
@@ -590,12 +723,12 @@ const rare = [
     const ofUser = { account: isPartner && type % 4 === 0 ? null : account, partner: isPartner ? partner : null };
     const userType = isPartner ? 'partner' : 'account';
     const { id, email } = await world.addUser(userType, ofUser.account, ofUser.partner);
-    walk.model.users.set(id, { id, email, type: userType, ...ofUser, isDisabled: false, session: null });
+    walk.model.users.set(id, { id, email, type: userType, ...ofUser, isDisabled: false, session: null, lastCode: null });
     return ` ${email}`;
   }),
 ];
 
-const eventually = fc.oneof({ weight: 6, arbitrary: fc.oneof(...events) }, { weight: 1, arbitrary: fc.oneof(...rare) });
+const eventually = fc.oneof({ weight: 6, arbitrary: fc.oneof(...events) }, { weight: 2, arbitrary: fc.oneof(...rare) });
 const anyStep = fc.oneof({ weight: 14, arbitrary: one }, { weight: 2, arbitrary: race }, { weight: 3, arbitrary: eventually });
 
 /** Generates at most this many commands. */

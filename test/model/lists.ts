@@ -1,6 +1,8 @@
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
+import { directoryCampaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
+import type { Answer } from '../support/http.ts';
 import { type Call, day, getState, type Model, type Viewer } from './model.ts';
 import type { World } from './world.ts';
 
@@ -44,8 +46,17 @@ export async function compareLists(model: Model, world: World, viewer: Viewer): 
       calls.sort(byId).map((call) => [call.id, getState(call), call.isErased]),
     );
     const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
-    for (const { day: date, states } of days) expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date)));
+    const today = days.at(-1)?.day;
+    for (const { day: date, states } of days)
+      expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date, date === today)));
   }
+
+  const directory = campaignsInDirectory(await get('/console/directory/campaigns'));
+  const campaigns = [...model.campaigns].flatMap(([id, { account, name }]) => {
+    const { partner = '', name: accountName } = model.accounts.get(account) ?? {};
+    return model.manages(viewer, partner) ? [{ id, name, account: accountName }] : [];
+  });
+  expectSame(`the directory of ${who}`, directory, campaigns.sort(byId));
 
   const users = await get('/console/users');
   if (model.users.get(viewer.user)?.type === 'account') return expectSame(`the users of ${who}`, users.status, 403);
@@ -60,6 +71,13 @@ export async function compareLists(model: Model, world: World, viewer: Viewer): 
   );
 }
 
+/** Nothing for viewers who don't manage campaigns. */
+function campaignsInDirectory({ status, json }: Answer): { id: string; name: string; account: string }[] {
+  if (status === 403) return [];
+  const { campaigns } = directoryCampaignsSchema.parse(json);
+  return campaigns.map(({ id, name, account }) => ({ id, name, account: account.name })).sort(byId);
+}
+
 async function allCalls(path: string, get: (path: string) => ReturnType<World['as']>): Promise<unknown[]> {
   const found: { id: string; state: string; isErased: boolean }[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -70,11 +88,12 @@ async function allCalls(path: string, get: (path: string) => ReturnType<World['a
   return found.sort(byId).map(({ id, state, isErased }) => [id, state, isErased]);
 }
 
-function countStates(calls: readonly Call[], date: string): Record<string, number> {
+/** Calls placed while the clock was ahead count as today's. */
+function countStates(calls: readonly Call[], date: string, isToday: boolean): Record<string, number> {
   const counts: Record<string, number> = {};
   const from = Date.parse(date);
   for (const call of calls)
-    if (call.placedAt >= from && call.placedAt < from + day) counts[getState(call)] = (counts[getState(call)] ?? 0) + 1;
+    if (call.placedAt >= from && (isToday || call.placedAt < from + day)) counts[getState(call)] = (counts[getState(call)] ?? 0) + 1;
   return counts;
 }
 

@@ -7,10 +7,11 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { UserType } from '#contract/console/common.ts';
+import type { NumberRules } from '#contract/protection/numbers.ts';
 
-const second = 1_000;
-const minute = 60 * second;
-const hour = 60 * minute;
+export const second = 1_000;
+export const minute = 60 * second;
+export const hour = 60 * minute;
 export const day = 24 * hour;
 
 /** How long a dialer may take for a hand-off before another one takes over. */
@@ -22,7 +23,10 @@ const wait = 4 * hour;
 /** How long after its time a call without `notAfter` may be dialed. */
 const life = 30 * day;
 export const retentionDays = 10;
-const session = { idle: day, absolute: 7 * day, touch: minute, ahead: 5 * minute };
+/** How far the clocks of the cores may differ. */
+const skew = 5 * minute;
+export const codeEvery = 30 * second;
+const session = { idle: day, absolute: 7 * day, touch: minute };
 
 type Id = string;
 export type User = {
@@ -33,6 +37,8 @@ export type User = {
   partner: Id | null;
   isDisabled: boolean;
   session: { startedAt: number; seenAt: number } | null;
+  /** The 30 seconds of the last code from the user's app that was used; null for a user without a second factor. */
+  lastCode: number | null;
 };
 /** A signed-in user. Staff act for an account or a partner. */
 export type Viewer = { user: Id; tenancy: Scope | null };
@@ -71,7 +77,11 @@ export type Call = {
   stage: Stage;
   placedAt: number;
   dueAt: number;
+  /** Whether it waits for calling hours. */
+  isHeld: boolean;
   triedAt: number | null;
+  /** When a dialer last claimed it. */
+  claimedAt: number | null;
   endedAt: number | null;
   isErased: boolean;
   /** How often the provider has been asked. */
@@ -84,6 +94,8 @@ export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hou
 export type Zone = keyof typeof zones;
 /** Calling hours, the same every day, in minutes of the person's day. */
 export type Hours = { from: number; to: number };
+
+export const premiumRate = '+49900';
 
 /** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
 const behaviors = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'tells at once'] as const;
@@ -102,8 +114,8 @@ const forbidden: Expected = { status: 403, code: 'forbidden' };
 
 export class Model {
   now = 0;
-  accounts = new Map<Id, { partner: Id }>();
-  campaigns = new Map<Id, { account: Id }>();
+  accounts = new Map<Id, { partner: Id; name: string }>();
+  campaigns = new Map<Id, { account: Id; name: string }>();
   users = new Map<Id, User>();
   keys = new Map<Id, Key>();
   calls = new Map<Id, Call>();
@@ -111,9 +123,13 @@ export class Model {
   listed = new Map<Id, Set<string>>();
   /** Calling hours of partners, accounts and campaigns. */
   hours = new Map<Id, Hours>();
+  /** Countries and kinds of numbers that partners and accounts may call. */
+  numbers = new Map<Id, NumberRules>();
   isProviderUp = true;
   /** Nothing is dialed, ended or erased while the clock is so far ahead that an administrator has to confirm it. */
   isClockTrusted = true;
+  /** The latest time before the clock was set back. */
+  latest = 0;
   /** How many outcomes were recorded. */
   outcomes = 0;
 
@@ -128,19 +144,45 @@ export class Model {
     const found = this.users.get(user)?.session;
     if (!found) return false;
     const { startedAt, seenAt } = found;
-    const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + session.ahead;
+    const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + skew;
     return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
   }
 
-  signIn({ user }: Viewer): void {
-    const found = this.users.get(user);
-    if (found) found.session = { startedAt: this.now, seenAt: this.now };
+  /** @param code the 30 seconds of a code, if the user has a second factor */
+  signIn({ user }: Viewer, code: number | null): void {
+    Object.assign(this.#user(user), { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
 
   /** Every request of a session counts as use. */
   use({ user }: Viewer): void {
     const found = this.users.get(user)?.session;
     if (found && Math.abs(this.now - found.seenAt) > session.touch) found.seenAt = this.now;
+  }
+
+  signOut({ user }: Viewer): Expected {
+    this.#user(user).session = null;
+    return { status: 204 };
+  }
+
+  /** Returns the 30 seconds of the next code that the user could enter; null if it's too early for a new one, because each is used once. */
+  findNextCode({ user }: Viewer): number | null {
+    const current = Math.floor(this.now / codeEvery);
+    const next = Math.max(current, (this.#user(user).lastCode ?? 0) + 1);
+    return next > current + 1 ? null : next;
+  }
+
+  enroll({ user }: Viewer, code: number): Expected {
+    const enrolled = this.#user(user);
+    if (enrolled.lastCode !== null) return { status: 409, code: 'conflict' };
+    enrolled.lastCode = code;
+    return { status: 200 };
+  }
+
+  removeFactor({ user }: Viewer): Expected {
+    const enrolled = this.#user(user);
+    if (enrolled.lastCode === null) return notFound;
+    enrolled.lastCode = null;
+    return { status: 204 };
   }
 
   /** Returns the scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
@@ -260,6 +302,39 @@ export class Model {
     return { status: 204 };
   }
 
+  // Directory
+
+  /** Staff manage all accounts and campaigns, and partner users who aren't tied to an account those of their partner. */
+  manages(viewer: Viewer, partner: Id): boolean {
+    const { type, account, partner: own } = this.#user(viewer.user);
+    return type === 'staff' || (type === 'partner' && account === null && own === partner);
+  }
+
+  #deniesDirectory(viewer: Viewer, partner: Id, otherwise: Expected): Expected | null {
+    if (!this.manages(viewer, this.#user(viewer.user).partner ?? '')) return forbidden;
+    return this.manages(viewer, partner) ? null : otherwise;
+  }
+
+  createAccount(viewer: Viewer, partner: Id, name: string, answer: Answer): Expected {
+    const denied = this.#deniesDirectory(viewer, partner, { status: 422, code: 'invalid' });
+    if (!denied) this.accounts.set(String(record(answer.json['account'])['id']), { partner, name });
+    return denied ?? { status: 201 };
+  }
+
+  createCampaign(viewer: Viewer, account: Id, name: string, answer: Answer): Expected {
+    const denied = this.#deniesDirectory(viewer, this.#findPartner(account), { status: 422, code: 'invalid' });
+    if (!denied) this.campaigns.set(String(record(answer.json['campaign'])['id']), { account, name });
+    return denied ?? { status: 201 };
+  }
+
+  /** @param id of an account or campaign */
+  rename(viewer: Viewer, id: Id, name: string): Expected {
+    const campaign = this.campaigns.get(id);
+    const denied = this.#deniesDirectory(viewer, this.#findPartner(campaign?.account ?? id), notFound);
+    if (!denied) Object.assign(campaign ?? this.accounts.get(id) ?? {}, { name });
+    return denied ?? { status: 200 };
+  }
+
   // Calls
 
   place(key: Key, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
@@ -272,6 +347,7 @@ export class Model {
     }
     if (body.notAfter !== null && body.notAfter < this.now) return { status: 422, code: 'invalid' };
     if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
+    if (!this.#mayCall(campaign, body.phone)) return { status: 422, code: 'invalid' };
     const from = Math.max(this.now, body.notBefore ?? 0);
     const dueAt = this.#opens(campaign, body.zone, from);
     if (dueAt > from && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
@@ -280,8 +356,19 @@ export class Model {
     if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
     key.placed.set(today, placed + 1);
     const id = String(answer.json['contactId']);
-    const none = { triedAt: null, endedAt: null, isErased: false, handoffs: 0 };
-    const call = { id, requestId, campaign, key: key.id, body, response: answer.text, placedAt: this.now, dueAt, ...none };
+    const none = { triedAt: null, claimedAt: null, endedAt: null, isErased: false, handoffs: 0 };
+    const call = {
+      id,
+      requestId,
+      campaign,
+      key: key.id,
+      body,
+      response: answer.text,
+      placedAt: this.now,
+      dueAt,
+      isHeld: dueAt > from,
+      ...none,
+    };
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = dueAt > from ? { heldUntil: new Date(dueAt).toISOString() } : {};
     const json = { requestId, contactId: id, campaignId: campaign, state: 'queued', placedAt: new Date(this.now).toISOString(), ...held };
@@ -313,7 +400,7 @@ export class Model {
   reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
     if (!isSigned) return unauthorized;
     const call = this.calls.get(id);
-    if (!call || call.handoffs === 0 || (optsOut && call.isErased)) return notFound;
+    if (!call || call.claimedAt === null || (optsOut && call.isErased)) return notFound;
     if ((isDialing(call) || call.stage === 'unknown') && !call.isErased) {
       this.#end(call, state, this.now);
       this.outcomes++;
@@ -342,9 +429,14 @@ export class Model {
     this.listed.set(scope, numbers);
     const isNew = !numbers.has(phone);
     numbers.add(phone);
+    this.#blockListed();
+    return isNew;
+  }
+
+  /** A number may have been listed while the dialer had the call. */
+  #blockListed(): void {
     for (const call of this.calls.values())
       if (isWaiting(call) && this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
-    return isNew;
   }
 
   /**
@@ -361,17 +453,39 @@ export class Model {
     return { status: 204 };
   }
 
-  /** Only partner users and staff set hours, and only within their scope. Null removes them. */
   setHours(viewer: Viewer, target: Id, hours: Hours | null): Expected {
+    const denied = this.#deniesRules(viewer, target);
+    if (denied) return denied;
+    if (hours) this.hours.set(target, hours);
+    else this.hours.delete(target);
+    return { status: 200 };
+  }
+
+  setNumbers(viewer: Viewer, target: Id, rules: NumberRules): Expected {
+    const denied = this.#deniesRules(viewer, target);
+    if (denied) return denied;
+    this.numbers.set(target, rules);
+    return { status: 200 };
+  }
+
+  /** Only partner users and staff set rules, and only within their scope. */
+  #deniesRules(viewer: Viewer, target: Id): Expected | null {
     if (this.#user(viewer.user).type === 'account') return forbidden;
     const scope = this.findScope(viewer);
     if (!scope) return forbidden;
     const account = this.campaigns.get(target)?.account ?? (this.accounts.has(target) ? target : null);
     const isWithin = this.#isWithin({ account, partner: account === null ? target : this.#findPartner(account) }, scope);
-    if (!isWithin) return notFound;
-    if (hours) this.hours.set(target, hours);
-    else this.hours.delete(target);
-    return { status: 200 };
+    return isWithin ? null : notFound;
+  }
+
+  /** An account's setting counts more than its partner's. Without any, restricted kinds of numbers can't be called, in no country. */
+  #mayCall(campaign: Id, phone: string): boolean {
+    const { account, partner } = this.#scopeOfCampaign(campaign);
+    const own = [this.numbers.get(account ?? ''), this.numbers.get(partner)];
+    const countries = own.find((rules) => rules?.countries)?.countries ?? [];
+    const kinds = own.find((rules) => rules?.kinds)?.kinds ?? [];
+    const isAllowedKind = !phone.startsWith(premiumRate) || kinds.includes('premium-rate');
+    return isAllowedKind && (countries.length === 0 || countries.includes(phone.startsWith('+1') ? 'US' : 'DE'));
   }
 
   /** Returns the earliest time at which the campaign may call someone. A window's last minute counts as closed. */
@@ -405,8 +519,9 @@ export class Model {
     const latest = body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life;
     if (body.notAfter !== null && body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
+    else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
-    else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, triedAt: null });
+    else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, isHeld: true, triedAt: null });
     // It was listed while the dialer had the call.
     else if (this.isListed(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
@@ -415,6 +530,8 @@ export class Model {
 
   #handOff(call: Call): void {
     call.handoffs++;
+    call.claimedAt = this.now;
+    call.isHeld = false;
     call.triedAt ??= this.now;
     const behavior = this.isProviderUp ? chooseBehavior(call.body.phone) : 'not-now';
     if (behavior === 'takes') this.#take(call);
@@ -422,10 +539,27 @@ export class Model {
     else if (behavior === 'refuses') this.#end(call, 'failed', this.now);
     else if (behavior === 'loses') this.#end(call, 'unknown', this.now);
     else {
-      call.stage = 'open';
-      call.dueAt = this.now + lease;
+      this.#open(call);
       if (behavior === 'tells at once') this.reportOutcome(call.id, 'completed', false, true);
     }
+  }
+
+  /**
+   * A core that ends may leave a call that it has just claimed with the provider, or not. No one knows, so it isn't handed off again.
+   *
+   * @returns false if that can't be, because no core has just claimed it
+   */
+  lose(call: Call, handoffs: number): boolean {
+    if (call.claimedAt !== this.now || handoffs > call.handoffs || handoffs < call.handoffs - 1) return false;
+    call.handoffs = handoffs;
+    call.endedAt = null;
+    this.#open(call);
+    return true;
+  }
+
+  #open(call: Call): void {
+    call.stage = 'open';
+    call.dueAt = this.now + lease;
   }
 
   #take(call: Call): void {
@@ -462,12 +596,35 @@ export class Model {
     return body.notAfter === null && dueAt + life < this.now;
   }
 
-  /** Does what the cores do every hour: end overdue calls, and erase the contact data of calls that ended long ago. */
+  /** Does what the cores do every hour: block and end calls, and erase the contact data of calls that ended long ago. */
   keepHouse(): void {
+    this.#blockListed();
     if (!this.isClockTrusted) return;
+    this.#recover(this.latest > this.now + skew);
     for (const call of this.calls.values()) {
       if (isWaiting(call) && this.#isForgotten(call)) this.#end(call, 'lapsed', call.dueAt + life);
       if (call.endedAt !== null && call.endedAt < this.now - retentionDays * day) call.isErased = true;
+    }
+    for (const user of this.users.values()) if (!this.isSignedIn({ user: user.id, tenancy: null })) user.session = null;
+  }
+
+  /** Sets the clock back. */
+  setBack(now: number): void {
+    if (this.isClockTrusted) this.latest = this.now;
+    this.now = now;
+    this.isClockTrusted = true;
+    this.#recover(true);
+  }
+
+  /** Makes calls due that wait for longer than they could if the clock had always been right. @param hasStepped whether it hasn't */
+  #recover(hasStepped: boolean): void {
+    for (const call of this.calls.values()) {
+      const { stage, dueAt, isHeld, body } = call;
+      const notBefore = body.notBefore ?? 0;
+      const latest = this.now + skew + (stage === 'open' ? lease : stage === 'queued' ? 0 : wait);
+      const isRight = stage === 'queued' ? (isHeld ? !hasStepped : dueAt <= notBefore) : stage === 'retry' && !hasStepped;
+      if (!isOpen(call) || dueAt <= latest || isRight) continue;
+      Object.assign(call, { dueAt: isWaiting(call) ? Math.max(this.now, notBefore) : this.now, isHeld: false });
     }
   }
 

@@ -5,30 +5,48 @@ import type { World } from './world.ts';
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
 const patience = 20_000;
 
+export type Settling = {
+  withErased?: boolean;
+  /** Whether a core may have lost what it knew about the calls that it was handing off. In ms: how long nothing must happen then. */
+  quietFor?: number;
+};
+
 /**
  * Waits until the cores have done what one of the models says.
  *
  * @param models after any order of what happened at the same time
  * @returns the model that the cores agree with
  */
-export async function settle(world: World, models: readonly Model[], withErased = false): Promise<Model> {
+export async function settle(world: World, models: readonly Model[], { withErased = false, quietFor = 0 }: Settling = {}): Promise<Model> {
   const deadline = performance.now() + patience;
+  let quietSince = performance.now();
   for (let round = 0; ; round++) {
-    const isOver = performance.now() > deadline;
+    const now = performance.now();
+    const isOver = now > deadline;
     // Asking the provider costs nothing, unlike the database.
-    const likely = models.filter((model) => isOver || findWrongHandoff(model, world) === null);
+    const likely = models.filter((model) => isOver || quietFor > 0 || findWrongHandoff(model, world) === null);
     if (likely.length > 0) {
       const { open, erased } = await world.look(withErased);
       const states = models.length === 1 ? null : await world.states();
-      const differences = likely.map((model) => findWrongHandoff(model, world) ?? findDifference(model, open, erased));
-      const found = likely.find((model, n) => differences[n] === null && hasStates(model, states));
-      if (found) return found;
+      const known = quietFor > 0 ? likely.map((model) => withLostCalls(model, world, open)) : likely;
+      const differences = known.map((model) => findWrongHandoff(model, world) ?? findDifference(model, open, erased));
+      const found = known.find((model, n) => differences[n] === null && hasStates(model, states));
+      if (!found || world.isBusy) quietSince = now;
+      if (found && now - quietSince >= quietFor) return found;
       if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'An ended call has another state.').join('\nor '));
     }
     // Usually, the dialers are at work already.
     if (round % 8 === 3) world.wake();
-    await pause(round > 50 ? 20 : 1);
+    await pause(round > 50 || quietFor > 0 ? 20 : 1);
   }
+}
+
+/** Returns the model in which the calls that have stayed with a dialer were lost with it. */
+function withLostCalls(model: Model, world: World, open: ReadonlyMap<string, string>): Model {
+  const copy = model.clone();
+  for (const call of copy.calls.values())
+    if (call.stage !== 'open' && open.get(call.id)?.startsWith('open')) copy.lose(call, world.handoffs.get(call.id) ?? 0);
+  return copy;
 }
 
 /** Only the call's state shows which of two concurrent outcomes was first. */

@@ -13,11 +13,13 @@ import type { Database } from '../../core/storage/engine/database.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import type { DatabaseKind } from '../support/databases.ts';
-import { type Answer, type Ask, ask, readCookies } from '../support/http.ts';
+import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { authenticator } from '../support/second-factor.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { chooseBehavior, type Model, retentionDays, type Viewer } from './model.ts';
+import { Switch, switches } from './faults.ts';
+import { chooseBehavior, codeEvery, type Model, retentionDays, type Viewer } from './model.ts';
 
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
@@ -28,15 +30,24 @@ const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, 
 /** With these, every delay between two attempts is the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
+/** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
+const faults = ['a core ends', 'an outage', 'ended sessions', 'a crash'] as const;
+export type Fault = (typeof faults)[number];
+/** What a statement fails with in an outage: a full disk, or a server that's starting. */
+const outageCodes = { sqlite: 'SQLITE_FULL', postgres: '57P03' } as const;
+const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
+const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
+
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
   readonly clock: FakeClock;
-  readonly cores: RunningCore[] = [];
+  readonly cores: (RunningCore & { database: Switch })[] = [];
   /** How often the provider was asked to make each call. */
   readonly handoffs = new Map<string, number>();
   readonly #kind: DatabaseKind;
   readonly #timers = takeTimers();
   readonly #cookies = new Map<string, string>();
+  readonly #secrets = new Map<string, string>();
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #outcomes = 0;
@@ -65,15 +76,16 @@ export class World {
       world.#provide(handoffId, contact.phone, response),
     );
     const { partner, otherPartner, account, siblingAccount, otherAccount, users } = tenants;
-    const accounts = [account, siblingAccount].map(({ id }) => ({ id, partner: partner.id }));
-    for (const { id, ...owner } of [...accounts, { id: otherAccount.id, partner: otherPartner.id }]) model.accounts.set(id, owner);
+    const accounts = [account, siblingAccount].map(({ id, name }) => ({ id, name, partner: partner.id }));
+    for (const { id, ...more } of [...accounts, { id: otherAccount.id, name: otherAccount.name, partner: otherPartner.id }])
+      model.accounts.set(id, more);
     const campaigns = [tenants.campaign, tenants.siblingCampaign, tenants.otherCampaign];
-    for (const [n, { id }] of campaigns.entries()) model.campaigns.set(id, { account: [...model.accounts.keys()][n] ?? '' });
+    for (const [n, { id, name }] of campaigns.entries()) model.campaigns.set(id, { name, account: [...model.accounts.keys()][n] ?? '' });
     for (const user of Object.values(users)) {
       const { id, email, userType: type } = user;
       model.users.set(id, {
         ...{ id, email, type, account: user.account?.id ?? null, partner: user.partner?.id ?? null },
-        ...{ isDisabled: false, session: null },
+        ...{ isDisabled: false, session: null, lastCode: null },
       });
     }
     await world.start();
@@ -82,11 +94,13 @@ export class World {
   }
 
   async start(): Promise<void> {
+    const database = new Switch();
     const environment = {
       ...{ DIALER: 'webhook', DIALER_URL: this.#receiver?.url ?? '', DIALER_SECRETS: signingSecret, DIALER_CONCURRENCY: '50' },
       ...{ RETENTION_DAYS: String(retentionDays), LOG_LEVEL: 'info', WEB_CONSOLE: 'off' },
     };
-    const core = await startCoreHere(this.#database, { clock: this.clock, environment, randomness: dice });
+    const options = { clock: this.clock, environment, randomness: dice };
+    const core = { ...(await switches.run(database, () => startCoreHere(this.#database, options))), database };
     this.cores.push(core);
     await until(() => countSweeps(core) > 0);
   }
@@ -126,11 +140,22 @@ export class World {
       case 'is silent':
         return void this.#silent.push(response);
       case 'tells at once':
-        // When a walk ends, the cores may already be gone. Otherwise, the comparison detects a lost outcome.
-        for (const state of ['completed', 'busy']) await this.report(0, { handoffId, state }).catch(() => undefined);
+        for (const state of ['completed', 'busy']) await this.#reportSurely({ handoffId, state });
         return void response.writeHead(202).end();
       default:
         return void response.writeHead(202).end();
+    }
+  }
+
+  /** Reports an outcome until a core has stored it. */
+  async #reportSurely(outcome: object): Promise<void> {
+    for (let core = 0; this.cores.length > 0; core++) {
+      const status = await this.report(core, outcome).then(
+        (answer) => answer.status,
+        () => 0,
+      );
+      if (status === 204) return;
+      await pause(5);
     }
   }
 
@@ -149,10 +174,30 @@ export class World {
     return ask(method, this.url(core) + path, asked);
   }
 
-  async signIn(core: number, { id, email }: { id: string; email: string }): Promise<number> {
-    const answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
+  /** @param code the number of the 30 seconds whose code follows the password */
+  async signIn(core: number, { id, email }: { id: string; email: string }, code: number | null): Promise<number> {
+    let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
+    if (code !== null) {
+      const body = { code: this.#codeAt(id, code) };
+      answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie: readCookies(answer), body });
+    }
     if (answer.status === 201) this.#cookies.set(id, readCookies(answer));
     return answer.status;
+  }
+
+  async enroll(viewer: Viewer, core: number, code: number): Promise<Answer> {
+    const begun = await this.as(viewer, core, 'POST', '/console/second-factor', { currentPassword: password });
+    if (begun.status !== 201) return begun;
+    this.#secrets.set(viewer.user, textAt(begun, 'secret'));
+    return this.as(viewer, core, 'POST', '/console/second-factor/confirmation', { code: this.#codeAt(viewer.user, code) });
+  }
+
+  removeFactor(viewer: Viewer, core: number, code: number): Promise<Answer> {
+    return this.as(viewer, core, 'DELETE', '/console/second-factor', { code: this.#codeAt(viewer.user, code) });
+  }
+
+  #codeAt(user: string, code: number): string {
+    return authenticator(this.#secrets.get(user) ?? '', () => code * codeEvery).code();
   }
 
   as(viewer: Viewer, core: number, method: string, path: string, body?: object): Promise<Answer> {
@@ -185,6 +230,12 @@ export class World {
     this.#timers.poll();
   }
 
+  /** Has the dialers look for due calls, and waits until each of them waits for the next time. */
+  async polled(): Promise<void> {
+    this.#timers.poll();
+    await until(() => this.#timers.idle() >= this.cores.length);
+  }
+
   /** Has the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
@@ -196,6 +247,48 @@ export class World {
     const email = `user${this.#cookies.size}-${testRandomness.id()}@example.com`;
     const input = { email, name: 'Somebody New', userType: type, accountId: account, partnerId: partner };
     return { id: (await createUser(this.#ports, operator, input, password)).user.id, email };
+  }
+
+  /** Whether a core waits for its database. */
+  get isBusy(): boolean {
+    return this.cores.some(({ database }) => database.running > 0);
+  }
+
+  faults(): readonly Fault[] {
+    if (this.#kind === 'sqlite') return faults.slice(0, 2);
+    // A crash would end everyone's connections to a server that tests share.
+    return process.env['TEST_POSTGRES_URL'] === undefined ? faults : faults.slice(0, 3);
+  }
+
+  /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
+  async fault(fault: Fault, which: number, after: number): Promise<() => Promise<void>> {
+    const core = this.cores[which % this.cores.length];
+    if (!core) throw new Error('No core is running.');
+    const { database } = core;
+    let done: Promise<unknown> = Promise.resolve();
+    const begin = () => {
+      done = fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions);
+    };
+    database.cut(after, outageCodes[this.#kind], fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
+    return async () => {
+      await done;
+      if (fault !== 'a core ends') return database.mend();
+      database.cut(0, outageCodes[this.#kind]);
+      this.cores.splice(this.cores.indexOf(core), 1);
+      await this.answerSilent(false);
+      await this.#end(core);
+      await this.start();
+    };
+  }
+
+  /** Kills a process of PostgreSQL. The server then ends all others, and recovers from its log. */
+  async #crash(): Promise<void> {
+    const others = `SELECT pid FROM pg_stat_activity WHERE ${isOtherSession}`;
+    const pids = (await this.#storage.query<{ pid: number }>(others)).map(({ pid }) => pid);
+    const [first] = pids;
+    if (first !== undefined) process.kill(first, 'SIGKILL');
+    const areGone = async () => (await this.#storage.query<{ pid: number }>(others)).every(({ pid }) => !pids.includes(pid));
+    await until(() => areGone().catch(() => false));
   }
 
   /**
@@ -279,20 +372,29 @@ function countSweeps({ log }: RunningCore): number {
 /** In ms: how often dialers look for due calls, and the shortest interval of housekeeping. */
 const pollEvery = 1_000;
 const sweepEvery = 60_000;
+const hour = 60 * sweepEvery;
 
 /** Takes over the timers of dialers and housekeeping, so that a walk through a year doesn't wait for them. The others keep running. */
 function takeTimers() {
   const { setTimeout: realTimeout, setInterval: realInterval, clearInterval: realClear } = globalThis;
-  const polls = new Set<() => void>();
+  const { clearTimeout: realClearTimeout } = globalThis;
+  const polls = new Map<unknown, () => void>();
   const sweeps = new Map<unknown, () => void>();
   Object.assign(globalThis, {
     setTimeout: Object.assign((work: () => void, ms?: number, ...rest: unknown[]) => {
-      if (ms === pollEvery) polls.add(work);
-      return Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
+      const timer = Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
+      if (ms === pollEvery) polls.set(timer, work);
+      return timer;
     }, realTimeout),
+    clearTimeout(timer: Parameters<typeof realClearTimeout>[0]) {
+      polls.delete(timer);
+      realClearTimeout(timer);
+    },
     setInterval(work: () => void, ms?: number, ...rest: unknown[]) {
-      const timer = Reflect.apply(realInterval, globalThis, [work, ms, ...rest]);
-      if ((ms ?? 0) >= sweepEvery) sweeps.set(timer, work);
+      const isSweep = (ms ?? 0) >= sweepEvery;
+      // In a walk that takes longer than a minute, housekeeping would run between any two commands.
+      const timer = Reflect.apply(realInterval, globalThis, isSweep ? [() => undefined, hour * 24] : [work, ms, ...rest]);
+      if (isSweep) sweeps.set(timer, work);
       return timer;
     },
     clearInterval(timer: Parameters<typeof realClear>[0]) {
@@ -302,13 +404,17 @@ function takeTimers() {
   });
   return {
     poll() {
-      const all = [...polls];
+      const all = [...polls.values()];
       polls.clear();
       for (const wake of all) wake();
     },
+    idle: () => polls.size,
     sweep: () => {
       for (const sweep of sweeps.values()) sweep();
     },
-    giveBack: () => void Object.assign(globalThis, { setTimeout: realTimeout, setInterval: realInterval, clearInterval: realClear }),
+    giveBack() {
+      Object.assign(globalThis, { setTimeout: realTimeout, clearTimeout: realClearTimeout });
+      Object.assign(globalThis, { setInterval: realInterval, clearInterval: realClear });
+    },
   };
 }

@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { PostgresClient } from '../../core/storage/engine/postgres/postgres-connection.ts';
+import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection.ts';
+
+/** Stands between a core and its database, and lets statements fail from some statement on. */
+export class Switch {
+  /** How many statements are running. */
+  running = 0;
+  #left = Number.POSITIVE_INFINITY;
+  #code = '';
+  #onCut: (() => void) | undefined;
+
+  /** @param onCut replaces the failure of the first statement */
+  cut(after: number, code: string, onCut?: () => void): void {
+    this.#left = after;
+    this.#code = code;
+    this.#onCut = onCut;
+  }
+
+  mend(): void {
+    this.#left = Number.POSITIVE_INFINITY;
+  }
+
+  /** @returns the error with which a statement fails instead of running. A rollback doesn't, because the database does that itself */
+  refuse(sql: string): Error | null {
+    if (/^ROLLBACK/i.test(sql) || this.#left-- > 0) return null;
+    if (!this.#onCut) return Object.assign(new Error('The walk has cut the core off from its database.'), { code: this.#code });
+    this.mend();
+    this.#onCut();
+    return null;
+  }
+}
+
+/** The switch of the core that runs this code. */
+export const switches = new AsyncLocalStorage<Switch>();
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Replaces a method that takes SQL, or runs a prepared statement, and calls back. */
+function guardCallback(target: object, name: string, by: Switch): void {
+  const real: Method = Reflect.get(target, name).bind(target);
+  const guarded: Method = (...args) => {
+    const done = args.pop();
+    if (typeof done !== 'function') return real(...args, done);
+    const error = by.refuse(String(args[0]));
+    if (error) return process.nextTick(() => done.call({}, error));
+    by.running++;
+    return real(...args, function (this: unknown, ...results: unknown[]) {
+      by.running--;
+      done.apply(this, results);
+    });
+  };
+  Reflect.set(target, name, guarded);
+}
+
+const { acquireRawConnection: openSqlite } = SqliteClient.prototype;
+SqliteClient.prototype.acquireRawConnection = async function () {
+  const connection = await openSqlite.call(this);
+  const by = switches.getStore();
+  if (!by) return connection;
+  for (const name of ['all', 'run', 'exec']) guardCallback(connection, name, by);
+  const prepare = connection.prepare.bind(connection);
+  const prepareGuarded = (sql: string, done: () => void) => {
+    const statement = prepare(sql, done);
+    for (const name of ['all', 'run']) guardCallback(statement, name, by);
+    return statement;
+  };
+  Reflect.set(connection, 'prepare', prepareGuarded);
+  return connection;
+};
+
+const { acquireRawConnection: openPostgres } = PostgresClient.prototype;
+PostgresClient.prototype.acquireRawConnection = async function () {
+  const by = switches.getStore();
+  const connection = await openPostgres.call(this);
+  if (!by) return connection;
+  const query: Method = connection.query.bind(connection);
+  const guarded = async (given: object, ...more: unknown[]) => {
+    const error = by.refuse('text' in given ? String(given.text) : String(given));
+    if (error) throw error;
+    by.running++;
+    try {
+      return await query(given, ...more);
+    } finally {
+      by.running--;
+    }
+  };
+  Reflect.set(connection, 'query', guarded);
+  return connection;
+};
