@@ -26,6 +26,7 @@ const telling = [
   ['+81312345678', 'Asia/Tokyo'],
   ['+61290000000', 'Australia/Sydney'],
 ] as const;
+const placedAtOnce = 50;
 /** How many hours the test covers: until the morning after the next one. */
 const hours = 34;
 /** After this many hand-offs, both cores are killed: before the provider has responded to the last one, or just after that. */
@@ -45,7 +46,7 @@ describe('a thousand calls to forty time zones, placed at the same time with cal
     ] as const) {
       if (!isThorough && kind !== quickly) continue;
       it(`are each handed off once, inside their hours, while ${change} and both cores are killed`, async function () {
-        this.timeout(180_000);
+        this.timeout(600_000);
         const clock = clockInFile(start);
         const scene = await openScene(await databaseWithTenants(kind), clock);
         try {
@@ -113,10 +114,10 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
 
   async function place(contact: object, zone: string, more: object = {}): Promise<string> {
     const call = { requestId: crypto.randomUUID(), contact, ...more };
-    let answer: Answer;
-    // On a busy machine, placing a thousand calls at once may take longer than the core waits for the database.
-    do answer = await placeCall(url(), tenants.campaign.id, keyValue, call);
-    while (answer.status === 503);
+    let answer: Answer | null;
+    // On a busy machine, this may take longer than the core waits for the database. If it doesn't know the result, it closes the connection.
+    do answer = await placeCall(url(), tenants.campaign.id, keyValue, call).catch(() => null);
+    while (answer === null || answer.status === 503);
     expect(answer.status, answer.text).to.equal(202);
     const contactId = textAt(answer, 'contactId');
     zoneByCall.set(contactId, zone);
@@ -159,10 +160,14 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       const week = { rules: [{ prefix: '', days: weekdays, from: '09:00', to: '20:00' }] };
       const scope = `scope=account&id=${tenants.account.id}`;
       expect((await ask('PUT', `${url()}/console/calling-hours?${scope}`, { cookie, body: week })).status).to.equal(200);
-      const calls = Array.from({ length: 995 }, (_, index) => {
-        const [phone, zone] = telling[index % (10 * telling.length)] ?? ['+4930200000', zones[index % zones.length] ?? ''];
-        return place({ phone, ...(index % (10 * telling.length) < telling.length ? {} : { timeZone: zone }) }, zone);
+      const wanted: string[] = [];
+      const lanes = Array.from({ length: placedAtOnce }, async (_, lane) => {
+        for (let index = lane; index < 995; index += placedAtOnce) {
+          const [phone, zone] = telling[index % (10 * telling.length)] ?? ['+4930200000', zones[index % zones.length] ?? ''];
+          wanted.push(await place({ phone, ...(index % (10 * telling.length) < telling.length ? {} : { timeZone: zone }) }, zone));
+        }
       });
+      await Promise.all(lanes);
       const [tokyo, berlin] = [{ phone: '+81312340000' }, { phone: '+4930211111' }];
       const optingOut = await place(tokyo, 'Asia/Tokyo');
       special.set(optingOut, 'report an opt-out');
@@ -172,7 +177,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       const evening = DateTime.fromMillis(clock.now(), { zone: 'Europe/Berlin' }).set({ hour: 19, minute: 30 }).toUTC().toISO();
       const refused = await place(berlin, 'Europe/Berlin', { notBefore: evening });
       special.set(refused, 'refuse once');
-      const wanted = [...(await Promise.all(calls)), optingOut, refused];
+      wanted.push(optingOut, refused);
       await dialDue();
       killsLeft = kills.map(([count, when]) => [taken.size + count, when]);
       return { wanted, optedOut };
