@@ -9,12 +9,12 @@ import { userCommands } from '../../core/admin/user.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
 
-describeAdmin('the admin command', emptyDatabase, ({ admin, json, kind, database }) => {
+describeAdmin('the admin command', ({ admin, json, kind, database }) => {
   it('creates partners, accounts, campaigns and users that a running core can use to place a call', async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'Northwind Voice');

@@ -7,11 +7,10 @@ import { describeAdmin } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
 import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin('admin, for audit events', freshDatabase, ({ admin, json, database }) => {
+describeAdmin('admin, for audit events', ({ admin, json, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
-import { type PostgresServer, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { bareEnvironment, runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { databaseKinds, emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { onToolDatabases } from '../support/tool-databases.ts';
 import { canTrace, runTraced } from '../support/traced.ts';
 import { until } from '../support/until.ts';
 
@@ -65,60 +65,51 @@ describe('admin backup', () => {
   });
 
   describe('interruptions', () => {
-    for (const kind of databaseKinds) {
-      describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
-        this.timeout(60_000);
-        let server: PostgresServer | undefined;
-        let database: string;
-        let folder: string;
-        before(async function () {
-          if (kind === 'postgres') server = await startPostgresOfTools();
-          if (kind === 'postgres' && !server) skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
-        });
-        after(() => server?.stop());
-        beforeEach(async () => {
-          database = await (server ? server.createDatabase() : emptyDatabase('sqlite'));
-          folder = freshDirectory();
-          await adminOn(database).json('partner', 'add', 'One');
-        });
-
-        it('reports success only after the file and its name are synced to disk', async function () {
-          if (!canTrace()) skip(this, 'strace is missing, or may not trace');
-          const file = join(folder, 'backup');
-          const { code, calls } = await runTraced(admin, ['backup', file], { env: { DATABASE_URL: database } });
-          const linked = calls.findIndex(({ name, paths }) => /^link/.test(name) && paths.includes(file));
-          const [partial = ''] = calls[linked]?.paths.filter((path) => path.includes('.unfinished-')) ?? [];
-          const syncs = (path: string) => calls.flatMap(({ name, paths }, n) => (/sync$/.test(name) && paths[0] === path ? [n] : []));
-          expect([code, linked >= 0, syncs(partial).some((n) => n < linked), syncs(folder).some((n) => n > linked)]).to.deep.equal([
-            ...[0, true, true, true],
-          ]);
-          expect(readdirSync(folder)).to.deep.equal(['backup']);
-        });
-
-        it("doesn't block the next backup, a migration or a core after it's killed, and the next backup names the unfinished file", async () => {
-          const file = join(folder, 'backup');
-          const holder = await holdBack(database);
-          const child = spawn(process.execPath, [admin, 'backup', file], {
-            env: { ...bareEnvironment, DATABASE_URL: database },
-            stdio: 'ignore',
-          });
-          await until(() => readdirSync(folder).length > 0);
-          await holder.underWay();
-          child.kill('SIGKILL');
-          await once(child, 'exit');
-          const [left = ''] = readdirSync(folder);
-          await holder.release();
-          const { unfinished } = await adminOn(database).json('backup', file);
-          expect(existsSync(file)).to.equal(true);
-          expect(unfinished).to.deep.equal([join(folder, left)]);
-          await adminOn(database).json('migrate');
-          const core = await startCoreHere(database);
-          const { status } = await ask('GET', `${core.managementUrl}/readyz`);
-          await core.close();
-          expect(status).to.equal(200);
-        });
+    onToolDatabases((databases) => {
+      let database: string;
+      let folder: string;
+      beforeEach(async () => {
+        database = await databases.freshDatabase();
+        folder = freshDirectory();
+        await adminOn(database).json('partner', 'add', 'One');
       });
-    }
+
+      it('reports success only after the file and its name are synced to disk', async function () {
+        if (!canTrace()) skip(this, 'strace is missing, or may not trace');
+        const file = join(folder, 'backup');
+        const { code, calls } = await runTraced(admin, ['backup', file], { env: { DATABASE_URL: database } });
+        const linked = calls.findIndex(({ name, paths }) => /^link/.test(name) && paths.includes(file));
+        const [partial = ''] = calls[linked]?.paths.filter((path) => path.includes('.unfinished-')) ?? [];
+        const syncs = (path: string) => calls.flatMap(({ name, paths }, n) => (/sync$/.test(name) && paths[0] === path ? [n] : []));
+        expect([code, linked >= 0, syncs(partial).some((n) => n < linked), syncs(folder).some((n) => n > linked)]).to.deep.equal([
+          ...[0, true, true, true],
+        ]);
+        expect(readdirSync(folder)).to.deep.equal(['backup']);
+      });
+
+      it("doesn't block the next backup, a migration or a core after it's killed, and the next backup names the unfinished file", async () => {
+        const file = join(folder, 'backup');
+        const holder = await holdBack(database);
+        const child = spawn(process.execPath, [admin, 'backup', file], {
+          env: { ...bareEnvironment, DATABASE_URL: database },
+          stdio: 'ignore',
+        });
+        await until(() => readdirSync(folder).length > 0);
+        await holder.underWay();
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+        const [left = ''] = readdirSync(folder);
+        await holder.release();
+        const { unfinished } = await adminOn(database).json('backup', file);
+        expect(existsSync(file)).to.equal(true);
+        expect(unfinished).to.deep.equal([join(folder, left)]);
+        await adminOn(database).json('migrate');
+        const core = await startCoreHere(database);
+        const { status } = await ask('GET', `${core.managementUrl}/readyz`);
+        await core.close();
+        expect(status).to.equal(200);
+      });
+    });
   });
 });
 

@@ -2,17 +2,16 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { tallyKeys } from '../../core/storage/keys/key-counts.ts';
-import { describeAdmin } from '../support/admin.ts';
+import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
-describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) => {
+describeAdmin('admin check', ({ admin, json, kind, database }) => {
   it('reports problems and warnings', async () => {
-    const before = await admin(['check']);
+    const before = await adminOn(await emptyDatabase(kind)).admin(['check']);
     if (kind === 'sqlite') expect([before.code, before.stderr.includes("doesn't exist. Set DATABASE_URL")]).to.deep.equal([3, true]);
     else expect([before.code, before.stdout.includes('FAIL   schema')]).to.deep.equal([1, true]);
-    await json('migrate');
     const { ok, checks } = await json('check');
     expect(ok).to.equal(true);
     expect(checks.length > 3).to.equal(true);
@@ -20,7 +19,6 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
 
   if (kind === 'sqlite') {
     it('says how to fix an invalid session secret', async () => {
-      await json('migrate');
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });
       const result = await admin(['check']);
@@ -33,7 +31,6 @@ describeAdmin('admin check', emptyDatabase, ({ admin, json, kind, database }) =>
   }
 
   it("warns about unknown variables that look like Callkey's", async () => {
-    await json('migrate');
     const { code, stdout } = await runScript('core/admin.ts', ['check'], { env: { DATABASE_URL: database(), TRUSTED_PROXY: '127.0.0.1' } });
     expect([code, stdout]).to.satisfy(
       ([exit, text]: [number, string]) =>

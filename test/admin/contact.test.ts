@@ -3,12 +3,11 @@ import { instant } from '../../core/domain/instant.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 const phone = '+493012345678';
 
-describeAdmin('admin contact', freshDatabase, ({ admin, json, database }) => {
+describeAdmin('admin contact', ({ admin, json, database }) => {
   let core: RunningCore;
   let direct: DirectAccess;
   let tenants: Tenants;

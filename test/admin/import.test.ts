@@ -24,7 +24,7 @@ const all = {
   ],
 };
 
-describeAdmin('admin import', freshDatabase, ({ admin, json, kind, database }) => {
+describeAdmin('admin import', ({ admin, json, kind, database }) => {
   it('adds each entry once, updates changed entries, and leaves the rest unchanged', async () => {
     const first = await json('import', file(all));
     expect(first.users).to.deep.equal({ added: 3, changed: 0, unchanged: 0 });

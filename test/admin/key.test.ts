@@ -5,13 +5,13 @@ import { instant } from '../../core/domain/instant.ts';
 import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { emptyDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 const password = 'correct horse battery staple';
 
-describeAdmin('admin key', emptyDatabase, ({ admin, json, database }) => {
+describeAdmin('admin key', ({ admin, json, database }) => {
   it("lists and revokes any user's keys, and cancels their queued calls with --cancel-queued", async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'One');

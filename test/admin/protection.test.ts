@@ -5,12 +5,12 @@ import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/c
 import { instant } from '../../core/domain/instant.ts';
 import { finishImports } from '../../core/domain/protection/import-numbers.ts';
 import { describeAdmin } from '../support/admin.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 const phone = '+493012345678';
 
-describeAdmin('admin, for protection', freshDatabase, ({ admin, json, database }) => {
+describeAdmin('admin, for protection', ({ admin, json, database }) => {
   let direct: DirectAccess;
   let tenants: Tenants;
   let account: string[];

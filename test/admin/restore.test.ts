@@ -3,276 +3,259 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
-import { type PostgresServer, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
-import { databaseKinds, emptyDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { onToolDatabases } from '../support/tool-databases.ts';
 
 describe('admin restore', () => {
-  for (const kind of databaseKinds) {
-    describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
-      this.timeout(120_000);
-      let server: PostgresServer | undefined;
-      before(async function () {
-        if (kind === 'postgres') server = await startPostgresOfTools();
-        // No npm package contains pg_dump, pg_restore and psql.
-        if (kind === 'postgres' && !server) {
-          skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
-        }
-      });
-      after(() => server?.stop());
-      let url: string;
-      let file: string;
-      const admin = (...args: string[]) => adminOn(url).admin(args);
-      const json = (...args: string[]) => adminOn(url).json(...args);
-      const fresh = () => (server ? server.createDatabase() : emptyDatabase('sqlite'));
-      beforeEach(async () => {
-        url = await fresh();
-        file = join(freshDirectory(), 'backup');
-      });
-
-      it('restores the data, and lists the keys and users that are active again', async () => {
-        const direct = await openDirect(url);
-        const tenants = await createTenants(direct.ports);
-        await direct.close();
-        const core = await startCoreHere(url);
-        const cookie = await signIn(core.url, 'ada@example.com');
-        const kept = await createKey(core.url, cookie, 'Kept');
-        const leaked = await createKey(core.url, cookie, 'Leaked');
-        await json('user', 'disable', 'pat@example.com');
-        await json('backup', file);
-        const backedUp = readFileSync(file);
-        await ask('DELETE', `${core.url}/console/api-keys/${leaked.id}`, { cookie });
-        await json('user', 'delete', 'tom@example.com');
-        await json('user', 'disable', 'sue@example.com');
-        await json('user', 'disable', 'oda@example.com');
-        await json('partner', 'add', 'Added since');
-        await core.close();
-
-        const answer = await json('restore', file);
-        const [key, ...moreKeys] = answer.revokedApiKeys;
-        expect([key.id, key.name, key.owner.name, moreKeys]).to.deep.equal([leaked.id, 'Leaked', 'Ada Account', []]);
-        expect(key.revokedAt).to.match(/^\d{4}-.+Z$/);
-        expect(answer.deletedUsers.map(({ email }: { email: string }) => email)).to.deep.equal(['tom@example.com']);
-        const enabled = answer.disabledUsers.map(({ email }: { email: string }) => email);
-        expect(enabled).to.deep.equal(['sue@example.com', 'oda@example.com']);
-        expect(readFileSync(file).equals(backedUp)).to.equal(true);
-
-        const restored = await startCoreHere(url);
-        expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
-        expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(202);
-        // The user may have signed out since, so no session is restored.
-        expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
-        await signIn(restored.url, 'tom@example.com');
-        await restored.close();
-        const { ok } = await json('check');
-        expect(ok).to.equal(true);
-        const after = await openDirect(url);
-        expect(await after.storage.database.read('partners').where({ name: 'Added since' })).to.deep.equal([]);
-        await after.close();
-      });
-
-      it('says in plain text which keys and users are active again, and what the operator can do', async () => {
-        const direct = await openDirect(url);
-        await createTenants(direct.ports);
-        await direct.close();
-        await json('backup', file);
-        await json('user', 'delete', 'tom@example.com');
-        await json('user', 'disable', 'sue@example.com');
-        const { code, stdout, stderr } = await admin('restore', file);
-        expect([code, stderr]).to.deep.equal([0, '']);
-        expect(stdout)
-          .to.contain('All sessions have ended')
-          .and.to.contain('CAN SIGN IN AGAIN')
-          .and.to.match(/^tom@example\.com +Tom/m)
-          .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
-      });
-
-      it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
-        const direct = await openDirect(url);
-        const tenants = await createTenants(direct.ports);
-        // There are so many that the deletion hasn't finished when the restore starts.
-        const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
-          ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
-          ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
-        }));
-        await direct.storage.database.write.batchInsert('api_keys', keysOfTom, 100);
-        await direct.close();
-        const core = await startCoreHere(url);
-        const cookie = await signIn(core.url, 'ada@example.com');
-        const [kept, leaked] = [await createKey(core.url, cookie, 'Kept'), await createKey(core.url, cookie, 'Leaked')];
-        await json('backup', file);
-        await json('key', 'revoke', leaked.id);
-        await json('user', 'delete', 'tom@example.com');
-        await json('user', 'disable', 'sue@example.com');
-        await core.close();
-        const { revokedAgain, revokedApiKeys, ...users } = await json('restore', file, '--revoke-again');
-        const emails = (list: { email: string }[]) => list.map(({ email }) => email);
-        expect(revokedAgain).to.equal(true);
-        expect(revokedApiKeys.length).to.equal(1_001);
-        expect([emails(users.deletedUsers), emails(users.disabledUsers)]).to.deep.equal([['tom@example.com'], ['sue@example.com']]);
-        const restored = await startCoreHere(url);
-        expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
-        expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(401);
-        await restored.close();
-        const left = (await json('user', 'list')).users.map(({ email, disabledAt }: { email: string; disabledAt: string | null }) => [
-          email,
-          disabledAt !== null,
-        ]);
-        expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
-      });
-
-      it('is refused while a core is running, and changes nothing', async () => {
-        await json('migrate');
-        await json('backup', file);
-        await json('partner', 'add', 'Added since');
-        const core = await startCoreHere(url);
-        const refused = await admin('restore', file);
-        const ready = await ask('GET', `${core.managementUrl}/readyz`);
-        await core.close();
-        const direct = await openDirect(url);
-        const partners = await direct.storage.database.read('partners').pluck('name');
-        await direct.close();
-        expect([refused.code, ready.status, partners]).to.deep.equal([4, 200, ['Added since']]);
-        expect(refused.stderr).to.match(/^error: .*[Ss]top.*\n$/);
-      });
-
-      it('works on an empty database', async () => {
-        await json('partner', 'add', 'One');
-        await json('backup', file);
-        url = await fresh();
-        expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [], disabledUsers: [] });
-        const direct = await openDirect(url);
-        const partners = await direct.storage.database.read('partners').pluck('name');
-        await direct.close();
-        expect(partners).to.deep.equal(['One']);
-      });
-
-      it('restores an older schema, even over a newer schema, and says which command to run next', async () => {
-        await json('migrate');
-        const direct = await openDirect(url);
-        const { write } = direct.storage.database;
-        const last = '013-recorded-retention-additive';
-        await write.raw('DROP TABLE recorded_retention');
-        await write('schema_migrations').where({ name: last }).delete();
-        await json('backup', file);
-        await direct.close();
-        await json('migrate');
-        const { code, stdout } = await admin('restore', file);
-        expect(code, stdout).to.equal(0);
-        expect(stdout).to.include(`missing ${last}`);
-        expect(stdout).to.include('admin -- migrate');
-        expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
-        // The restore also removed everything that the migration created.
-        expect((await json('migrate')).migrations).to.deep.equal([last]);
-      });
-
-      it("refuses a backup that is missing, damaged, from a newer release or not Callkey's, and changes nothing", async () => {
-        await json('partner', 'add', 'One');
-        const backup = join(freshDirectory(), 'newer');
-        const direct = await openDirect(url);
-        const { write } = direct.storage.database;
-        await write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) });
-        await json('backup', backup);
-        await write('schema_migrations').where({ name: '999-later' }).delete();
-        await json('backup', file);
-        await direct.close();
-        const notes = join(freshDirectory(), 'notes');
-        writeFileSync(notes, 'These are my notes. '.repeat(1000));
-        const cut = join(freshDirectory(), 'cut');
-        writeFileSync(cut, readFileSync(file).subarray(0, Math.floor(statSync(file).size * 0.6)));
-        const short = join(freshDirectory(), 'short');
-        writeFileSync(short, readFileSync(file).subarray(0, -20));
-        const codes: number[] = [];
-        for (const wrong of [backup, notes, cut, short, '/nowhere']) {
-          const { code, stdout, stderr } = await admin('restore', wrong);
-          codes.push(code);
-          expect([stdout, stderr.split('\n').length], stderr).to.deep.equal(['', 2]);
-          expect(stderr).not.to.match(/node:|\.ts:/);
-        }
-        expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 5, 2]);
-        const { ok } = await json('check');
-        const after = await openDirect(url);
-        const partners = await after.storage.database.read('partners').pluck('name');
-        await after.close();
-        expect(ok).to.equal(true);
-        expect(partners).to.deep.equal(['One']);
-      });
-
-      if (kind === 'postgres') {
-        it("keeps other programs' objects in the same schema, and leaves them out of backups", async () => {
-          await json('partner', 'add', 'One');
-          const direct = await openDirect(url);
-          const { write } = direct.storage.database;
-          await write.raw('CREATE TABLE theirs (id int PRIMARY KEY)');
-          await write.raw('INSERT INTO theirs VALUES (1)');
-          await write.raw('CREATE VIEW their_view AS SELECT id FROM theirs');
-          await write.raw("CREATE TYPE their_type AS ENUM ('a')");
-          await write.raw('CREATE FUNCTION their_function() RETURNS int LANGUAGE sql AS $$ SELECT id FROM theirs $$');
-          await json('backup', file);
-          await write.raw('INSERT INTO theirs VALUES (2)');
-          await json('partner', 'add', 'Added since');
-          await direct.close();
-          await json('restore', file);
-          const after = await openDirect(url);
-          const { read } = after.storage.database;
-          expect(await read('partners').pluck('name')).to.deep.equal(['One']);
-          const { rows } = await read.raw("SELECT their_function(), id, 'a'::their_type AS type FROM their_view");
-          expect(rows.map(({ id }: { id: number }) => id)).to.deep.equal([1, 2]);
-          // A view on Callkey's tables would be lost, so nothing is restored.
-          await after.storage.database.write.raw('CREATE VIEW on_ours AS SELECT id FROM partners');
-          await after.close();
-          await json('partner', 'add', 'Stays');
-          const { code, stderr } = await admin('restore', file);
-          expect(code, stderr).to.equal(5);
-          expect(stderr).to.match(/depend on them; view on_ours depends on table partners$/m);
-          expect((await json('partner', 'list')).partners).to.have.length(2);
-        });
-
-        it('also works with plain pg_restore into an empty database', async () => {
-          await json('partner', 'add', 'One');
-          const direct = await openDirect(url);
-          await direct.storage.database.write.raw('CREATE SCHEMA elsewhere');
-          await direct.storage.database.write.raw('CREATE TABLE elsewhere.theirs (id int)');
-          await direct.close();
-          await json('backup', file);
-          url = await fresh();
-          execFileSync('pg_restore', ['-1', '--exit-on-error', `--dbname=${url}`, file], { stdio: 'pipe' });
-          const { partners } = await json('partner', 'list');
-          expect(partners.length).to.equal(1);
-          expect((await json('check')).ok).to.equal(true);
-        });
-
-        it('knows every table that the migrations create', async () => {
-          await json('migrate');
-          const direct = await openDirect(url);
-          const { rows: tables } = await direct.storage.database.read.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
-          await direct.close();
-          expect(tables.map(({ tablename }: { tablename: string }) => tablename)).to.have.members(ownTables);
-        });
-
-        it('restores into the schema that was backed up, and refuses an address with a different schema', async () => {
-          const direct = await openDirect(url);
-          await direct.storage.database.write.raw('CREATE SCHEMA "Own"');
-          await direct.close();
-          await json('migrate');
-          const own = adminOn(`${url}?options=${encodeURIComponent('-c search_path="Own"')}`);
-          await own.json('partner', 'add', 'One');
-          await own.json('backup', file);
-          await own.json('partner', 'add', 'Added since');
-          await own.json('restore', file);
-          const { partners } = await own.json('partner', 'list');
-          expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
-          const { code, stderr } = await admin('restore', file);
-          expect(code, stderr).to.equal(4);
-          expect(stderr.split('\n').length, stderr).to.equal(2);
-          expect(stderr).to.match(/schema Own.* to public\./);
-          expect((await json('check')).ok).to.equal(true);
-        });
-      }
+  onToolDatabases(({ kind, freshDatabase, emptyDatabase }) => {
+    let url: string;
+    let file: string;
+    const admin = (...args: string[]) => adminOn(url).admin(args);
+    const json = (...args: string[]) => adminOn(url).json(...args);
+    beforeEach(async () => {
+      url = await freshDatabase();
+      file = join(freshDirectory(), 'backup');
     });
-  }
+
+    it('restores the data, and lists the keys and users that are active again', async () => {
+      const direct = await openDirect(url);
+      const tenants = await createTenants(direct.ports);
+      await direct.close();
+      const core = await startCoreHere(url);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const kept = await createKey(core.url, cookie, 'Kept');
+      const leaked = await createKey(core.url, cookie, 'Leaked');
+      await json('user', 'disable', 'pat@example.com');
+      await json('backup', file);
+      const backedUp = readFileSync(file);
+      await ask('DELETE', `${core.url}/console/api-keys/${leaked.id}`, { cookie });
+      await json('user', 'delete', 'tom@example.com');
+      await json('user', 'disable', 'sue@example.com');
+      await json('user', 'disable', 'oda@example.com');
+      await json('partner', 'add', 'Added since');
+      await core.close();
+
+      const answer = await json('restore', file);
+      const [key, ...moreKeys] = answer.revokedApiKeys;
+      expect([key.id, key.name, key.owner.name, moreKeys]).to.deep.equal([leaked.id, 'Leaked', 'Ada Account', []]);
+      expect(key.revokedAt).to.match(/^\d{4}-.+Z$/);
+      expect(answer.deletedUsers.map(({ email }: { email: string }) => email)).to.deep.equal(['tom@example.com']);
+      const enabled = answer.disabledUsers.map(({ email }: { email: string }) => email);
+      expect(enabled).to.deep.equal(['sue@example.com', 'oda@example.com']);
+      expect(readFileSync(file).equals(backedUp)).to.equal(true);
+
+      const restored = await startCoreHere(url);
+      expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
+      expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(202);
+      // The user may have signed out since, so no session is restored.
+      expect((await ask('GET', `${restored.url}/console/session`, { cookie })).status).to.equal(401);
+      await signIn(restored.url, 'tom@example.com');
+      await restored.close();
+      const { ok } = await json('check');
+      expect(ok).to.equal(true);
+      const after = await openDirect(url);
+      expect(await after.storage.database.read('partners').where({ name: 'Added since' })).to.deep.equal([]);
+      await after.close();
+    });
+
+    it('says in plain text which keys and users are active again, and what the operator can do', async () => {
+      const direct = await openDirect(url);
+      await createTenants(direct.ports);
+      await direct.close();
+      await json('backup', file);
+      await json('user', 'delete', 'tom@example.com');
+      await json('user', 'disable', 'sue@example.com');
+      const { code, stdout, stderr } = await admin('restore', file);
+      expect([code, stderr]).to.deep.equal([0, '']);
+      expect(stdout)
+        .to.contain('All sessions have ended')
+        .and.to.contain('CAN SIGN IN AGAIN')
+        .and.to.match(/^tom@example\.com +Tom/m)
+        .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
+    });
+
+    it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
+      const direct = await openDirect(url);
+      const tenants = await createTenants(direct.ports);
+      // There are so many that the deletion hasn't finished when the restore starts.
+      const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
+        ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
+        ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
+      }));
+      await direct.storage.database.write.batchInsert('api_keys', keysOfTom, 100);
+      await direct.close();
+      const core = await startCoreHere(url);
+      const cookie = await signIn(core.url, 'ada@example.com');
+      const [kept, leaked] = [await createKey(core.url, cookie, 'Kept'), await createKey(core.url, cookie, 'Leaked')];
+      await json('backup', file);
+      await json('key', 'revoke', leaked.id);
+      await json('user', 'delete', 'tom@example.com');
+      await json('user', 'disable', 'sue@example.com');
+      await core.close();
+      const { revokedAgain, revokedApiKeys, ...users } = await json('restore', file, '--revoke-again');
+      const emails = (list: { email: string }[]) => list.map(({ email }) => email);
+      expect(revokedAgain).to.equal(true);
+      expect(revokedApiKeys.length).to.equal(1_001);
+      expect([emails(users.deletedUsers), emails(users.disabledUsers)]).to.deep.equal([['tom@example.com'], ['sue@example.com']]);
+      const restored = await startCoreHere(url);
+      expect((await placeCall(restored.url, tenants.campaign.id, kept.keyValue)).status).to.equal(202);
+      expect((await placeCall(restored.url, tenants.campaign.id, leaked.keyValue)).status).to.equal(401);
+      await restored.close();
+      const left = (await json('user', 'list')).users.map(({ email, disabledAt }: { email: string; disabledAt: string | null }) => [
+        email,
+        disabledAt !== null,
+      ]);
+      expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
+    });
+
+    it('is refused while a core is running, and changes nothing', async () => {
+      await json('backup', file);
+      await json('partner', 'add', 'Added since');
+      const core = await startCoreHere(url);
+      const refused = await admin('restore', file);
+      const ready = await ask('GET', `${core.managementUrl}/readyz`);
+      await core.close();
+      const direct = await openDirect(url);
+      const partners = await direct.storage.database.read('partners').pluck('name');
+      await direct.close();
+      expect([refused.code, ready.status, partners]).to.deep.equal([4, 200, ['Added since']]);
+      expect(refused.stderr).to.match(/^error: .*[Ss]top.*\n$/);
+    });
+
+    it('works on an empty database', async () => {
+      await json('partner', 'add', 'One');
+      await json('backup', file);
+      url = await emptyDatabase();
+      expect(await json('restore', file)).to.deep.include({ revokedApiKeys: [], deletedUsers: [], disabledUsers: [] });
+      const direct = await openDirect(url);
+      const partners = await direct.storage.database.read('partners').pluck('name');
+      await direct.close();
+      expect(partners).to.deep.equal(['One']);
+    });
+
+    it('restores an older schema, even over a newer schema, and says which command to run next', async () => {
+      const direct = await openDirect(url);
+      const { write } = direct.storage.database;
+      const last = '013-recorded-retention-additive';
+      await write.raw('DROP TABLE recorded_retention');
+      await write('schema_migrations').where({ name: last }).delete();
+      await json('backup', file);
+      await direct.close();
+      await json('migrate');
+      const { code, stdout } = await admin('restore', file);
+      expect(code, stdout).to.equal(0);
+      expect(stdout).to.include(`missing ${last}`);
+      expect(stdout).to.include('admin -- migrate');
+      expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
+      // The restore also removed everything that the migration created.
+      expect((await json('migrate')).migrations).to.deep.equal([last]);
+    });
+
+    it("refuses a backup that is missing, damaged, from a newer release or not Callkey's, and changes nothing", async () => {
+      await json('partner', 'add', 'One');
+      const backup = join(freshDirectory(), 'newer');
+      const direct = await openDirect(url);
+      const { write } = direct.storage.database;
+      await write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) });
+      await json('backup', backup);
+      await write('schema_migrations').where({ name: '999-later' }).delete();
+      await json('backup', file);
+      await direct.close();
+      const notes = join(freshDirectory(), 'notes');
+      writeFileSync(notes, 'These are my notes. '.repeat(1000));
+      const cut = join(freshDirectory(), 'cut');
+      writeFileSync(cut, readFileSync(file).subarray(0, Math.floor(statSync(file).size * 0.6)));
+      const short = join(freshDirectory(), 'short');
+      writeFileSync(short, readFileSync(file).subarray(0, -20));
+      const codes: number[] = [];
+      for (const wrong of [backup, notes, cut, short, '/nowhere']) {
+        const { code, stdout, stderr } = await admin('restore', wrong);
+        codes.push(code);
+        expect([stdout, stderr.split('\n').length], stderr).to.deep.equal(['', 2]);
+        expect(stderr).not.to.match(/node:|\.ts:/);
+      }
+      expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 5, 2]);
+      const { ok } = await json('check');
+      const after = await openDirect(url);
+      const partners = await after.storage.database.read('partners').pluck('name');
+      await after.close();
+      expect(ok).to.equal(true);
+      expect(partners).to.deep.equal(['One']);
+    });
+
+    if (kind === 'postgres') {
+      it("keeps other programs' objects in the same schema, and leaves them out of backups", async () => {
+        await json('partner', 'add', 'One');
+        const direct = await openDirect(url);
+        const { write } = direct.storage.database;
+        await write.raw('CREATE TABLE theirs (id int PRIMARY KEY)');
+        await write.raw('INSERT INTO theirs VALUES (1)');
+        await write.raw('CREATE VIEW their_view AS SELECT id FROM theirs');
+        await write.raw("CREATE TYPE their_type AS ENUM ('a')");
+        await write.raw('CREATE FUNCTION their_function() RETURNS int LANGUAGE sql AS $$ SELECT id FROM theirs $$');
+        await json('backup', file);
+        await write.raw('INSERT INTO theirs VALUES (2)');
+        await json('partner', 'add', 'Added since');
+        await direct.close();
+        await json('restore', file);
+        const after = await openDirect(url);
+        const { read } = after.storage.database;
+        expect(await read('partners').pluck('name')).to.deep.equal(['One']);
+        const { rows } = await read.raw("SELECT their_function(), id, 'a'::their_type AS type FROM their_view");
+        expect(rows.map(({ id }: { id: number }) => id)).to.deep.equal([1, 2]);
+        // A view on Callkey's tables would be lost, so nothing is restored.
+        await after.storage.database.write.raw('CREATE VIEW on_ours AS SELECT id FROM partners');
+        await after.close();
+        await json('partner', 'add', 'Stays');
+        const { code, stderr } = await admin('restore', file);
+        expect(code, stderr).to.equal(5);
+        expect(stderr).to.match(/depend on them; view on_ours depends on table partners$/m);
+        expect((await json('partner', 'list')).partners).to.have.length(2);
+      });
+
+      it('also works with plain pg_restore into an empty database', async () => {
+        await json('partner', 'add', 'One');
+        const direct = await openDirect(url);
+        await direct.storage.database.write.raw('CREATE SCHEMA elsewhere');
+        await direct.storage.database.write.raw('CREATE TABLE elsewhere.theirs (id int)');
+        await direct.close();
+        await json('backup', file);
+        url = await emptyDatabase();
+        execFileSync('pg_restore', ['-1', '--exit-on-error', `--dbname=${url}`, file], { stdio: 'pipe' });
+        const { partners } = await json('partner', 'list');
+        expect(partners.length).to.equal(1);
+        expect((await json('check')).ok).to.equal(true);
+      });
+
+      it('knows every table that the migrations create', async () => {
+        const direct = await openDirect(url);
+        const { rows: tables } = await direct.storage.database.read.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+        await direct.close();
+        expect(tables.map(({ tablename }: { tablename: string }) => tablename)).to.have.members(ownTables);
+      });
+
+      it('restores into the schema that was backed up, and refuses an address with a different schema', async () => {
+        const direct = await openDirect(url);
+        await direct.storage.database.write.raw('CREATE SCHEMA "Own"');
+        await direct.close();
+        await json('migrate');
+        const own = adminOn(`${url}?options=${encodeURIComponent('-c search_path="Own"')}`);
+        await own.json('partner', 'add', 'One');
+        await own.json('backup', file);
+        await own.json('partner', 'add', 'Added since');
+        await own.json('restore', file);
+        const { partners } = await own.json('partner', 'list');
+        expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
+        const { code, stderr } = await admin('restore', file);
+        expect(code, stderr).to.equal(4);
+        expect(stderr.split('\n').length, stderr).to.equal(2);
+        expect(stderr).to.match(/schema Own.* to public\./);
+        expect((await json('check')).ok).to.equal(true);
+      });
+    }
+  });
 });

@@ -3,11 +3,10 @@ import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
-describeAdmin('admin user', emptyDatabase, ({ admin, json, database }) => {
+describeAdmin('admin user', ({ admin, json, database }) => {
   it('creates a one-time password that works for signing in, if no password is given', async () => {
     const core = await startCoreHere(database());
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');

@@ -5,141 +5,139 @@ import { problemSchema } from '#contract/problems.ts';
 import { routes } from '#contract/routes.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { itOnPostgres } from '../support/databases.ts';
 import { ask, overSocket, readCode } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('the key-authenticated endpoints', () => {
-  onEachDatabase((kind) => {
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let tenants: Tenants;
-    let key: string;
+  let core: RunningCore;
+  let close: CoreHarness['close'];
+  let tenants: Tenants;
+  let key: string;
 
-    before(async () => {
-      ({ core, tenants, close } = await openCore({ kind }));
-      key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
-    });
-    after(() => close());
+  before(async () => {
+    ({ core, tenants, close } = await openCore());
+    key = (await createKey(core.url, await signIn(core.url, 'ada@example.com'))).keyValue;
+  });
+  after(() => close());
 
-    const place = (body: object) => placeCall(core.url, tenants.campaign.id, key, body);
-    const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;
+  const place = (body: object) => placeCall(core.url, tenants.campaign.id, key, body);
+  const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;
 
-    describe("a campaign that the key doesn't have access to", () => {
-      it('gets the same response as a missing campaign, byte for byte', async () => {
-        const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
-        const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
-        expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
-        expect([answers[0]?.status, answers[0] && readCode(answers[0])]).to.deep.equal([403, 'campaign-refused']);
-      });
-
-      it('is refused before the body is validated', async () => {
-        const answer = await ask('POST', onDemand(core.url, tenants.otherCampaign.id), { key, raw: 'not json' });
-        expect(readCode(answer)).to.equal('campaign-refused');
-      });
-
-      it('is refused for cancelling as well', async () => {
-        const answer = await ask('DELETE', `${onDemand(core.url, tenants.otherCampaign.id)}/anything`, { key });
-        expect(readCode(answer)).to.equal('campaign-refused');
-      });
+  describe("a campaign that the key doesn't have access to", () => {
+    it('gets the same response as a missing campaign, byte for byte', async () => {
+      const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
+      const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
+      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+      expect([answers[0]?.status, answers[0] && readCode(answers[0])]).to.deep.equal([403, 'campaign-refused']);
     });
 
-    describe('invalid input', () => {
-      const contact = { phone: '+493012345678' };
-      const wrong: [string, object, string][] = [
-        ['a missing contact', {}, 'contact'],
-        ['a missing phone number', { contact: {} }, 'contact.phone'],
-        ['a phone number without a country', { contact: { phone: '03012345678' } }, 'contact.phone'],
-        ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
-        ['a phone number with an unknown country code', { contact: { phone: '+999123456789' } }, 'contact.phone'],
-        ['a phone number that is too short', { contact: { phone: '+4930' } }, 'contact.phone'],
-        ["a name that isn't text", { contact: { ...contact, name: 7 } }, 'contact.name'],
-        ['a name with a control character', { contact: { ...contact, name: 'A\u0000B' } }, 'contact.name'],
-        ['a name with a lone surrogate', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
-        ['an invalid time zone', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
-        ['an offset as a time zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
-        ['an empty request ID', { contact, requestId: '' }, 'requestId'],
-        ['a request ID with a space', { contact, requestId: 'a b' }, 'requestId'],
-        ['a request ID of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
-        ['a request ID that a URL path would lose', { contact, requestId: '.' }, 'requestId'],
-        ['a request ID that leads elsewhere in a URL path', { contact, requestId: '..' }, 'requestId'],
-        ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
-        ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
-        ["a variable that isn't text", { contact, variables: { a: 1 } }, 'variables.a'],
-        ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
-        ['a timestamp without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
-        ['a timestamp in another zone', { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
-        [
-          'a time window that ends before it starts',
-          { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
-          'notAfter',
-        ],
-        ['an unknown field', { contact, priority: 1 }, 'priority'],
-        ['an unknown contact field', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
-      ];
-      for (const [what, body, path] of wrong) {
-        it(`returns 422 for ${what}, naming the field`, async () => {
-          const answer = await place(body);
-          expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
-          expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
-          expect(answer.headers['content-type']).to.equal('application/problem+json');
-        });
-      }
+    it('is refused before the body is validated', async () => {
+      const answer = await ask('POST', onDemand(core.url, tenants.otherCampaign.id), { key, raw: 'not json' });
+      expect(readCode(answer)).to.equal('campaign-refused');
+    });
 
-      const right: [string, object][] = [
-        ['a request ID of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
-        ['a request ID of three dots', { contact, requestId: '...' }],
-        [
-          '50 variables of 1,000 characters',
-          { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
-        ],
-        ['names and values in any script', { contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } }],
-        ['a variable named like a property of every object', { contact, variables: { constructor: 'x', toString: 'y' } }],
-      ];
-      for (const [what, body] of right) {
-        it(`accepts ${what}`, async () => {
-          const answer = await place(body);
-          expect(answer.status, answer.text).to.equal(202);
-        });
-      }
+    it('is refused for cancelling as well', async () => {
+      const answer = await ask('DELETE', `${onDemand(core.url, tenants.otherCampaign.id)}/anything`, { key });
+      expect(readCode(answer)).to.equal('campaign-refused');
+    });
+  });
 
-      const raw: [string, string | Buffer, Record<string, string>, number, string][] = [
-        ["a body that isn't JSON", '{', {}, 400, 'malformed-request'],
-        ['an empty body', '', {}, 400, 'malformed-request'],
-        ["a body that isn't UTF-8", Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'malformed-request'],
-        ["JSON that isn't an object", '[]', {}, 422, 'invalid'],
-        ['a different media type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported-media-type'],
-        ['a different charset', '{}', { 'Content-Type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
-        ['a compressed body', '{}', { 'Content-Encoding': 'gzip' }, 415, 'unsupported-media-type'],
-        ['a body over 64 KiB', JSON.stringify({ contact, x: 'x'.repeat(64 * 1024) }), {}, 413, 'too-large'],
-      ];
-      for (const [what, body, headers, status, code] of raw) {
-        it(`returns ${status} for ${what}`, async () => {
-          const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw: body, headers });
-          expect([answer.status, readCode(answer)]).to.deep.equal([status, code]);
-        });
-      }
-
-      it('returns 400 for a request without a body, as for an empty body', async () => {
-        const url = onDemand(core.url, tenants.campaign.id);
-        const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
-        const answer = await overSocket(core.url, `${head}Connection: close\r\n\r\n`);
-        expect(answer).to.match(/^HTTP\/1.1 400 /);
-        expect(answer).to.contain((await ask('POST', url, { key, raw: '' })).text);
+  describe('invalid input', () => {
+    const contact = { phone: '+493012345678' };
+    const wrong: [string, object, string][] = [
+      ['a missing contact', {}, 'contact'],
+      ['a missing phone number', { contact: {} }, 'contact.phone'],
+      ['a phone number without a country', { contact: { phone: '03012345678' } }, 'contact.phone'],
+      ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
+      ['a phone number with an unknown country code', { contact: { phone: '+999123456789' } }, 'contact.phone'],
+      ['a phone number that is too short', { contact: { phone: '+4930' } }, 'contact.phone'],
+      ["a name that isn't text", { contact: { ...contact, name: 7 } }, 'contact.name'],
+      ['a name with a control character', { contact: { ...contact, name: 'A\u0000B' } }, 'contact.name'],
+      ['a name with a lone surrogate', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
+      ['an invalid time zone', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
+      ['an offset as a time zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
+      ['an empty request ID', { contact, requestId: '' }, 'requestId'],
+      ['a request ID with a space', { contact, requestId: 'a b' }, 'requestId'],
+      ['a request ID of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
+      ['a request ID that a URL path would lose', { contact, requestId: '.' }, 'requestId'],
+      ['a request ID that leads elsewhere in a URL path', { contact, requestId: '..' }, 'requestId'],
+      ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
+      ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
+      ["a variable that isn't text", { contact, variables: { a: 1 } }, 'variables.a'],
+      ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
+      ['a timestamp without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
+      ['a timestamp in another zone', { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
+      [
+        'a time window that ends before it starts',
+        { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
+        'notAfter',
+      ],
+      ['an unknown field', { contact, priority: 1 }, 'priority'],
+      ['an unknown contact field', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
+    ];
+    for (const [what, body, path] of wrong) {
+      it(`returns 422 for ${what}, naming the field`, async () => {
+        const answer = await place(body);
+        expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
+        expect(problemSchema.parse(answer.json).errors?.map((error) => error.path)).to.deep.equal([path]);
+        expect(answer.headers['content-type']).to.equal('application/problem+json');
       });
+    }
 
-      it('returns 400 for bad percent-encoding', async () => {
-        const answer = await ask('DELETE', cancelUrl('%zz'), { key });
-        expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
+    const right: [string, object][] = [
+      ['a request ID of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
+      ['a request ID of three dots', { contact, requestId: '...' }],
+      [
+        '50 variables of 1,000 characters',
+        { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
+      ],
+      ['names and values in any script', { contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } }],
+      ['a variable named like a property of every object', { contact, variables: { constructor: 'x', toString: 'y' } }],
+    ];
+    for (const [what, body] of right) {
+      it(`accepts ${what}`, async () => {
+        const answer = await place(body);
+        expect(answer.status, answer.text).to.equal(202);
       });
+    }
 
-      it('fails only its own request, not the others in the same statement', async () => {
-        const answers = await Promise.all(
-          Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
-        );
-        expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? 422 : 202)));
+    const raw: [string, string | Buffer, Record<string, string>, number, string][] = [
+      ["a body that isn't JSON", '{', {}, 400, 'malformed-request'],
+      ['an empty body', '', {}, 400, 'malformed-request'],
+      ["a body that isn't UTF-8", Buffer.from([0x22, 0xff, 0x22]), {}, 400, 'malformed-request'],
+      ["JSON that isn't an object", '[]', {}, 422, 'invalid'],
+      ['a different media type', '{}', { 'Content-Type': 'text/plain' }, 415, 'unsupported-media-type'],
+      ['a different charset', '{}', { 'Content-Type': 'application/json; charset=latin1' }, 415, 'unsupported-media-type'],
+      ['a compressed body', '{}', { 'Content-Encoding': 'gzip' }, 415, 'unsupported-media-type'],
+      ['a body over 64 KiB', JSON.stringify({ contact, x: 'x'.repeat(64 * 1024) }), {}, 413, 'too-large'],
+    ];
+    for (const [what, body, headers, status, code] of raw) {
+      it(`returns ${status} for ${what}`, async () => {
+        const answer = await ask('POST', onDemand(core.url, tenants.campaign.id), { key, raw: body, headers });
+        expect([answer.status, readCode(answer)]).to.deep.equal([status, code]);
       });
+    }
+
+    it('returns 400 for a request without a body, as for an empty body', async () => {
+      const url = onDemand(core.url, tenants.campaign.id);
+      const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
+      const answer = await overSocket(core.url, `${head}Connection: close\r\n\r\n`);
+      expect(answer).to.match(/^HTTP\/1.1 400 /);
+      expect(answer).to.contain((await ask('POST', url, { key, raw: '' })).text);
+    });
+
+    it('returns 400 for bad percent-encoding', async () => {
+      const answer = await ask('DELETE', cancelUrl('%zz'), { key });
+      expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
+    });
+
+    it('fails only its own request, not the others in the same statement', async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
+      );
+      expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? 422 : 202)));
     });
   });
 

@@ -5,60 +5,58 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { collectRefusals } from '../../core/server/refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { type LogLine, startCoreHere } from '../support/core.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 const from = (address: string) => ({ 'X-Forwarded-For': address });
 
 describe('refused requests', () => {
-  onEachDatabase((kind) => {
-    it('are logged by address with a count, without keys, emails or passwords, and recorded as audit events for each user', async () => {
-      const { database, tenants } = await databaseWithTenants(kind);
-      const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-      const direct = await openDirect(database);
-      const unknown = makeKeyValue(randomBytes);
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const { id, keyValue } = await createKey(core.url, cookie);
-      await placeCall(core.url, tenants.campaign.id, keyValue);
-      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+  it('are logged by address with a count, without keys, emails or passwords, and recorded as audit events for each user', async () => {
+    const { database, tenants } = await databaseWithTenants('sqlite');
+    const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+    const direct = await openDirect(database);
+    const unknown = makeKeyValue(randomBytes);
+    const cookie = await signIn(core.url, 'ada@example.com');
+    const { id, keyValue } = await createKey(core.url, cookie);
+    await placeCall(core.url, tenants.campaign.id, keyValue);
+    await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
 
-      const place = (address: string, key?: string) =>
-        ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
-      // Without a key, and with a malformed key, an unknown key, and a key revoked since the core last accepted it.
-      for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
-      await place('2001:db8::7', unknown);
-      const tryIn = (email: string, address: string) =>
-        ask('POST', `${core.url}/console/session`, { body: { email, password: 'canary-password' }, headers: from(address) });
-      for (let n = 0; n < 11; n++) await tryIn('ada@example.com', '203.0.113.8');
-      await tryIn('canary-nobody@example.com', '203.0.113.9');
-      // Neither is a sign-in or a request with a key.
-      await ask('GET', `${core.url}/nothing`, { headers: from('203.0.113.10') });
-      await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
-      await core.close();
+    const place = (address: string, key?: string) =>
+      ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
+    // Without a key, and with a malformed key, an unknown key, and a key revoked since the core last accepted it.
+    for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
+    await place('2001:db8::7', unknown);
+    const tryIn = (email: string, address: string) =>
+      ask('POST', `${core.url}/console/session`, { body: { email, password: 'canary-password' }, headers: from(address) });
+    for (let n = 0; n < 11; n++) await tryIn('ada@example.com', '203.0.113.8');
+    await tryIn('canary-nobody@example.com', '203.0.113.9');
+    // Neither is a sign-in or a request with a key.
+    await ask('GET', `${core.url}/nothing`, { headers: from('203.0.113.10') });
+    await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
+    await core.close();
 
-      // Each has one line, or two lines if the ten seconds ended in between.
-      const counted: Record<string, number> = {};
-      for (const { msg, address, count } of core.log) {
-        if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);
-      }
-      expect(counted).to.deep.equal({
-        'API keys refused 203.0.113.7': 4,
-        'API keys refused 2001:db8::7': 1,
-        'sign-ins refused 203.0.113.8': 10,
-        'sign-ins refused 203.0.113.9': 1,
-        'sign-ins throttled 203.0.113.8': 1,
-      });
-      for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)])
-        expect(JSON.stringify(core.log)).not.to.contain(secret);
-      const events = await direct.storage.database.read('audit_events').where({ action: 'session.refused' });
-      await direct.close();
-      expect(events).not.to.deep.equal([]);
-      for (const { actor_name, subject_id, account_id, address } of events) {
-        const ofAda = ['Ada Account', tenants.users.account.id, tenants.account.id, '203.0.113.8'];
-        expect([actor_name, subject_id, account_id, address]).to.deep.equal(ofAda);
-      }
+    // Each has one line, or two lines if the ten seconds ended in between.
+    const counted: Record<string, number> = {};
+    for (const { msg, address, count } of core.log) {
+      if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);
+    }
+    expect(counted).to.deep.equal({
+      'API keys refused 203.0.113.7': 4,
+      'API keys refused 2001:db8::7': 1,
+      'sign-ins refused 203.0.113.8': 10,
+      'sign-ins refused 203.0.113.9': 1,
+      'sign-ins throttled 203.0.113.8': 1,
     });
+    for (const secret of ['canary', 'ada@', unknown.slice(12, 40), keyValue.slice(12, 40)])
+      expect(JSON.stringify(core.log)).not.to.contain(secret);
+    const events = await direct.storage.database.read('audit_events').where({ action: 'session.refused' });
+    await direct.close();
+    expect(events).not.to.deep.equal([]);
+    for (const { actor_name, subject_id, account_id, address } of events) {
+      const ofAda = ['Ada Account', tenants.users.account.id, tenants.account.id, '203.0.113.8'];
+      expect([actor_name, subject_id, account_id, address]).to.deep.equal(ofAda);
+    }
   });
 
   it('cause one log line about TRUSTED_PROXIES if forwarding headers come from elsewhere', async () => {

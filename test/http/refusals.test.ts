@@ -6,238 +6,235 @@ import { deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { onEachDatabase } from '../support/databases.ts';
 import { ask, overSocket, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
 
 describe('refusals', () => {
-  onEachDatabase((kind) => {
-    const clock = fakeClock();
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    let endpoint: string;
-    let good: string;
-    const keys: Record<string, string> = {};
+  const clock = fakeClock();
+  let core: RunningCore;
+  let close: CoreHarness['close'];
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let endpoint: string;
+  let good: string;
+  const keys: Record<string, string> = {};
 
-    before(async () => {
-      clock.set('2026-11-21T09:00:00.000Z');
-      ({ core, direct, tenants, close } = await openCore({ kind, clock }));
-      endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
-      const cookie = await signIn(core.url, 'ada@example.com');
-      good = (await createKey(core.url, cookie)).keyValue;
+  before(async () => {
+    clock.set('2026-11-21T09:00:00.000Z');
+    ({ core, direct, tenants, close } = await openCore({ clock }));
+    endpoint = `/api/v1/campaigns/${tenants.campaign.id}/contacts/on-demand`;
+    const cookie = await signIn(core.url, 'ada@example.com');
+    good = (await createKey(core.url, cookie)).keyValue;
 
-      const revoked = await createKey(core.url, cookie);
-      await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
-      const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
-      const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
-      await deleteUser(direct.ports, operator, tenants.users.teammate, false);
-      Object.assign(keys, {
-        revoked: revoked.keyValue,
-        expired: expiring.keyValue,
-        'whose creator was deleted': orphan.keyValue,
-        unknown: makeKeyValue(randomBytes),
-        empty: '',
-        malformed: 'svc_sk_live_nonsense',
-        mistyped: good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
-        'in lowercase': good.toLowerCase(),
-        'of another kind': 'Bearer abc',
-      });
-      // After the last day of the short-lived key, but within the session's limits.
-      clock.set('2026-11-23T00:00:00.000Z');
+    const revoked = await createKey(core.url, cookie);
+    await ask('DELETE', `${core.url}/console/api-keys/${revoked.id}`, { cookie });
+    const expiring = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
+    const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
+    await deleteUser(direct.ports, operator, tenants.users.teammate, false);
+    Object.assign(keys, {
+      revoked: revoked.keyValue,
+      expired: expiring.keyValue,
+      'whose creator was deleted': orphan.keyValue,
+      unknown: makeKeyValue(randomBytes),
+      empty: '',
+      malformed: 'svc_sk_live_nonsense',
+      mistyped: good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
+      'in lowercase': good.toLowerCase(),
+      'of another kind': 'Bearer abc',
     });
-    after(() => close());
+    // After the last day of the short-lived key, but within the session's limits.
+    clock.set('2026-11-23T00:00:00.000Z');
+  });
+  after(() => close());
 
-    const send = ({ method = 'POST', path, headers = [], body }: Sent) =>
-      overSocket(
-        core.url,
-        [
-          `${method} ${path} HTTP/1.1`,
-          'Host: localhost',
-          'Connection: close',
-          ...headers,
-          ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
-          '',
-          body ?? '',
-        ].join('\r\n'),
-      );
-    const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
-    const reference = () => send({ path: '/nowhere' });
+  const send = ({ method = 'POST', path, headers = [], body }: Sent) =>
+    overSocket(
+      core.url,
+      [
+        `${method} ${path} HTTP/1.1`,
+        'Host: localhost',
+        'Connection: close',
+        ...headers,
+        ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+        '',
+        body ?? '',
+      ].join('\r\n'),
+    );
+  const contact = JSON.stringify({ contact: { phone: '+493012345678' } });
+  const reference = () => send({ path: '/nowhere' });
 
-    it('are the same for a key that was in use until it was revoked, even on a path with invalid encoding', async () => {
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const { id, keyValue } = await createKey(core.url, cookie);
-      expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
-      await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
-      const path = `${endpoint}/%zz`;
-      expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
-    });
+  it('are the same for a key that was in use until it was revoked, even on a path with invalid encoding', async () => {
+    const cookie = await signIn(core.url, 'ada@example.com');
+    const { id, keyValue } = await createKey(core.url, cookie);
+    expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+    await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+    const path = `${endpoint}/%zz`;
+    expect(await send({ method: 'DELETE', path, headers: [`X-API-Key: ${keyValue}`] })).to.equal(await reference());
+  });
 
-    it('have all the headers and fields that a 401 requires', async () => {
-      const text = await reference();
-      expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);
-      expect(text).to.match(/^WWW-Authenticate: /m);
-      expect(text).to.match(/^Content-Type: application\/problem\+json\r$/m);
-      expect(text).to.match(/^Cache-Control: no-store\r$/m);
-      const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
-      expect(body).to.include({ status: 401 });
-      expect(body.type).to.match(/#unauthorized$/);
-    });
+  it('have all the headers and fields that a 401 requires', async () => {
+    const text = await reference();
+    expect(text).to.match(/^HTTP\/1\.1 401 Unauthorized\r\n/);
+    expect(text).to.match(/^WWW-Authenticate: /m);
+    expect(text).to.match(/^Content-Type: application\/problem\+json\r$/m);
+    expect(text).to.match(/^Cache-Control: no-store\r$/m);
+    const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
+    expect(body).to.include({ status: 401 });
+    expect(body.type).to.match(/#unauthorized$/);
+  });
 
-    describe("are byte for byte the same for every key that isn't accepted", () => {
-      for (const which of [
-        'revoked',
-        'expired',
-        'whose creator was deleted',
-        'unknown',
-        'empty',
-        'malformed',
-        'mistyped',
-        'in lowercase',
-        'of another kind',
-      ]) {
-        for (const [what, path, method, body] of [
-          ['placing', '', 'POST', contact],
-          ['placing with an invalid body', '', 'POST', '{'],
-          ['placing without a body', '', 'POST', undefined],
-          ['placing with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
-          ['cancelling', '/some-contact', 'DELETE', undefined],
-          ['cancelling by request ID', '/by-request-id/some-request', 'DELETE', undefined],
-          ['with bad percent-encoding', '/%zz', 'DELETE', undefined],
-        ] as const) {
-          it(`a key ${which}, ${what}`, async () => {
-            const answer = await send({
-              method,
-              path: endpoint + path,
-              headers: [`X-API-Key: ${keys[which]}`],
-              ...(body === undefined ? {} : { body }),
-            });
-            expect(answer).to.equal(await reference());
+  describe("are byte for byte the same for every key that isn't accepted", () => {
+    for (const which of [
+      'revoked',
+      'expired',
+      'whose creator was deleted',
+      'unknown',
+      'empty',
+      'malformed',
+      'mistyped',
+      'in lowercase',
+      'of another kind',
+    ]) {
+      for (const [what, path, method, body] of [
+        ['placing', '', 'POST', contact],
+        ['placing with an invalid body', '', 'POST', '{'],
+        ['placing without a body', '', 'POST', undefined],
+        ['placing with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
+        ['cancelling', '/some-contact', 'DELETE', undefined],
+        ['cancelling by request ID', '/by-request-id/some-request', 'DELETE', undefined],
+        ['with bad percent-encoding', '/%zz', 'DELETE', undefined],
+      ] as const) {
+        it(`a key ${which}, ${what}`, async () => {
+          const answer = await send({
+            method,
+            path: endpoint + path,
+            headers: [`X-API-Key: ${keys[which]}`],
+            ...(body === undefined ? {} : { body }),
           });
-        }
-      }
-
-      it('a missing key', async () => {
-        expect(await send({ path: endpoint, body: contact })).to.equal(await reference());
-      });
-
-      it('a valid key sent twice', async () => {
-        expect(await send({ path: endpoint, body: contact, headers: [`X-API-Key: ${good}`, `X-API-Key: ${good}`] })).to.equal(
-          await reference(),
-        );
-      });
-
-      it('a valid key in the wrong place', async () => {
-        expect(await send({ path: `${endpoint}?key=${good}`, body: contact, headers: [`Authorization: Bearer ${good}`] })).to.equal(
-          await reference(),
-        );
-      });
-
-      it('an unknown key for another campaign', async () => {
-        const path = '/api/v1/campaigns/no-such/contacts/on-demand';
-        expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['unknown']}`] })).to.equal(await reference());
-      });
-    });
-
-    describe('are byte for byte the same for every other path and method, with a valid key', () => {
-      const places = (): [string, string][] => [
-        ['GET', '/'],
-        ['GET', '/favicon.ico'],
-        ['GET', endpoint],
-        ['PUT', endpoint],
-        ['PATCH', endpoint],
-        ['OPTIONS', endpoint],
-        ['POST', `${endpoint}/`],
-        ['POST', `${endpoint.toUpperCase()}`],
-        ['POST', `${endpoint}/some-contact`],
-        ['GET', `${endpoint}/some-contact`],
-        ['DELETE', endpoint],
-        ['DELETE', `${endpoint}/by-request-id/a/b`],
-        ['POST', endpoint.replace('v1', 'v2')],
-        ['GET', '/console/session'],
-        ['GET', '/console/api-keys'],
-        ['POST', '/console/api-keys'],
-        ['DELETE', '/console/api-keys/some-key'],
-        ['GET', '/console/campaigns'],
-        ['GET', '/healthz'],
-        ['GET', '/metrics'],
-        ['GET', '/%zz'],
-        ['GET', '//'],
-        ['GET', `http://localhost${endpoint}`],
-        ['GET', 'http://[::1'],
-        ['GET', 'http://localhost:port/'],
-        ['PROPFIND', '/'],
-        ['CONNECT', 'localhost:443'],
-        ['CONNECT', '/'],
-        ['CONNECT', endpoint],
-      ];
-      for (const index of Array.from({ length: 29 }, (_, n) => n)) {
-        it(`combination ${index + 1}`, async () => {
-          const [method = '', path = ''] = places()[index] ?? [];
-          expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
+          expect(answer).to.equal(await reference());
         });
       }
+    }
 
-      it('a request for another protocol', async () => {
-        const headers = ['Connection: Upgrade', 'Upgrade: websocket', `X-API-Key: ${good}`];
-        expect(await send({ method: 'GET', path: endpoint, headers })).to.equal(await reference());
+    it('a missing key', async () => {
+      expect(await send({ path: endpoint, body: contact })).to.equal(await reference());
+    });
+
+    it('a valid key sent twice', async () => {
+      expect(await send({ path: endpoint, body: contact, headers: [`X-API-Key: ${good}`, `X-API-Key: ${good}`] })).to.equal(
+        await reference(),
+      );
+    });
+
+    it('a valid key in the wrong place', async () => {
+      expect(await send({ path: `${endpoint}?key=${good}`, body: contact, headers: [`Authorization: Bearer ${good}`] })).to.equal(
+        await reference(),
+      );
+    });
+
+    it('an unknown key for another campaign', async () => {
+      const path = '/api/v1/campaigns/no-such/contacts/on-demand';
+      expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['unknown']}`] })).to.equal(await reference());
+    });
+  });
+
+  describe('are byte for byte the same for every other path and method, with a valid key', () => {
+    const places = (): [string, string][] => [
+      ['GET', '/'],
+      ['GET', '/favicon.ico'],
+      ['GET', endpoint],
+      ['PUT', endpoint],
+      ['PATCH', endpoint],
+      ['OPTIONS', endpoint],
+      ['POST', `${endpoint}/`],
+      ['POST', `${endpoint.toUpperCase()}`],
+      ['POST', `${endpoint}/some-contact`],
+      ['GET', `${endpoint}/some-contact`],
+      ['DELETE', endpoint],
+      ['DELETE', `${endpoint}/by-request-id/a/b`],
+      ['POST', endpoint.replace('v1', 'v2')],
+      ['GET', '/console/session'],
+      ['GET', '/console/api-keys'],
+      ['POST', '/console/api-keys'],
+      ['DELETE', '/console/api-keys/some-key'],
+      ['GET', '/console/campaigns'],
+      ['GET', '/healthz'],
+      ['GET', '/metrics'],
+      ['GET', '/%zz'],
+      ['GET', '//'],
+      ['GET', `http://localhost${endpoint}`],
+      ['GET', 'http://[::1'],
+      ['GET', 'http://localhost:port/'],
+      ['PROPFIND', '/'],
+      ['CONNECT', 'localhost:443'],
+      ['CONNECT', '/'],
+      ['CONNECT', endpoint],
+    ];
+    for (const index of Array.from({ length: 29 }, (_, n) => n)) {
+      it(`combination ${index + 1}`, async () => {
+        const [method = '', path = ''] = places()[index] ?? [];
+        expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
       });
+    }
 
-      it('a request for a tunnel, with data after it', async () => {
-        const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
-        expect(answer).to.equal(await reference());
-      });
-
-      it('a request for a tunnel before an earlier response', async () => {
-        const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
-        const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-        expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
-      });
-
-      it('a request with an invalid cookie', async () => {
-        const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
-        expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
-      });
-
-      it('a request from another site', async () => {
-        const headers = ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example'];
-        expect(await send({ method: 'DELETE', path: '/console/session', headers })).to.equal(await reference());
-      });
+    it('a request for another protocol', async () => {
+      const headers = ['Connection: Upgrade', 'Upgrade: websocket', `X-API-Key: ${good}`];
+      expect(await send({ method: 'GET', path: endpoint, headers })).to.equal(await reference());
     });
 
-    it('have the same headers, but no body, for HEAD', async () => {
-      const head = await send({ method: 'HEAD', path: endpoint, headers: [`X-API-Key: ${good}`] });
-      expect(head).to.equal((await reference()).replace(/(?<=\r\n\r\n).*/s, ''));
+    it('a request for a tunnel, with data after it', async () => {
+      const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
+      expect(answer).to.equal(await reference());
     });
 
-    it('are the same for a wrong password', async () => {
-      const body = JSON.stringify({ email: 'ada@example.com', password: 'wrong' });
-      expect(await send({ path: '/console/session', body })).to.equal(await reference());
+    it('a request for a tunnel before an earlier response', async () => {
+      const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
+      const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);
     });
 
-    it('are the same for a missing user', async () => {
-      const body = JSON.stringify({ email: 'nobody@example.com', password: 'wrong' });
-      expect(await send({ path: '/console/session', body })).to.equal(await reference());
+    it('a request with an invalid cookie', async () => {
+      const headers = ['Cookie: callkey_session=nonsense; callkey_session.sig=nonsense'];
+      expect(await send({ method: 'GET', path: '/console/session', headers })).to.equal(await reference());
     });
 
-    it('ignore a session cookie on the three endpoints', async () => {
-      const cookie = await signIn(core.url, 'pat@example.com');
-      expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
-      expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);
+    it('a request from another site', async () => {
+      const headers = ['Sec-Fetch-Site: cross-site', 'Origin: https://evil.example'];
+      expect(await send({ method: 'DELETE', path: '/console/session', headers })).to.equal(await reference());
     });
+  });
 
-    it('tell a signed-in user what is wrong instead', async () => {
-      const cookie = await signIn(core.url, 'pat@example.com');
-      const nowhere = await ask('GET', `${core.url}/nowhere`, { cookie });
-      expect([nowhere.status, readCode(nowhere)]).to.deep.equal([404, 'not-found']);
-      const wrongMethod = await ask('PUT', `${core.url}/console/api-keys`, { cookie });
-      expect([wrongMethod.status, readCode(wrongMethod)]).to.deep.equal([405, 'method-not-allowed']);
-      expect(String(wrongMethod.headers['allow']).split(', ').sort()).to.deep.equal(['GET', 'HEAD', 'POST']);
-      const malformed = await ask('GET', `${core.url}/console/%zz`, { cookie });
-      expect([malformed.status, readCode(malformed)]).to.deep.equal([400, 'malformed-request']);
-    });
+  it('have the same headers, but no body, for HEAD', async () => {
+    const head = await send({ method: 'HEAD', path: endpoint, headers: [`X-API-Key: ${good}`] });
+    expect(head).to.equal((await reference()).replace(/(?<=\r\n\r\n).*/s, ''));
+  });
+
+  it('are the same for a wrong password', async () => {
+    const body = JSON.stringify({ email: 'ada@example.com', password: 'wrong' });
+    expect(await send({ path: '/console/session', body })).to.equal(await reference());
+  });
+
+  it('are the same for a missing user', async () => {
+    const body = JSON.stringify({ email: 'nobody@example.com', password: 'wrong' });
+    expect(await send({ path: '/console/session', body })).to.equal(await reference());
+  });
+
+  it('ignore a session cookie on the three endpoints', async () => {
+    const cookie = await signIn(core.url, 'pat@example.com');
+    expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
+    expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);
+  });
+
+  it('tell a signed-in user what is wrong instead', async () => {
+    const cookie = await signIn(core.url, 'pat@example.com');
+    const nowhere = await ask('GET', `${core.url}/nowhere`, { cookie });
+    expect([nowhere.status, readCode(nowhere)]).to.deep.equal([404, 'not-found']);
+    const wrongMethod = await ask('PUT', `${core.url}/console/api-keys`, { cookie });
+    expect([wrongMethod.status, readCode(wrongMethod)]).to.deep.equal([405, 'method-not-allowed']);
+    expect(String(wrongMethod.headers['allow']).split(', ').sort()).to.deep.equal(['GET', 'HEAD', 'POST']);
+    const malformed = await ask('GET', `${core.url}/console/%zz`, { cookie });
+    expect([malformed.status, readCode(malformed)]).to.deep.equal([400, 'malformed-request']);
   });
 });

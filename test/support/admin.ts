@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type Ended, runScript } from './commands.ts';
-import { type DatabaseKind, onEachDatabase } from './databases.ts';
+import { type DatabaseKind, freshDatabase, onEachDatabase } from './databases.ts';
 
 /** Runs `npm run admin` on a database, which a function may choose for each run. */
 export function adminOn(database: string | (() => string)) {
@@ -20,12 +20,12 @@ export function adminOn(database: string | (() => string)) {
 type Admin = ReturnType<typeof adminOn> & { kind: DatabaseKind; database(): string };
 
 /** Runs the same tests on each kind of database. Every test has its own database. */
-export function describeAdmin(title: string, fresh: (kind: DatabaseKind) => Promise<string>, tests: (on: Admin) => void): void {
+export function describeAdmin(title: string, tests: (on: Admin) => void): void {
   describe(title, () => {
     onEachDatabase((kind) => {
       let url: string;
       beforeEach(async () => {
-        url = await fresh(kind);
+        url = await freshDatabase(kind);
       });
       const database = () => url;
       tests({ ...adminOn(database), kind, database });

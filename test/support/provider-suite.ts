@@ -9,7 +9,7 @@ import type { TestBrowser } from './test-browser.ts';
 export const ada: Person = { subject: 'ada-at-the-provider', email: 'ada@example.com', isVerified: true };
 
 /** Opens a core with a provider before the tests of a suite. Each test begins without links and sessions. */
-export function providerSuite(kind: DatabaseKind) {
+export function providerSuite(kind: DatabaseKind = 'sqlite') {
   let harness: ProviderHarness;
   let clock: FakeClock;
   before(async () => {

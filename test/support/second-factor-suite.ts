@@ -9,7 +9,7 @@ import { enroll } from './second-factor.ts';
 import { password, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there with codes */
-export function secondFactorSuite(kind: DatabaseKind) {
+export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
   let harness: CoreHarness;
   let clock: FakeClock;
   const environment = { TRUSTED_PROXIES: '127.0.0.1' };

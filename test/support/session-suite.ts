@@ -4,7 +4,7 @@ import type { DatabaseKind } from './databases.ts';
 import { ask } from './http.ts';
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
-export function sessionSuite(kind: DatabaseKind) {
+export function sessionSuite(kind: DatabaseKind = 'sqlite') {
   let harness: CoreHarness;
   let clock: FakeClock;
   before(async () => {

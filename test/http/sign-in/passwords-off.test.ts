@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { adminOn } from '../../support/admin.ts';
 import { startCoreHere } from '../../support/core.ts';
-import { emptyDatabase, onEachDatabase } from '../../support/databases.ts';
+import { emptyDatabase } from '../../support/databases.ts';
 import { ask, readCode } from '../../support/http.ts';
 import { cheapPasswords } from '../../support/passwords.ts';
 import { openWithProvider, type ProviderHarness, signInWithProvider } from '../../support/provider-harness.ts';
@@ -9,81 +9,79 @@ import { password, signIn } from '../../support/tenants.ts';
 import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('with PASSWORD_SIGN_IN=off', () => {
-  onEachDatabase((kind) => {
-    let harness: ProviderHarness;
-    const checked: string[] = [];
-    before(async () => {
-      const passwords = cheapPasswords();
-      const verify: typeof passwords.verify = (find, given, origin) => {
-        checked.push(given);
-        return passwords.verify(find, given, origin);
-      };
-      harness = await openWithProvider({ kind, environment: { PASSWORD_SIGN_IN: 'off' }, passwords: { ...passwords, verify } });
-    });
-    after(() => harness.close());
-
-    /** Returns a staff user's browser. */
-    async function staff(): Promise<TestBrowser> {
-      harness.provider.person = { subject: 'stan-there', email: 'stan@example.com', isVerified: true };
-      const browser = new TestBrowser();
-      expect(await signInWithProvider(harness, browser)).to.equal('done');
-      return browser;
-    }
-    const refused = (answer: { status: number; json: Readonly<Record<string, unknown>> }) => {
-      expect([answer.status, String(answer.json['detail'])]).to.deep.equal([
-        403,
-        'Passwords are turned off. Sign in with Example Corp instead.',
-      ]);
+  let harness: ProviderHarness;
+  const checked: string[] = [];
+  before(async () => {
+    const passwords = cheapPasswords();
+    const verify: typeof passwords.verify = (find, given, origin) => {
+      checked.push(given);
+      return passwords.verify(find, given, origin);
     };
+    harness = await openWithProvider({ environment: { PASSWORD_SIGN_IN: 'off' }, passwords: { ...passwords, verify } });
+  });
+  after(() => harness.close());
 
-    it('every password is refused, even the correct one', async () => {
-      const answer = await ask('POST', `${harness.url}/console/session`, { body: { email: 'stan@example.com', password } });
-      refused(answer);
-      expect(answer.headers['set-cookie']).to.equal(undefined);
-      expect(checked).to.deep.equal([]);
-    });
+  /** Returns a staff user's browser. */
+  async function staff(): Promise<TestBrowser> {
+    harness.provider.person = { subject: 'stan-there', email: 'stan@example.com', isVerified: true };
+    const browser = new TestBrowser();
+    expect(await signInWithProvider(harness, browser)).to.equal('done');
+    return browser;
+  }
+  const refused = (answer: { status: number; json: Readonly<Record<string, unknown>> }) => {
+    expect([answer.status, String(answer.json['detail'])]).to.deep.equal([
+      403,
+      'Passwords are turned off. Sign in with Example Corp instead.',
+    ]);
+  };
 
-    it("passwords can't be changed, reset or used to set up a second factor", async () => {
-      const browser = await staff();
-      const { users } = harness.tenants;
-      refused(await browser.send('POST', `${harness.url}/console/password`, { currentPassword: password, newPassword: 'another one' }));
-      refused(await browser.send('POST', `${harness.url}/console/users/${users.account.id}/password`, {}));
-      const enrolled = await browser.send('POST', `${harness.url}/console/second-factor`, { currentPassword: password });
-      expect([enrolled.status, readCode(enrolled)]).to.deep.equal([403, 'forbidden']);
-      expect(checked).to.deep.equal([]);
-    });
+  it('every password is refused, even the correct one', async () => {
+    const answer = await ask('POST', `${harness.url}/console/session`, { body: { email: 'stan@example.com', password } });
+    refused(answer);
+    expect(answer.headers['set-cookie']).to.equal(undefined);
+    expect(checked).to.deep.equal([]);
+  });
 
-    it('a new user gets no password, and signs in with the provider', async () => {
-      const browser = await staff();
-      const body = { email: 'new@example.com', name: 'Nele New', userType: 'staff' };
-      const answer = await browser.send('POST', `${harness.url}/console/users`, body);
-      expect([answer.status, answer.json['password']]).to.deep.equal([201, null]);
-      harness.provider.person = { subject: 'nele-there', email: 'new@example.com', isVerified: true };
-      const own = new TestBrowser();
-      expect(await signInWithProvider(harness, own)).to.equal('done');
-      const session = await own.open(`${harness.url}/console/session`);
-      expect(session.json).not.to.have.property('passwordChangeDue');
-    });
+  it("passwords can't be changed, reset or used to set up a second factor", async () => {
+    const browser = await staff();
+    const { users } = harness.tenants;
+    refused(await browser.send('POST', `${harness.url}/console/password`, { currentPassword: password, newPassword: 'another one' }));
+    refused(await browser.send('POST', `${harness.url}/console/users/${users.account.id}/password`, {}));
+    const enrolled = await browser.send('POST', `${harness.url}/console/second-factor`, { currentPassword: password });
+    expect([enrolled.status, readCode(enrolled)]).to.deep.equal([403, 'forbidden']);
+    expect(checked).to.deep.equal([]);
+  });
 
-    it('the operator can still set a password, which works once passwords are back on', async () => {
-      const { database, url } = harness;
-      const { password: made } = await adminOn(database).json('user', 'password', 'stan@example.com');
-      refused(await ask('POST', `${url}/console/session`, { body: { email: 'stan@example.com', password: made } }));
-      const core = await startCoreHere(database);
-      try {
-        expect(await signIn(core.url, 'stan@example.com', made)).to.contain('callkey_session=');
-      } finally {
-        await core.close();
-      }
-    });
+  it('a new user gets no password, and signs in with the provider', async () => {
+    const browser = await staff();
+    const body = { email: 'new@example.com', name: 'Nele New', userType: 'staff' };
+    const answer = await browser.send('POST', `${harness.url}/console/users`, body);
+    expect([answer.status, answer.json['password']]).to.deep.equal([201, null]);
+    harness.provider.person = { subject: 'nele-there', email: 'new@example.com', isVerified: true };
+    const own = new TestBrowser();
+    expect(await signInWithProvider(harness, own)).to.equal('done');
+    const session = await own.open(`${harness.url}/console/session`);
+    expect(session.json).not.to.have.property('passwordChangeDue');
+  });
 
-    it("a first start doesn't create a user with an unusable password, and says what to do", async () => {
-      const core = await startCoreHere(await emptyDatabase(kind), {
-        environment: { ...harness.provider.environment(harness.url), PASSWORD_SIGN_IN: 'off' },
-      });
+  it('the operator can still set a password, which works once passwords are back on', async () => {
+    const { database, url } = harness;
+    const { password: made } = await adminOn(database).json('user', 'password', 'stan@example.com');
+    refused(await ask('POST', `${url}/console/session`, { body: { email: 'stan@example.com', password: made } }));
+    const core = await startCoreHere(database);
+    try {
+      expect(await signIn(core.url, 'stan@example.com', made)).to.contain('callkey_session=');
+    } finally {
       await core.close();
-      expect(core.firstUser).to.equal(null);
-      expect(core.log.some(({ msg }) => /create one with .*user create/.test(String(msg)))).to.equal(true);
+    }
+  });
+
+  it("a first start doesn't create a user with an unusable password, and says what to do", async () => {
+    const core = await startCoreHere(await emptyDatabase('sqlite'), {
+      environment: { ...harness.provider.environment(harness.url), PASSWORD_SIGN_IN: 'off' },
     });
+    await core.close();
+    expect(core.firstUser).to.equal(null);
+    expect(core.log.some(({ msg }) => /create one with .*user create/.test(String(msg)))).to.equal(true);
   });
 });

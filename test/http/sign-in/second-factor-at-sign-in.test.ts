@@ -2,104 +2,88 @@ import { expect } from 'chai';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
-import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCookies } from '../../support/http.ts';
 import { secondFactorSuite } from '../../support/second-factor-suite.ts';
 import { password } from '../../support/tenants.ts';
 
 describe('a second factor', () => {
-  onEachDatabase((kind) => {
-    const at = secondFactorSuite(kind);
-    const {
-      database,
-      startAnother,
-      closeOthers,
-      newUser,
-      listActions,
-      tryPassword,
-      enterCode,
-      inSession,
-      readStatus,
-      halfOpen,
-      signInWith,
-    } = at;
+  const at = secondFactorSuite();
+  const { database, startAnother, closeOthers, newUser, listActions, tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith } =
+    at;
 
-    describe('at sign-in', () => {
-      it('is required after the password, and starts a session with a new ID', async () => {
-        const { email, app } = await newUser();
-        const answer = await tryPassword(email);
-        expect([answer.status, answer.json]).to.deep.equal([202, { secondFactor: true }]);
-        const waiting = readCookies(answer);
-        const entered = await enterCode(waiting, app.code());
-        expect(entered.status).to.equal(201);
-        expect(entered.json).to.deep.include({ secondFactor: true });
-        const opened = readCookies(entered);
-        expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
-        expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
-        expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
-        expect(await readStatus(waiting), 'the half-open one').to.equal(401);
-      });
+  describe('at sign-in', () => {
+    it('is required after the password, and starts a session with a new ID', async () => {
+      const { email, app } = await newUser();
+      const answer = await tryPassword(email);
+      expect([answer.status, answer.json]).to.deep.equal([202, { secondFactor: true }]);
+      const waiting = readCookies(answer);
+      const entered = await enterCode(waiting, app.code());
+      expect(entered.status).to.equal(201);
+      expect(entered.json).to.deep.include({ secondFactor: true });
+      const opened = readCookies(entered);
+      expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
+      expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
+      expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
+      expect(await readStatus(waiting), 'the half-open one').to.equal(401);
+    });
 
-      it('allows nothing else until then, with the common 401 on every route', async () => {
-        const { email } = await newUser();
-        const cookie = await halfOpen(email);
-        const common = (await ask('GET', `${at.core.url}/console/session`)).text;
-        const answers: [string, number, string][] = [];
-        for (const [name, { by, method, path }] of Object.entries(consoleRoutes)) {
-          if (by !== 'session' || name === 'signOut') continue;
-          const { status, text } = await inSession(method, path.replace(/:\w+/g, 'x'), cookie, method === 'GET' ? undefined : {});
-          answers.push([name, status, text]);
-        }
-        expect(answers.filter(([, status, text]) => status !== 401 || text !== common)).to.deep.equal([]);
-        expect((await inSession('DELETE', '/console/session', cookie)).status).to.equal(204);
-        expect((await enterCode(cookie, '123456')).status).to.equal(401);
-      });
+    it('allows nothing else until then, with the common 401 on every route', async () => {
+      const { email } = await newUser();
+      const cookie = await halfOpen(email);
+      const common = (await ask('GET', `${at.core.url}/console/session`)).text;
+      const answers: [string, number, string][] = [];
+      for (const [name, { by, method, path }] of Object.entries(consoleRoutes)) {
+        if (by !== 'session' || name === 'signOut') continue;
+        const { status, text } = await inSession(method, path.replace(/:\w+/g, 'x'), cookie, method === 'GET' ? undefined : {});
+        answers.push([name, status, text]);
+      }
+      expect(answers.filter(([, status, text]) => status !== 401 || text !== common)).to.deep.equal([]);
+      expect((await inSession('DELETE', '/console/session', cookie)).status).to.equal(204);
+      expect((await enterCode(cookie, '123456')).status).to.equal(401);
+    });
 
-      it('must be entered within ten minutes', async () => {
-        const { email, app } = await newUser();
-        const [inTime, late] = [await halfOpen(email), await halfOpen(email)];
-        at.clock.advance({ minutes: 10 });
-        expect((await enterCode(inTime, app.code())).status).to.equal(201);
-        at.clock.advance({ milliseconds: 1 });
-        expect((await enterCode(late, app.code(1))).status).to.equal(401);
-      });
+    it('must be entered within ten minutes', async () => {
+      const { email, app } = await newUser();
+      const [inTime, late] = [await halfOpen(email), await halfOpen(email)];
+      at.clock.advance({ minutes: 10 });
+      expect((await enterCode(inTime, app.code())).status).to.equal(201);
+      at.clock.advance({ milliseconds: 1 });
+      expect((await enterCode(late, app.code(1))).status).to.equal(401);
+    });
 
-      it('gives its session a new ID, so that an ID that someone knew before is useless', async () => {
-        const { email, app, cookie: theirs } = await newUser();
-        const attackers = await halfOpen(email);
-        const entered = await enterCode(attackers, app.code());
-        expect(await readStatus(attackers)).to.equal(401);
-        expect(await readStatus(readCookies(entered))).to.equal(200);
-        expect(await readStatus(theirs), 'the user’s own').to.equal(200);
-      });
+    it('gives its session a new ID, so that an ID that someone knew before is useless', async () => {
+      const { email, app, cookie: theirs } = await newUser();
+      const attackers = await halfOpen(email);
+      const entered = await enterCode(attackers, app.code());
+      expect(await readStatus(attackers)).to.equal(401);
+      expect(await readStatus(readCookies(entered))).to.equal(200);
+      expect(await readStatus(theirs), 'the user’s own').to.equal(200);
+    });
 
-      it('is no longer accepted if the password changes or the user is disabled', async () => {
-        const { email, app, id } = await newUser();
-        const cookie = await halfOpen(email);
-        const user = (await at.ports.stores.users.findByEmail(email))?.user;
-        if (!user) throw new Error('The user is gone.');
-        await resetPassword(at.ports, operator, user, password);
-        expect((await enterCode(cookie, app.code())).status).to.equal(401);
-        const again = await halfOpen(email);
-        await database().write('users').where({ id }).update({ disabled_at: at.clock.now() });
-        expect((await enterCode(again, app.code())).status).to.equal(401);
-      });
+    it('is no longer accepted if the password changes or the user is disabled', async () => {
+      const { email, app, id } = await newUser();
+      const cookie = await halfOpen(email);
+      const user = (await at.ports.stores.users.findByEmail(email))?.user;
+      if (!user) throw new Error('The user is gone.');
+      await resetPassword(at.ports, operator, user, password);
+      expect((await enterCode(cookie, app.code())).status).to.equal(401);
+      const again = await halfOpen(email);
+      await database().write('users').where({ id }).update({ disabled_at: at.clock.now() });
+      expect((await enterCode(again, app.code())).status).to.equal(401);
+    });
 
-      it('is recorded in the activity, whether or not the code was valid', async () => {
-        const { email, app, id } = await newUser();
-        const { read } = database();
-        await halfOpen(email);
-        const before = await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id');
-        const other = await startAnother();
-        expect((await enterCode(await halfOpen(email, { at: other }), '000000', { at: other })).status).to.equal(401);
-        await signInWith(email, app.code());
-        // A core records refused codes in batches, and the rest when it closes.
-        await closeOthers();
-        expect(await listActions(id)).to.include('second-factor.refused');
-        expect(await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id')).to.have.length(
-          before.length + 1,
-        );
-      });
+    it('is recorded in the activity, whether or not the code was valid', async () => {
+      const { email, app, id } = await newUser();
+      const { read } = database();
+      await halfOpen(email);
+      const before = await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id');
+      const other = await startAnother();
+      expect((await enterCode(await halfOpen(email, { at: other }), '000000', { at: other })).status).to.equal(401);
+      await signInWith(email, app.code());
+      // A core records refused codes in batches, and the rest when it closes.
+      await closeOthers();
+      expect(await listActions(id)).to.include('second-factor.refused');
+      expect(await read('audit_events').where({ subject_id: id, action: 'session.started' }).pluck('id')).to.have.length(before.length + 1);
     });
   });
 });

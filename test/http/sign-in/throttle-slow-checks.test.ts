@@ -3,109 +3,106 @@ import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { type FakeClock, fakeClock } from '../../support/clock.ts';
 import { type CoreOptions, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { type CoreHarness, openCore } from '../../support/core-harness.ts';
-import { onEachDatabase } from '../../support/databases.ts';
 import { ask } from '../../support/http.ts';
 import { costlyPasswords } from '../../support/passwords.ts';
 import { type DirectAccess, signIn } from '../../support/tenants.ts';
 
 describe('the sign-in throttle', () => {
-  onEachDatabase((kind) => {
-    let database: string;
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let clock: FakeClock;
+  let database: string;
+  let core: RunningCore;
+  let close: CoreHarness['close'];
+  let direct: DirectAccess;
+  let clock: FakeClock;
 
+  before(async () => {
+    clock = fakeClock();
+    ({ database, core, direct, close } = await openCore({ clock, environment }));
+  });
+  beforeEach(async () => {
+    clock.set('2026-11-21T09:00:00.000Z');
+    await counters().delete();
+    await direct.storage.database.write('sessions').delete();
+  });
+  after(() => close());
+
+  const environment = { TRUSTED_PROXIES: '127.0.0.1' };
+  /** Starts another core on the same database. */
+  const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
+  const counters = () => direct.storage.database.write('sign_in_attempts');
+  type Guess = { at?: RunningCore; from?: string; cookie?: string };
+  const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
+    ask('POST', `${at.url}/console/session`, {
+      body: { email, password: attempt },
+      headers: { 'X-Forwarded-For': from },
+      ...(cookie === undefined ? {} : { cookie }),
+    });
+  const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
+
+  describe('while password checks are slow', () => {
+    let busy: RunningCore;
     before(async () => {
-      clock = fakeClock();
-      ({ database, core, direct, close } = await openCore({ kind, clock, environment }));
+      busy = await startAnother({ passwords: costlyPasswords() });
     });
-    beforeEach(async () => {
-      clock.set('2026-11-21T09:00:00.000Z');
-      await counters().delete();
-      await direct.storage.database.write('sessions').delete();
-    });
-    after(() => close());
+    after(() => busy.close());
 
-    const environment = { TRUSTED_PROXIES: '127.0.0.1' };
-    /** Starts another core on the same database. */
-    const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
-    const counters = () => direct.storage.database.write('sign_in_attempts');
-    type Guess = { at?: RunningCore; from?: string; cookie?: string };
-    const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
-      ask('POST', `${at.url}/console/session`, {
-        body: { email, password: attempt },
-        headers: { 'X-Forwarded-For': from },
-        ...(cookie === undefined ? {} : { cookie }),
-      });
-    const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
-
-    describe('while password checks are slow', () => {
-      let busy: RunningCore;
-      before(async () => {
-        busy = await startAnother({ passwords: costlyPasswords() });
-      });
-      after(() => busy.close());
-
-      it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
-        const answers = await Promise.all(
-          Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
-        );
-        const checked = answers.filter(({ status }) => status === 401).length;
-        expect(checked).to.be.lessThan(90);
-        // The /24 has one counter for all of them.
-        expect((await counters()).length).to.equal(3 * checked + 1);
-      });
-
-      it('still counts wrong passwords if too many sign-ins are waiting for another check', async () => {
-        const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
-        for (let n = 0; n < 9; n++) await attempt();
-        const crowd = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })).concat(
-            attempt(),
-          ),
-        );
-        expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
-        expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
-        // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
-        if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
-        expect((await attempt()).status).to.equal(429);
-      });
+    it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 90 }, (_, n) => tryPassword(`x${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })),
+      );
+      const checked = answers.filter(({ status }) => status === 401).length;
+      expect(checked).to.be.lessThan(90);
+      // The /24 has one counter for all of them.
+      expect((await counters()).length).to.equal(3 * checked + 1);
     });
 
-    describe('sessions, if the clock is set back', () => {
-      it('are refused if they started in the future', async () => {
-        clock.advance({ minutes: 6 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ minutes: -6 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
+    it('still counts wrong passwords if too many sign-ins are waiting for another check', async () => {
+      const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
+      for (let n = 0; n < 9; n++) await attempt();
+      const crowd = await Promise.all(
+        Array.from({ length: 100 }, (_, n) => tryPassword(`c${n}@example.com`, 'wrong', { at: busy, from: `203.0.113.${n}` })).concat(
+          attempt(),
+        ),
+      );
+      expect(new Set(crowd.map(({ status }) => status))).to.deep.equal(new Set([401, 429]));
+      expect(crowd.map(({ text }) => text).join()).to.contain('Too many people are signing in.');
+      // Each attempt was either checked or rejected because too many were waiting, and ten are checked in total.
+      if (crowd.at(-1)?.status === 429) expect((await attempt()).status).to.equal(401);
+      expect((await attempt()).status).to.equal(429);
+    });
+  });
 
-      it('are refused if they were last seen in the future', async () => {
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ hours: 23 });
-        expect((await session(cookie)).status).to.equal(200);
-        clock.advance({ hours: -22 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
+  describe('sessions, if the clock is set back', () => {
+    it('are refused if they started in the future', async () => {
+      clock.advance({ minutes: 6 });
+      const cookie = await signIn(core.url, 'ada@example.com');
+      clock.advance({ minutes: -6 });
+      expect((await session(cookie)).status).to.equal(401);
+    });
 
-      it('stay ended when the clock has caught up', async () => {
-        clock.advance({ days: 400 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ days: -400 });
-        await sweepSessions(direct.ports);
-        clock.advance({ days: 400 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
+    it('are refused if they were last seen in the future', async () => {
+      const cookie = await signIn(core.url, 'ada@example.com');
+      clock.advance({ hours: 23 });
+      expect((await session(cookie)).status).to.equal(200);
+      clock.advance({ hours: -22 });
+      expect((await session(cookie)).status).to.equal(401);
+    });
 
-      it('continue if they were just seen and the clock changed by only a few minutes', async () => {
-        clock.advance({ minutes: 5 });
-        const cookie = await signIn(core.url, 'ada@example.com');
-        clock.advance({ minutes: -5 });
-        expect((await session(cookie)).status).to.equal(200);
-        const [latest]: { last_seen_at: number }[] = await direct.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
-        expect(latest?.last_seen_at).to.equal(clock.now());
-      });
+    it('stay ended when the clock has caught up', async () => {
+      clock.advance({ days: 400 });
+      const cookie = await signIn(core.url, 'ada@example.com');
+      clock.advance({ days: -400 });
+      await sweepSessions(direct.ports);
+      clock.advance({ days: 400 });
+      expect((await session(cookie)).status).to.equal(401);
+    });
+
+    it('continue if they were just seen and the clock changed by only a few minutes', async () => {
+      clock.advance({ minutes: 5 });
+      const cookie = await signIn(core.url, 'ada@example.com');
+      clock.advance({ minutes: -5 });
+      expect((await session(cookie)).status).to.equal(200);
+      const [latest]: { last_seen_at: number }[] = await direct.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
+      expect(latest?.last_seen_at).to.equal(clock.now());
     });
   });
 });
