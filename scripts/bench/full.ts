@@ -23,10 +23,8 @@ export type Results = Origin & {
   lists: Lists[];
 };
 
-type FullRun = { results: Omit<Results, 'otherLoad'>; plot: string };
-
 /** Runs all parts. Fails as a whole if any part fails. */
-export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
+export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'otherLoad'>> {
   const { machine, ...origin } = await describeOrigin();
   const minutes: Record<string, number> = {};
   const timed = async <Result>(part: string, work: () => Promise<Result>): Promise<Result> => {
@@ -38,7 +36,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
     return result;
   };
 
-  const draw = await timed('installing', installPeers);
+  await timed('installing', installPeers);
   const bare = await startServer('servers/bare.ts');
   const rows: Row[] = [];
   const figures = [await help(scale)];
@@ -69,7 +67,7 @@ export async function runAll(scale: Scale, say: Say): Promise<FullRun> {
   }
   figures.push(...twoCores(cores), ...lists.map(listShare), ...databaseKinds.flatMap((kind) => growthShares(grown, kind)));
   const about = { ...origin, machine: { ...machine, settings: postgresSettings.join(', ') }, rounds: scale.rounds, minutes };
-  return { results: { ...about, rows, figures, budget, cores, grown, lists }, plot: draw(grown) };
+  return { ...about, rows, figures, budget, cores, grown, lists };
 }
 
 async function betterAuth(): Promise<Measured> {
@@ -77,12 +75,9 @@ async function betterAuth(): Promise<Measured> {
   return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.startLine['key'])) };
 }
 
-/** Installs the competitors in the versions of their own lock file. @returns a function that draws the plot */
-async function installPeers(): Promise<(grown: readonly Grown[]) => string> {
+/** Installs the competitors in the versions of their own lock file. */
+async function installPeers(): Promise<void> {
   const folder = fileURLToPath(new URL('competitors', import.meta.url));
   const { error } = await run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund']);
   if (error) throw error;
-  // This folder has its own packages, so the type checker can't see their types.
-  const { plot }: { plot: (grown: readonly Grown[]) => string } = await import(new URL('competitors/plot.ts', import.meta.url).href);
-  return plot;
 }

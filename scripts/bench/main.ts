@@ -48,9 +48,9 @@ const print = (text: string) => process.stdout.write(text);
 const [rounds, seconds] = values.try ? [2, 2] : [12, 2];
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
-function report(name: string, results: object, sections: Record<string, string>, more: Record<string, string> = {}): void {
+function report(name: string, results: object, sections: Record<string, string>): void {
   print(Object.values(sections).join('\n'));
-  if (!values.try) keep(name, results, sections, more);
+  if (!values.try) keep(name, results, sections);
 }
 
 async function mainRows(): Promise<void> {
@@ -72,10 +72,10 @@ async function full(): Promise<void> {
     await requireQuiet();
   }
   const watch = watchOtherLoad(values.try);
-  const { results, plot } = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, say), watch.broken]);
+  const results = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, say), watch.broken]);
   watch.stop();
   const whole = { ...results, otherLoad: watch.max };
-  report('latest', whole, buildSections(whole), { 'growth.svg': plot });
+  report('latest', whole, buildSections(whole));
 }
 
 /** The runs that an option asks for. Those that take a number get it, and it must be positive. */

@@ -4,14 +4,9 @@ const root = new URL('../../', import.meta.url);
 const folder = new URL('results/', import.meta.url);
 export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'core/docs/operations.md', 'cli/README.md'];
 
-/** Replaces the stored results of the same name, and the sections of the pages that quote them. @param files more files, by name */
-export function keep(
-  name: string,
-  results: object,
-  sections: Readonly<Record<string, string>>,
-  files: Readonly<Record<string, string>>,
-): void {
-  for (const [file, text] of Object.entries({ [`${name}.json`]: readable(results), ...files })) writeFileSync(new URL(file, folder), text);
+/** Replaces the stored results of the same name, and the sections of the pages that quote them. */
+export function keep(name: string, results: object, sections: Readonly<Record<string, string>>): void {
+  writeFileSync(new URL(`${name}.json`, folder), readable(results));
   for (const page of pages) writeFileSync(new URL(page, root), fillIn(readFileSync(new URL(page, root), 'utf8'), sections));
 }
 
