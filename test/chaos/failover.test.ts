@@ -55,8 +55,7 @@ async function oneAddress(trial: Trial, primary: Cluster, standby: Cluster) {
   const front = await startFront();
   trial.cleanup.defer(() => front.close());
   front.leadTo(primary.url);
-  const { port } = new URL(front.url);
-  return { database: Object.assign(new URL(primary.url), { port }).href, switchOver: () => front.leadTo(standby.url) };
+  return { database: front.toThrough(primary.url), switchOver: () => front.leadTo(standby.url) };
 }
 
 describeAttacks(...attacks);

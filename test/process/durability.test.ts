@@ -1,19 +1,8 @@
 import { expect } from 'chai';
-import sqlite3 from 'sqlite3';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
-
-/** Starts another process that holds a SQLite file's write lock. */
-async function holdWriteLock(database: string): Promise<() => Promise<void>> {
-  const holder = new sqlite3.Database(database.slice('sqlite:'.length));
-  const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
-  await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
-  return async () => {
-    await execute('ROLLBACK');
-    await new Promise((resolve) => holder.close(resolve));
-  };
-}
+import { holdWriteLock } from '../support/write-lock.ts';
 
 describe("a core on SQLite while another process holds the file's lock", () => {
   let database: string;

@@ -1,71 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
-import sqlite3 from 'sqlite3';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { startFront } from '../support/front.ts';
 import { ask, readCode } from '../support/http.ts';
+import { withKey } from '../support/postgres-cores.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { openDirect, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-
-/** Returns a connection to a server that can be cut and restored. */
-async function cable(target: URL) {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        near.destroy();
-        far.destroy();
-      });
-    }
-    near.pipe(far).pipe(near);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  return {
-    url: Object.assign(new URL(target), { hostname: '127.0.0.1', port: String(port) }).href,
-    async cut() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-    async mend() {
-      server.listen(port, '127.0.0.1');
-      await once(server, 'listening');
-    },
-  };
-}
-
-async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
-  const direct = await openDirect(database);
-  const tenants = await createTenants(direct.ports);
-  await direct.close();
-  const cookie = await signIn(core.url, 'ada@example.com');
-  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
-}
-
-/** Holds a SQLite file's lock. */
-async function holdLock(database: string): Promise<{ release(): Promise<void> }> {
-  const holder = new sqlite3.Database(database.slice('sqlite:'.length));
-  const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
-  await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
-  return {
-    async release() {
-      await execute('ROLLBACK');
-      await new Promise((resolve) => holder.close(resolve));
-    },
-  };
-}
+import { holdWriteLock } from '../support/write-lock.ts';
 
 /**
  * Places calls without a request ID, 32 at a time, until it's stopped. @returns the status for each phone number; null without a response
@@ -103,8 +48,9 @@ async function brokenPromises(database: string, answers: ReadonlyMap<string, num
 describe('while the database is unavailable', () => {
   it("a core on PostgreSQL returns 503 only for calls that it hasn't placed and 202 only for calls that it has, wherever the connection breaks", async () => {
     const database = await freshDatabase('postgres');
-    const line = await cable(new URL(database));
-    const core = await startCoreHere(line.url);
+    const line = await startFront();
+    line.leadTo(database);
+    const core = await startCoreHere(line.toThrough(database));
     const { tenants, key } = await withKey(database, core);
     const placing = startPlacing(core.url, tenants.campaign.id, key);
     const observer = new pg.Client(database);
@@ -132,9 +78,9 @@ describe('while the database is unavailable', () => {
     const { tenants, key } = await withKey(database, core);
     const placing = startPlacing(core.url, tenants.campaign.id, key);
     await placing.untilThereAre(202, 100);
-    const lock = await holdLock(database);
+    const release = await holdWriteLock(database);
     await placing.untilThereAre(503, 32);
-    await lock.release();
+    await release();
     await placing.untilThereAre(202, 200);
     const answers = await placing.stop();
     await core.close();
@@ -143,8 +89,9 @@ describe('while the database is unavailable', () => {
 
   it('a core on PostgreSQL returns 503 instead of an outdated success, and recovers without a restart', async () => {
     const database = await freshDatabase('postgres');
-    const line = await cable(new URL(database));
-    const core = await startCoreHere(line.url);
+    const line = await startFront();
+    line.leadTo(database);
+    const core = await startCoreHere(line.toThrough(database));
     const { tenants, key, cookie } = await withKey(database, core);
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
@@ -172,10 +119,10 @@ describe('while the database is unavailable', () => {
     const database = await freshDatabase('sqlite');
     const core = await startCoreHere(database);
     const { tenants, key } = await withKey(database, core);
-    const lock = await holdLock(database);
+    const release = await holdWriteLock(database);
     const locked = await placeCall(core.url, tenants.campaign.id, key);
     expect([locked.status, readCode(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
-    await lock.release();
+    await release();
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
     await core.close();
   });

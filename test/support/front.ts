@@ -2,8 +2,17 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 
-/** An address that's known before the core that it leads to has started. */
-export type Front = { url: string; leadTo(coreUrl: string): void; close(): Promise<void> };
+/** An address that's known before the server that it leads to has started, and whose connections can be cut. */
+export type Front = {
+  url: string;
+  leadTo(serverUrl: string): void;
+  /** Returns the address of the same server, but through this front. */
+  toThrough(serverUrl: string): string;
+  /** Ends all connections, and refuses new ones. */
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+  close(): Promise<void>;
+};
 
 export async function startFront(): Promise<Front> {
   let target = '';
@@ -22,15 +31,23 @@ export async function startFront(): Promise<Front> {
     });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const cut = async () => {
+    server.close();
+    for (const socket of open) socket.destroy();
+    await once(server, 'close');
+  };
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    leadTo(coreUrl) {
-      target = coreUrl;
+    url: `http://127.0.0.1:${port}`,
+    leadTo(serverUrl) {
+      target = serverUrl;
     },
-    async close() {
-      server.close();
-      for (const socket of open) socket.destroy();
-      await once(server, 'close');
+    toThrough: (serverUrl) => Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(port) }).href,
+    cut,
+    async mend() {
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
     },
+    close: cut,
   };
 }
