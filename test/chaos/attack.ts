@@ -45,23 +45,15 @@ type Result = { counts: Counts; notes: string[]; seconds: number; skipped?: stri
 
 /** Defines a test for each attack and database. */
 export function describeAttacks(...attacks: readonly Attack[]): void {
-  const runs = attacks.flatMap((attack) => chooseDatabases(attack).map((kind) => startOnce(attack, kind)));
-  if (runs.length === 0) return;
+  const chosen = attacks.flatMap((attack) => chooseDatabases(attack).map((kind) => ({ attack, kind })));
+  if (chosen.length === 0) return;
   describe('no acknowledged call is lost, and no one is called twice or kept waiting, with', () => {
-    // With --grep, more attacks have started than were requested.
-    after(async function () {
-      this.timeout(180_000);
-      for (const { result } of runs) await result;
-    });
-    for (const [index, run] of runs.entries()) {
-      it(`${run.attack.title}, on ${run.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
+    for (const { attack, kind } of chosen) {
+      it(`${attack.title}, on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
         this.timeout(2 * limit).slow(limit / 2);
-        const running = run.start();
-        // Short attacks mostly wait, so two run at the same time; full ones have the machine to themselves.
-        if (isQuick) void runs[index + 1]?.start();
-        const { counts, notes, seconds, skipped } = await running;
+        const { counts, notes, seconds, skipped } = await runAttack(attack, kind);
         if (skipped !== undefined) return skip(this, skipped);
-        report(`${run.attack.name} on ${run.kind}`, counts, notes, seconds);
+        report(`${attack.name} on ${kind}`, counts, notes, seconds);
         const { sent: _, acknowledged: __, ...faults } = counts;
         const found = Object.fromEntries(Object.entries(faults).filter(([, count]) => count !== 0));
         expect(found, notes.join('; ')).to.deep.equal({});
@@ -73,17 +65,6 @@ export function describeAttacks(...attacks: readonly Attack[]): void {
 function chooseDatabases({ name, databases = databaseKinds, quickOn = databases[0] }: Attack): DatabaseKind[] {
   if (options?.only?.includes(name) === false) return [];
   return databases.filter((kind) => (!isQuick || kind === quickOn) && (options?.database ?? kind) === kind);
-}
-
-function startOnce(attack: Attack, kind: DatabaseKind) {
-  const run = {
-    ...{ attack, kind, result: undefined as Promise<Result> | undefined },
-    start: () => {
-      run.result ??= runAttack(attack, kind);
-      return run.result;
-    },
-  };
-  return run;
 }
 
 /** In ms. */

@@ -78,6 +78,8 @@ const running = new Set<ChildProcess>();
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
+// This process may end before the tests do.
+process.once('exit', killAll);
 
 const root = new URL('../../', import.meta.url);
 const { scripts }: { scripts: { start: string } } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
