@@ -22,7 +22,16 @@ export const folders: readonly Folder[] = [
       ...tests('domain', 'calling-hours'),
     ],
   },
-  { name: 'core/domain', sources: named('core/domain', '**/*'), tests: tests('domain') },
+  {
+    name: 'core/domain',
+    sources: named('core/domain', '**/*').filter((file) => !file.startsWith('core/domain/sign-in/')),
+    tests: tests('domain'),
+  },
+  {
+    name: 'core/domain/sign-in',
+    sources: named('core/domain/sign-in', '*'),
+    tests: [...tests('domain', 'networks devices totp throttle sessions fair-queue'), ...tests('http/sign-in')],
+  },
   // dialer.test.ts is omitted, because it starts a core for each test.
   { name: 'core/dialer', sources: named('core/dialer', '*'), tests: tests('dialer', 'simulated webhook loop schedule') },
   {
