@@ -717,6 +717,18 @@ const rare = [
     walk.model = await settle(world, [walk.model], { withErased: true });
     return '';
   }),
+  event('a backup is restored', n, async (_, walk, world) => {
+    await world.answerSilent(false);
+    walk.model.respond(false);
+    walk.model = await settle(world, [walk.model]);
+    if (!(await world.restore())) return ' on SQLite only';
+    // Someone may have taken the backup with its sessions.
+    for (const user of walk.model.users.values()) user.session = null;
+    walk.model.dial();
+    walk.model.keepHouse();
+    walk.model = await settle(world, [walk.model], { withErased: true });
+    return '';
+  }),
   event('a new user', n, async (type, walk, world) => {
     const [account, { partner } = { partner: '' }] = pick(walk.model.accounts, type >> 2) ?? [''];
     const isPartner = type % 2 === 0;

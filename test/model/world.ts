@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
-
 import { request } from 'undici';
 import { sign } from '#contract/calls/signature.ts';
 import type { UserType } from '#contract/console/common.ts';
+import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
@@ -12,7 +13,7 @@ import type { Randomness } from '../../core/domain/ports/environment.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import type { DatabaseKind } from '../support/databases.ts';
+import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { authenticator } from '../support/second-factor.ts';
@@ -51,6 +52,8 @@ export class World {
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #outcomes = 0;
+  /** The previous database gets a name with the second, of which each restore needs its own. */
+  #restored = 0;
   #database = '';
   #direct: DirectAccess | undefined;
   /** Prepared, because it runs after every command. */
@@ -70,8 +73,7 @@ export class World {
     timeouts.answer = 24 * 60 * 60_000;
     const { database, tenants } = await databaseWithTenants(kind);
     world.#database = database;
-    world.#direct = await openDirect(database, world.clock);
-    world.#findOpen = world.#storage.prepare({ n: 'bigint' }, findOpen, 'read');
+    await world.#connect();
     world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
       world.#provide(handoffId, contact.phone, response),
     );
@@ -93,6 +95,11 @@ export class World {
     return world;
   }
 
+  async #connect(): Promise<void> {
+    this.#direct = await openDirect(this.#database, this.clock);
+    this.#findOpen = this.#storage.prepare({ n: 'bigint' }, findOpen, 'read');
+  }
+
   async start(): Promise<void> {
     const database = new Switch();
     const environment = {
@@ -110,6 +117,20 @@ export class World {
     const [core] = this.cores.splice(which % this.cores.length, 1);
     if (core) await this.#end(core);
     await this.start();
+  }
+
+  /** Replaces a SQLite database with a backup of itself, as an administrator does. @returns false on PostgreSQL, whose tools this doesn't need */
+  async restore(): Promise<boolean> {
+    if (this.#kind === 'postgres') return false;
+    const backup = join(freshDirectory(), 'backup');
+    await this.#storage.query('VACUUM INTO ?', [backup]);
+    for (const core of this.cores.splice(0)) await this.#end(core);
+    await this.#direct?.close();
+    await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date(Date.now() + 1_000 * ++this.#restored));
+    await this.#connect();
+    await this.start();
+    await this.start();
+    return true;
   }
 
   async #end(core: RunningCore): Promise<void> {
