@@ -253,8 +253,11 @@ export class World {
 
   /** Has the dialers look for due calls, and waits until each of them waits for the next time. */
   async polled(): Promise<void> {
-    this.#timers.poll();
-    await until(() => this.#timers.idle() >= this.cores.length);
+    // The first time, a dialer may still be at work since an earlier time.
+    for (let n = 0; n < 2; n++) {
+      this.wake();
+      await until(() => this.cores.every(({ database }) => this.#timers.isIdle(database)));
+    }
   }
 
   /** Has the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
@@ -399,12 +402,13 @@ const hour = 60 * sweepEvery;
 function takeTimers() {
   const { setTimeout: realTimeout, setInterval: realInterval, clearInterval: realClear } = globalThis;
   const { clearTimeout: realClearTimeout } = globalThis;
-  const polls = new Map<unknown, () => void>();
+  const polls = new Map<unknown, { of: Switch; wake: () => void }>();
   const sweeps = new Map<unknown, () => void>();
   Object.assign(globalThis, {
     setTimeout: Object.assign((work: () => void, ms?: number, ...rest: unknown[]) => {
       const timer = Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
-      if (ms === pollEvery) polls.set(timer, work);
+      const of = switches.getStore();
+      if (of && ms === pollEvery) polls.set(timer, { of, wake: work });
       return timer;
     }, realTimeout),
     clearTimeout(timer: Parameters<typeof realClearTimeout>[0]) {
@@ -427,9 +431,9 @@ function takeTimers() {
     poll() {
       const all = [...polls.values()];
       polls.clear();
-      for (const wake of all) wake();
+      for (const { wake } of all) wake();
     },
-    idle: () => polls.size,
+    isIdle: (core: Switch) => polls.values().some(({ of }) => of === core),
     sweep: () => {
       for (const sweep of sweeps.values()) sweep();
     },
