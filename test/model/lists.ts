@@ -1,6 +1,6 @@
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
-import { directoryCampaignsSchema } from '#contract/console/directory.ts';
+import { campaignsSchema, directoryCampaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
 import type { Answer } from '../support/http.ts';
 import { type Call, day, getState, type Model, type Viewer } from './model.ts';
@@ -13,8 +13,12 @@ function expectSame(what: string, actual: unknown, expected: unknown): void {
 
 const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
 
-/** Compares everything that a viewer sees. The viewer must be signed in. */
-export async function compareLists(model: Model, world: World, viewer: Viewer): Promise<void> {
+/**
+ * Compares everything that a viewer sees. The viewer must be signed in.
+ *
+ * @param compared the campaigns whose calls were compared, because they're the same for everyone who sees them
+ */
+export async function compareLists(model: Model, world: World, viewer: Viewer, compared = new Set<string>()): Promise<void> {
   const who = model.users.get(viewer.user)?.email;
   const get = (path: string) => world.as(viewer, 0, 'GET', path);
 
@@ -33,12 +37,17 @@ export async function compareLists(model: Model, world: World, viewer: Viewer): 
   );
   expectSame(`the number of keys of ${who}`, total, seen.length);
 
-  for (const campaign of model.campaigns.keys()) {
+  const inScope = [...model.campaigns].filter(([id]) => model.seesCampaign(viewer, id));
+  const { campaigns: listed } = campaignsSchema.parse((await get('/console/campaigns')).json);
+  expectSame(
+    `the campaigns of ${who}`,
+    listed.map(({ id, name, account }) => ({ id, name, account: account.id })).sort(byId),
+    inScope.map(([id, { name, account }]) => ({ id, name, account })).sort(byId),
+  );
+  for (const [campaign] of inScope) {
+    if (compared.has(campaign)) continue;
+    compared.add(campaign);
     const path = `/console/campaigns/${campaign}/calls`;
-    if (!model.seesCampaign(viewer, campaign)) {
-      expectSame(`${path} of ${who}`, (await get(path)).status, 404);
-      continue;
-    }
     const calls = [...model.calls.values()].filter((call) => call.campaign === campaign);
     expectSame(
       `the calls that ${who} sees`,
@@ -50,6 +59,8 @@ export async function compareLists(model: Model, world: World, viewer: Viewer): 
     for (const { day: date, states } of days)
       expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date, date === today)));
   }
+  const hidden = [...model.campaigns.keys()].find((id) => !model.seesCampaign(viewer, id));
+  if (hidden !== undefined) expectSame(`a campaign hidden from ${who}`, (await get(`/console/campaigns/${hidden}/calls`)).status, 404);
 
   const directory = campaignsInDirectory(await get('/console/directory/campaigns'));
   const campaigns = [...model.campaigns].flatMap(([id, { account, name }]) => {

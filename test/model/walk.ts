@@ -74,7 +74,8 @@ async function walkOnce(kind: DatabaseKind, commands: Iterable<fc.AsyncCommand<W
 
 async function compareEverything(state: Walk, world: World): Promise<void> {
   const { model } = state;
-  for (const viewer of listViewers(model)) if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer);
+  const compared = new Set<string>();
+  for (const viewer of listViewers(model)) if (await enter(model, world, viewer, 1)) await compareLists(model, world, viewer, compared);
   const outcomes = await world.outcomes();
   if (state.isSure ? outcomes !== model.outcomes : outcomes > model.outcomes)
     throw new Error(`The metrics should count ${model.outcomes} outcomes, but count ${outcomes}.`);
