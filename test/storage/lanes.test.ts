@@ -35,6 +35,15 @@ describe("a database's connection lanes", () => {
     });
     after(() => direct.close());
 
+    if (kind === 'postgres') {
+      it("don't let the server compile statements, because that takes longer than running them", async () => {
+        for (const [name, pool] of direct.storage.database.pools) {
+          const { rows } = await pool.raw('SHOW jit');
+          expect(rows, name).to.deep.equal([{ jit: 'off' }]);
+        }
+      });
+    }
+
     async function occupy({ client }: Knex, connections = 1): Promise<void> {
       for (let count = 0; count < connections; count++) {
         const connection: unknown = await client.acquireConnection();
