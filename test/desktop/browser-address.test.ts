@@ -150,6 +150,18 @@ describeBrowser('the console in a browser', () => {
       await panel.getByText('This key was revoked, or you don’t have access to it.').waitFor();
     });
 
+    it("says if the viewer doesn't have access to a campaign or user that a colleague chose", async () => {
+      const { siblingCampaign, users } = harness.tenants;
+      await open(`${harness.core.url}/#/calls/${siblingCampaign.id}?state=failed`);
+      await heading('Campaign not found').waitFor();
+      await button('Show all calls').click();
+      await page.getByLabel('Search').waitFor();
+      expect(await path()).to.equal('/#/calls');
+      await page.goto(`${harness.core.url}/#/activity?actor=${users.sibling.id}`);
+      await heading('No matching activity').waitFor();
+      await page.getByLabel('User').getByText('The chosen user').and(page.locator(':checked')).waitFor({ state: 'attached' });
+    });
+
     it('contains the filters of calls and activity, and the parent in the directory', async () => {
       await open(`${harness.core.url}/#/calls/${harness.tenants.campaign.id}?state=failed&from=2026-11-01&to=2026-11-08`, 'partner');
       await eventually(async () => expect(await page.getByLabel('From day').inputValue()).to.equal('2026-11-01'));

@@ -95,6 +95,17 @@ for (const [where, describeHome, openHome] of homes) {
       });
     }
 
+    it("don't count a list that couldn't be loaded", async () => {
+      await goTo('Directory');
+      network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
+      await page().getByLabel('Show', { exact: true }).selectOption('Campaigns');
+      await page().getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
+      expect(await page().locator('main').innerText()).not.to.match(/0 campaigns|last data loaded/);
+      network.faults.length = 0;
+      await button('Try again').click();
+      await page().getByText('2 campaigns').waitFor();
+    });
+
     it("don't move any row when details open or a row is selected", async () => {
       for (const width of [1280, 1600]) {
         await resize(width);

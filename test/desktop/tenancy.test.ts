@@ -87,8 +87,9 @@ describeDesktop('the tenancy switcher', () => {
     await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').fill('blue');
     await page.getByRole('option', { name: /Blue Clinic/ }).click();
+    await page.getByText('Selected Blue Clinic, Northwind Voice.').waitFor();
     await page.getByRole('button', { name: 'Create API key' }).click();
-    await page.getByText('all campaigns in Blue Clinic').waitFor();
+    await page.getByText('all campaigns in Blue Clinic, Northwind Voice').waitFor();
   });
 });
 

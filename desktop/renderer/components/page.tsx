@@ -17,7 +17,7 @@ type PageProps<Value> = {
   details?: ComponentChildren;
   /** The list's data; the foot of the page says how old it is. */
   resource?: Resource<Value>;
-  /** Always visible below the list; false if there's nothing to show. */
+  /** Always visible below the list, once that's loaded; false if there's nothing to show. */
   foot?: ComponentChildren;
   children: ComponentChildren;
 };
@@ -25,7 +25,7 @@ type PageProps<Value> = {
 /** Shows a screen where only the list scrolls, so that rows don't move when something around the list changes. */
 export function Page<Value>({ title, actions, head, details, resource, foot, children }: PageProps<Value>) {
   const loaded = resource?.state.value;
-  const isStale = loaded !== undefined && loaded.value !== null && loaded.failure !== null;
+  const isLoaded = loaded?.value !== null;
   return (
     <div class="page">
       <div class="title-row">
@@ -40,7 +40,7 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
         <div class="list">{children}</div>
         {details}
       </div>
-      {(foot || isStale) && (
+      {isLoaded && (foot || loaded?.failure) && (
         <div class="page-foot">
           {resource && <Freshness resource={resource} />}
           {foot}

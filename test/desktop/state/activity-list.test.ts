@@ -38,7 +38,12 @@ describe('the users in the activity filter', () => {
 describe("an export's subject", () => {
   it('is a count of what was saved, if that was recorded', () => {
     const names = ['api-keys (116 rows)', 'users (1 rows)', 'calls', 'calls (from 2026-11-08 to 2026-11-08)'];
-    expect(names.map((name) => describeSubject('list.exported', name))).to.deep.equal(['116 API keys', '1 user', 'calls', names[3]]);
+    expect(names.map((name) => describeSubject('list.exported', name))).to.deep.equal([
+      '116 API keys',
+      '1 user',
+      'calls',
+      'calls (from 8 Nov 2026 to 8 Nov 2026)',
+    ]);
     expect(describeSubject('api-key.created', 'calls')).to.equal('calls');
   });
 });

@@ -26,15 +26,16 @@ export function labelActors(actors: ActivityFacetsView['actors'], viewerId: stri
   });
 }
 
-/** Describes what an action was about. A saved list of 116 keys is recorded as `api-keys (116 rows)`. */
+/** Describes what an action was about. A saved list is recorded as `api-keys (116 rows)` or `calls (from 2026-10-01 to 2026-10-31)`. */
 export function describeSubject(action: string, name: string): string {
-  const [, list = '', rows] = (action === 'list.exported' && /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name)) || [];
+  if (action !== 'list.exported') return name;
+  const [, list = '', rows] = /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name) ?? [];
   const noun = listNouns[list];
-  if (noun === undefined) return name;
+  if (noun === undefined) return describeDetail(name);
   return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
 }
 
-/** Formats the days of an export as elsewhere: "from 1 Oct 2026 to 31 Oct 2026". */
+/** Formats the days in a recorded text as elsewhere: "from 1 Oct 2026 to 31 Oct 2026". */
 export function describeDetail(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }

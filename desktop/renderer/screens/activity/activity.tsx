@@ -177,6 +177,8 @@ function Choice({ label, all, value, options, onChange }: ChoiceProps) {
       <span class="visually-hidden">{label}</span>
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         <option value="">{all}</option>
+        {/* The address may name one that isn't in the viewer's activity. */}
+        {value !== '' && !options.some(([id]) => id === value) && <option value={value}>The chosen {label.toLowerCase()}</option>}
         {options
           .toSorted(([, a], [, b]) => a.localeCompare(b))
           .map(([id, name]) => (

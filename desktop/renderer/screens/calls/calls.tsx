@@ -51,7 +51,7 @@ export function Calls({ session, title }: ScreenProps) {
   }
   const campaignId = settings.campaign;
   const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
-  const chosen = isOnlyOne ? first : view.campaigns.find(({ id }) => id === campaignId);
+  const chosen = isOnlyOne && campaignId === '' ? first : view.campaigns.find(({ id }) => id === campaignId);
   const show = (campaign: Campaign) => (
     <CallsPage
       key={campaign.id}
@@ -64,28 +64,31 @@ export function Calls({ session, title }: ScreenProps) {
     />
   );
   if (chosen) return show(chosen);
-  const all = <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
-  if (campaignId === '' || view.nextCursor === null) return all;
-  return <CampaignById key={campaignId} title={title} id={campaignId} show={show} fallback={all} />;
+  if (campaignId === '') return <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
+  return <CampaignById key={campaignId} title={title} id={campaignId} show={show} onShowAll={() => change(callsView.initial)} />;
 }
 
-type CampaignByIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; fallback: ComponentChildren };
+type CampaignByIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; onShowAll: () => void };
 
 /** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
-function CampaignById({ title, id, show, fallback }: CampaignByIdProps) {
+function CampaignById({ title, id, show, onShowAll }: CampaignByIdProps) {
   const resource = useResource(() => window.callkey.request('listCampaigns', { search: id, cursor: null }));
-  const view = resource.state.value.value;
-  if (!view) {
-    return (
-      <Page title={title}>
-        <Loadable resource={resource} noun="the campaign">
-          {() => null}
-        </Loadable>
-      </Page>
-    );
-  }
-  const campaign = view.campaigns.find((each) => each.id === id);
-  return campaign ? show(campaign) : fallback;
+  const campaign = resource.state.value.value?.campaigns.find((each) => each.id === id);
+  if (campaign) return show(campaign);
+  return (
+    <Page title={title}>
+      <Loadable resource={resource} noun="the campaign">
+        {() => (
+          <Empty title="Campaign not found">
+            <p>It doesn’t exist, or you don’t have access to it.</p>
+            <button type="button" onClick={onShowAll}>
+              Show all calls
+            </button>
+          </Empty>
+        )}
+      </Loadable>
+    </Page>
+  );
 }
 
 type CampaignChartProps = { campaignId: string; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };

@@ -6,17 +6,18 @@ import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
 import { announce } from '../../state/announcement.ts';
 import { mapped } from '../../state/loading/resource.ts';
 import { handleSessionFailure, setSession } from '../../state/session.ts';
+import { formatFullPlace } from '../../state/workspace.ts';
 
 /** Finds accounts and partners as the user types, and selects one. */
 export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const [failure, setFailure] = useState<Failure | null>(null);
 
-  async function select(choice: RequestInput<'selectTenancy'>, name: string): Promise<void> {
+  async function select(choice: RequestInput<'selectTenancy'>): Promise<void> {
     const result = await handleSessionFailure(window.callkey.request('selectTenancy', choice));
     if (!result.ok) return setFailure(result.failure);
     onClose();
     setSession(result.value);
-    announce(name === '' ? 'Selection cleared.' : `Selected ${name}.`);
+    announce(result.value.tenancy ? `Selected ${formatFullPlace(result.value)}.` : 'Selection cleared.');
   }
 
   return (
@@ -27,12 +28,12 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
       placeholder="Type a name"
       find={findTenancies}
       empty="There are no accounts yet. Create them in Directory."
-      onChoose={({ tenancy: { kind, id }, name }) => void select({ kind, id }, name)}
+      onChoose={({ tenancy: { kind, id } }) => void select({ kind, id })}
       failure={failure}
       onClose={onClose}
     >
       {session.tenancy && (
-        <button type="button" onClick={() => void select({ kind: null }, '')}>
+        <button type="button" onClick={() => void select({ kind: null })}>
           Clear selection
         </button>
       )}

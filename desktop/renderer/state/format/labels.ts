@@ -2,6 +2,7 @@ import type { CallState } from '#contract/calls/states.ts';
 import type { UserType } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
+import { formatFullPlace } from '../workspace.ts';
 
 export { callStateLabels } from '#contract/calls/states.ts';
 
@@ -88,11 +89,12 @@ export function actionLabel(action: string): string {
 }
 
 /** Describes the campaigns that a new key of the viewer's would have access to; null if the viewer can't create one. */
-export function describeKeyAccess({ viewer, tenancy }: SessionView): string | null {
+export function describeKeyAccess(session: SessionView): string | null {
+  const { viewer, tenancy } = session;
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;
-  return tenancy.kind === 'account' ? `all campaigns in ${tenancy.name}` : `all campaigns in all accounts under ${tenancy.name}`;
+  return `all campaigns in ${tenancy.kind === 'account' ? '' : 'all accounts under '}${formatFullPlace(session)}`;
 }
 
 export function capitalized(text: string): string {

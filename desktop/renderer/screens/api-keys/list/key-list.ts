@@ -11,12 +11,12 @@ export type KeyFilter = (typeof keyFilters)[number];
 
 export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   all: 'All',
-  expiring: 'Expiring within 30 days',
+  expiring: 'Expiring soon',
   expired: 'Expired',
   'no-expiration': 'Never expires',
   'never-used': 'Never used',
   unused: 'Unused for 90 days',
-  'owner-away': 'Owner not signed in for 90 days',
+  'owner-away': 'Owner away for 90 days',
 };
 
 /** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */

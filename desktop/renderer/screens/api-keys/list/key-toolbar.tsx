@@ -36,7 +36,7 @@ export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange
       {/* biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons. */}
       <div class="chips" role="group" aria-label="Show">
         {keyFilters.map((name) => {
-          const count = filterKeys(keys, '', name, now.value).length;
+          const count = filterKeys(keys, '', name, now.value, owner).length;
           if (count === 0 && name !== 'all' && name !== filter) return null;
           return (
             <button key={name} type="button" aria-pressed={name === filter} onClick={() => onChange({ filter: name })}>
