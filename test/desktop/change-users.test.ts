@@ -19,7 +19,6 @@ describeBrowser('a partner user', () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Of Ada');
     context = await (await sharedBrowser()).newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
     page = await context.newPage();
-    page.setDefaultTimeout(6_000);
     await page.goto(harness.core.url);
     await signInAs({ ...harness, page }, 'partner');
   });

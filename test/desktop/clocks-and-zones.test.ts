@@ -55,7 +55,6 @@ for (const [where, describeHome, openHome] of homes) {
         await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
       }
       home = await openHome(harness.core.url);
-      home.page.setDefaultTimeout(15_000);
       await signInAs({ ...harness, page: home.page }, 'account');
     });
     after(async () => {

@@ -26,7 +26,6 @@ describeBrowser("an administrator's day", () => {
   beforeEach(async () => {
     context = await (await sharedBrowser()).newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     page = await context.newPage();
-    page.setDefaultTimeout(15_000);
     await page.goto(harness.core.url);
   });
   afterEach(() => context.close());

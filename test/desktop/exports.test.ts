@@ -57,7 +57,6 @@ for (const [where, describeHome, open] of [
       harness = await openCore();
       network = await faultyProxy(harness.core.url);
       exporter = await open(network.url);
-      exporter.page.setDefaultTimeout(15_000);
     });
     afterEach(async () => {
       await exporter.close();

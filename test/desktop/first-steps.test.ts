@@ -27,7 +27,6 @@ describeBrowser('a new administrator', () => {
     await direct.close();
     context = await (await sharedBrowser()).newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
     page = await context.newPage();
-    page.setDefaultTimeout(6000);
     await page.goto(core.url);
     await page.getByLabel('Email').fill(stan.email);
     await page.getByLabel('Password').fill(oneTimePassword ?? '');

@@ -27,7 +27,6 @@ for (const [where, describeHome, openHome] of homes) {
       network = await faultyProxy(harness.core.url);
       for (let index = 0; index < 12; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Appointment importer ${index}`);
       home = await openHome(network.url);
-      home.page.setDefaultTimeout(6_000);
       await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
     });
     after(async () => {

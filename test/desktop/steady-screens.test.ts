@@ -45,7 +45,6 @@ for (const [where, describeHome, openHome] of homes) {
         contact: { phone: '+493012345679', name: 'Bob' },
       });
       home = await openHome(network.url);
-      home.page.setDefaultTimeout(6_000);
       await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
     });
     after(async () => {
@@ -98,7 +97,7 @@ for (const [where, describeHome, openHome] of homes) {
     it("don't count a list that couldn't be loaded", async () => {
       await goTo('Directory');
       network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
-      await page().getByLabel('Show', { exact: true }).selectOption('Campaigns');
+      await page().getByRole('combobox', { name: 'Show', exact: true }).selectOption('Campaigns');
       await page().getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
       expect(await page().locator('main').innerText()).not.to.match(/0 campaigns|last data loaded/);
       network.faults.length = 0;

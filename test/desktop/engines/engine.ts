@@ -12,7 +12,10 @@ export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 80
 /** Also a large window, a narrow one at 400 %, and a narrow one. */
 const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
 
-/** How many pixels any element scrolls sideways, and how many pixels taller any dialog is than its content. */
+/**
+ * How many pixels any element scrolls sideways, how many pixels taller any dialog is than its content, and how many pixels any badge sticks out
+ * of its cell.
+ */
 const measure = `[
   Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
     .map((each) => each.scrollWidth - each.clientWidth)),
@@ -26,6 +29,8 @@ const measure = `[
     dialog.style.alignContent = '';
     return Math.round(height - (bottom - top) - parseFloat(paddingBottom) - parseFloat(borderBottomWidth));
   })),
+  Math.max(0, ...[...document.querySelectorAll('td .badge')]
+    .map((badge) => Math.round(badge.getBoundingClientRect().right - badge.closest('td').getBoundingClientRect().right))),
 ]`;
 
 type Engine<Shown extends EnginePage> = {
@@ -69,7 +74,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
     }
   });
 
-  it("never scroll sideways, and have no dialog that's taller than its content", async function () {
+  it("never scroll sideways, and have no dialog that's taller than its content and no badge that covers the next cell", async function () {
     if (!inspect && !opensEveryScreen) skip(this, 'ENGINES=all opens every screen in this engine');
     this.timeout(480_000);
     const complaints: string[] = [];
@@ -79,9 +84,10 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
       for (const size of sizes) {
         await page.setViewportSize(size);
         const measured = await page.evaluate(measure);
-        const [wide, high] = Array.isArray(measured) ? measured.map(Number) : [];
+        const [wide, high, out] = Array.isArray(measured) ? measured.map(Number) : [];
         if (wide !== 0) complaints.push(`${name} scrolls ${wide} px sideways at ${size.width} × ${size.height}`);
         if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too high at ${size.width} × ${size.height}`);
+        if (out !== 0) complaints.push(`${name} has a badge that is ${out} px outside its cell at ${size.width} × ${size.height}`);
       }
       complaints.push(...((await inspect?.(page)) ?? []).map((complaint) => `${name}: ${complaint}`));
       await page.setViewportSize(usualSize);
