@@ -2,8 +2,8 @@ import { DateTime } from 'luxon';
 import { now, ownZone } from '../state/clock.ts';
 import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format/format-time.ts';
 
-/** Beyond this many days, a date is more useful than a relative time. */
-const nearDays = 30;
+/** Beyond 30 days, a date is more useful than a relative time. */
+const nearMs = 30 * 86_400_000;
 
 type TimeProps = { at: string; text: string; tip: string; isInTable?: boolean };
 
@@ -27,7 +27,7 @@ function exactly(instant: DateTime): string {
 /** Shows a relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
 export function Time({ at }: { at: string }) {
   const instant = here(at);
-  const isNear = Math.abs(instant.diff(now.value).as('days')) < nearDays;
+  const isNear = Math.abs(instant.toMillis() - now.value.toMillis()) < nearMs;
   return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={exactly(instant)} />;
 }
 
