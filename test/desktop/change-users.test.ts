@@ -34,7 +34,7 @@ describeBrowser('a partner user', () => {
 
   it('disables a user, sees their keys marked as refused, and enables them again', async () => {
     await link('Users').click();
-    await page.getByRole('row', { name: /Tom Teammate/ }).click();
+    await page.getByRole('row', { name: /tom@example.com/ }).click();
     await button('Disable…').click();
     await inDialog('Disable').click();
     await page.getByText('User Tom Teammate was disabled.').waitFor();
@@ -47,7 +47,7 @@ describeBrowser('a partner user', () => {
     expect(await violationsOn(page)).to.deep.equal([]);
 
     await link('Users').click();
-    await page.getByRole('row', { name: /Tom Teammate/ }).click();
+    await page.getByRole('row', { name: /tom@example.com/ }).click();
     await button('Enable…').click();
     await inDialog('Enable').click();
     await page.getByText('User Tom Teammate was enabled.').waitFor();

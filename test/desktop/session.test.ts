@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs, tryAgain } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -117,7 +117,7 @@ describeDesktop("the console's session", () => {
     await harness.page.getByText('Showing the last data loaded.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
     network.faults.length = 0;
-    await button('Try again').click();
+    await tryAgain(harness.page);
     await harness.page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
   });
 
@@ -148,7 +148,7 @@ describeDesktop("the console's session", () => {
     network.faults.push(fault, fault);
     await link('Activity').click();
     await harness.page.getByText('Something went wrong here. (abc-1)').waitFor();
-    await button('Try again').click();
+    await tryAgain(harness.page);
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { describeBrowser } from '../support/chromium.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { signInAs, tryAgain } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
@@ -89,7 +89,7 @@ for (const [where, describeHome, openHome] of homes) {
         await page().getByText('Showing the last data loaded.').first().waitFor();
         expect(await places()).to.deep.equal(before);
         network.faults.length = 0;
-        await button('Try again').first().click();
+        await tryAgain(page());
         await page().getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
       });
     }
@@ -101,7 +101,7 @@ for (const [where, describeHome, openHome] of homes) {
       await page().getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
       expect(await page().locator('main').innerText()).not.to.match(/0 campaigns|last data loaded/);
       network.faults.length = 0;
-      await button('Try again').click();
+      await tryAgain(page());
       await page().getByText('2 campaigns').waitFor();
     });
 

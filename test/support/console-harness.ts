@@ -82,3 +82,8 @@ export async function signInAs(
 export async function asksForServer(page: EnginePage): Promise<boolean> {
   return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }
+
+/** Presses *Try again*, unless the console has already tried again by itself. */
+export async function tryAgain(page: Pick<EnginePage, 'evaluate'>): Promise<void> {
+  await page.evaluate("[...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Try again')?.click()");
+}

@@ -1,7 +1,7 @@
 import type { ElectronApplication, Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
 import { sharedBrowser } from './chromium.ts';
-import { asksForServer, signInAs } from './console-harness.ts';
+import { asksForServer, signInAs, tryAgain } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
 import { chooseCommand, launchConsole } from './electron.ts';
 import type { EnginePage } from './engine-page.ts';
@@ -22,6 +22,9 @@ export type Home<Shown extends EnginePage = Page> = {
 };
 
 const timeZone = 'Europe/Berlin';
+
+/** More failures than there are requests while someone looks at a screen. */
+const outage = Array.from({ length: 100 }, () => ({ status: 502 }));
 
 export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {
   const desktop = await launchConsole({ env: { TZ: timeZone } });
@@ -132,20 +135,20 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('OK').click();
 
     if (choose) {
-      network.faults.push({ status: 502 }, { status: 502 });
+      network.faults.push(...outage);
       await choose('refresh');
       await page.getByText('Showing the last data loaded.').waitFor();
       yield stop('api-keys-stale');
       network.faults.length = 0;
-      await button('Try again').click();
+      await tryAgain(page);
       await page.getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
     }
-    network.faults.push({ status: 502 }, { status: 502 });
+    network.faults.push(...outage);
     await link('Activity').click();
     await page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     yield stop('activity-unreachable');
     network.faults.length = 0;
-    await button('Try again').click();
+    await tryAgain(page);
     await page.getByRole('grid').waitFor();
     yield stop('activity');
     await proceed('Calls');
