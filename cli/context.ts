@@ -46,13 +46,13 @@ export async function connect(
     keyValue,
     userAgent: `callkey/${context.version} node/${process.versions.node} ${process.platform}`,
     trace: context.output.trace,
-    onKeyEndsSoon: keyEndNote(context.output, settings.profileName),
+    onKeyEndsSoon: keyExpiryWarner(context.output, settings.profileName),
   });
   return { server, settings, client };
 }
 
 /** Warns once per run that the key will expire. Programs get the warning as well, so that operators see it in the log in time. */
-function keyEndNote(output: Output, profileName: string): (expiresAt: string) => void {
+function keyExpiryWarner(output: Output, profileName: string): (expiresAt: string) => void {
   let isSaid = false;
   return (expiresAt) => {
     if (isSaid || Number.isNaN(Date.parse(expiresAt))) return;

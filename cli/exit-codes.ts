@@ -14,7 +14,7 @@ export const exitCodes = {
   notCallable: 8,
 } as const satisfies Record<ErrorKind | 'done', number>;
 
-/** The code with --json of an error that doesn't have its own. */
+/** With --json, the code of an error that doesn't have its own. */
 const errorCodes = {
   failed: 'failed',
   usage: 'usage',

@@ -99,13 +99,13 @@ function addMcp(program: Command, runAction: RunAction): void {
     .option('--campaign <campaign>', 'campaign ID or alias (default: CALLKEY_CAMPAIGN)')
     .option('--allow <prefix>', 'prefix of the allowed phone numbers, such as +49 (repeatable; default: all)', collect)
     .option(
-      '--most <n>',
+      '--max-calls <n>',
       'the maximum number of different calls that an agent can place in a session',
       numberOption({ min: 1, max: 1_000, isWhole: true }),
       10,
     )
     .description('let an agent place and cancel calls, over the Model Context Protocol')
-    .addHelpText('after', examples('callkey mcp --campaign reminders --allow +49 --most 10'))
+    .addHelpText('after', examples('callkey mcp --campaign reminders --allow +49 --max-calls 10'))
     .action((options: McpOptions) => runAction(async (context) => (await import('./commands/mcp/mcp.ts')).mcp(context, options)));
 }
 

@@ -9,11 +9,11 @@ import type { Environment, Folders } from './state/xdg.ts';
 /** The options that every command takes. */
 export type GlobalOptions = { profile?: string; server?: string; state?: string; timeout?: number; json?: true; verbose?: true };
 
-const keyPlaces = ['keychain', 'file'] as const;
+const keyLocations = ['keychain', 'file'] as const;
 /** Where a profile's key is stored. */
-export type KeyPlace = (typeof keyPlaces)[number];
+export type KeyLocation = (typeof keyLocations)[number];
 
-const profileSchema = z.object({ server: z.string().nullable(), key: z.enum(keyPlaces) });
+const profileSchema = z.object({ server: z.string().nullable(), key: z.enum(keyLocations) });
 const profilesSchema = z.record(z.string(), profileSchema);
 export type Profile = z.infer<typeof profileSchema>;
 type Profiles = Map<string, Profile>;

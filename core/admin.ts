@@ -128,7 +128,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     ports,
     storage,
     actor: toOperator(process.env),
-    givenDays: readRetentionDays(process.env),
+    configuredDays: readRetentionDays(process.env),
     readInput: () => text(process.stdin),
   };
 }

@@ -22,7 +22,7 @@ if (argument !== undefined) {
  *
  * - The first two and {@link arenas} keep the process below 200 MB.
  * - The third turns off the threads that help to collect young objects. They cost as much as they save, and on a busy machine the main
- * thread waits for them (measured: the slowest 5 % of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
+ * thread waits for them (measured: the slowest 5% of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
  * - The fourth keeps V8 from allocating short-lived objects as old ones just because a few survived a burst. Each of these objects keeps
  * its whole request alive until the next full collection (measured: some starts, and all that began with a sign-in, served less than half
  * as many requests, with pauses of 5 to 11 ms instead of 0.4).
@@ -31,7 +31,7 @@ const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--n
 /** By default, glibc would give each thread its own arena. */
 const arenas = '2';
 /**
- * libuv has four threads by default. SQLite's statements, argon2, the log and lookups of host names share them, so two slow lists in the
+ * libuv has four threads by default. SQLite's statements, argon2, the log and host name lookups share them, so two slow lists in the
  * console and a sign-in would leave no thread for keys. Each connection in storage/engine/sqlite/sqlite.ts occupies one thread, and host
  * name lookups can occupy half of all threads.
  */
@@ -50,7 +50,8 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
 // If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
 // variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
-// Importing node:http reads everything that it exports, and these load Node's HTTP client, which takes 30 ms. The core doesn't need it here.
+// Importing node:http reads everything that it exports, and these load Node's HTTP client, which takes 30 ms. The core doesn't need it
+// here.
 for (const unused of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(process.getBuiltinModule('node:http'), unused);
 const { describeOutdatedNode } = await import('#contract/node-release.ts');
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
@@ -62,13 +63,13 @@ const { argon2Passwords } = await import('./server/passwords.ts');
 const { notifyServiceManager } = await import('./server/start/service-manager.ts');
 const { loadSessionSecrets } = await import('./server/start/session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./server/start/system.ts');
-const { unknownVariables, unknownVariableText } = await import('./server/start/unknown-variables.ts');
+const { findUnknownVariables, formatUnknownVariable } = await import('./server/start/unknown-variables.ts');
 
 /** SIGHUP is included, because closing a terminal must not cut off accepted requests. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
- * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd's SendSIGHUP
- * sends SIGHUP right after SIGTERM.
+ * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd's
+ * SendSIGHUP sends SIGHUP right after SIGTERM.
  */
 const sameSignalWithin = 1_000;
 
@@ -79,7 +80,7 @@ async function main(): Promise<void> {
   if (checkedNoCertificates) log.warn(tlsChecksWarning);
   const outdatedNode = describeOutdatedNode(process.versions.node);
   if (outdatedNode !== null) log.warn(outdatedNode);
-  for (const variable of unknownVariables(process.env)) log.warn(unknownVariableText(variable));
+  for (const variable of findUnknownVariables(process.env)) log.warn(formatUnknownVariable(variable));
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'uncaught exception');
     process.exit(1);

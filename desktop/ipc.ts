@@ -4,7 +4,7 @@ import type { SessionView } from '#contract/console/session.ts';
 import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
-import type { AnswerOf, PathParameters } from '#contract/routes/route.ts';
+import type { PathParameters, RouteResponse } from '#contract/routes/route.ts';
 import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 
@@ -71,7 +71,7 @@ export type ExportRequest = {
 }[ExportName];
 /** Null if the response has no body. */
 export type RequestAnswer<Name extends keyof ConsoleRoutes> =
-  AnswerOf<ConsoleRoutes[Name]> extends undefined ? null : AnswerOf<ConsoleRoutes[Name]>;
+  RouteResponse<ConsoleRoutes[Name]> extends undefined ? null : RouteResponse<ConsoleRoutes[Name]>;
 
 /** The differences between the app and a browser. Screens check these, but never where they're running. */
 export type Capabilities = {

@@ -47,7 +47,7 @@ if (!(wait > 0)) stop('--wait must be a number of seconds.');
 let failures = 0;
 function say(isRight: boolean, what: string, otherwise = ''): void {
   if (!isRight) failures++;
-  process.stdout.write(isRight ? `ok     ${what}\n` : `WRONG  ${what}: ${otherwise}\n`);
+  process.stdout.write(isRight ? `ok     ${what}\n` : `FAIL   ${what}: ${otherwise}\n`);
 }
 
 const now = () => Math.floor(Date.now() / 1_000);
@@ -64,8 +64,8 @@ async function send(handoff: Handoff, { by = secret, at = now() } = {}): Promise
     await answer.body.dump();
     return { status: answer.statusCode };
   } catch (error) {
-    const reason = connections.whyNotSent(error);
-    return { error: reason ?? 'no response within ten seconds, or the connection broke: the core ends such a call as unknown' };
+    const reason = connections.unsentReason(error);
+    return { error: reason ?? 'no response within ten seconds, or the connection was lost: the core ends such a call as unknown' };
   }
 }
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
-import { unknownVariables } from '../core/server/start/unknown-variables.ts';
+import { findUnknownVariables } from '../core/server/start/unknown-variables.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/receiver.ts';
 
@@ -159,7 +159,7 @@ describe('unknown variables', () => {
     ['DIALER_TIMEOUT', 'DIALER'],
   ] as const) {
     it(`are reported if they look like Callkey's: ${name}`, () => {
-      expect(unknownVariables({ [name]: 'set' })).to.deep.equal([{ name, meant }]);
+      expect(findUnknownVariables({ [name]: 'set' })).to.deep.equal([{ name, meant }]);
     });
   }
 
@@ -178,8 +178,8 @@ describe('unknown variables', () => {
       'POSTGRES_PASSWORD',
       'CALLKEY_SERVER',
     ];
-    expect(unknownVariables(Object.fromEntries(others.map((name) => [name, 'set'])))).to.deep.equal([]);
-    expect(unknownVariables({ HOST: 'set', TLS_KEY_FILE: 'set', DIALER_SECRETS_FILE: 'set', SESSION_SECRET: '' })).to.deep.equal([]);
+    expect(findUnknownVariables(Object.fromEntries(others.map((name) => [name, 'set'])))).to.deep.equal([]);
+    expect(findUnknownVariables({ HOST: 'set', TLS_KEY_FILE: 'set', DIALER_SECRETS_FILE: 'set', SESSION_SECRET: '' })).to.deep.equal([]);
   });
 });
 

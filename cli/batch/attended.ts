@@ -4,7 +4,7 @@ import { type Interrupt, Interrupted } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
 import type { Progress } from './progress.ts';
 
-/** Work that a user or a program watches. */
+/** Work that reports its progress, and that a signal or a lost reader can stop. */
 type Attended = {
   interrupt: Interrupt;
   output: Output;
@@ -13,14 +13,14 @@ type Attended = {
   /** A sentence that says how to continue; empty if that's not possible. */
   resumeAdvice(): string;
   isComplete(): boolean;
-  /** Whether the work stops if no one can read its results. */
-  stopsUnread: boolean;
+  /** Whether the work stops when no one can read its results. */
+  stopsIfUnread: boolean;
 };
 
 /** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice on how to continue; Interrupted after a signal */
 export async function attend(attended: Attended, work: () => Promise<void>): Promise<void> {
-  const { interrupt, output, progress, formatProgress, resumeAdvice, stopsUnread } = attended;
-  const stop = () => stopsUnread && interrupt.controller.abort();
+  const { interrupt, output, progress, formatProgress, resumeAdvice, stopsIfUnread } = attended;
+  const stop = () => stopsIfUnread && interrupt.controller.abort();
   // The reader may have gone away during the check.
   if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
@@ -28,7 +28,7 @@ export async function attend(attended: Attended, work: () => Promise<void>): Pro
     await work();
   } catch (error) {
     // A request can fail because a signal has ended its retries. The signal is then the reason to report.
-    if (interrupt.signal() === undefined && !(stopsUnread && output.lost.aborted))
+    if (interrupt.signal() === undefined && !(stopsIfUnread && output.lost.aborted))
       throw error instanceof CallkeyError ? withAdvice(error, attended) : error;
   } finally {
     output.lost.removeEventListener('abort', stop);
@@ -53,8 +53,8 @@ function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }
   const why = isClosed
     ? "The output pipe was closed, so the results can't be written."
     : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
-  const goOn = isComplete()
+  const nextStep = isComplete()
     ? `${formatProgress()} To get the results, run the same command again. It won't place a call twice.`
     : `Stopped. ${formatProgress()} ${resumeAdvice()} To keep the results, redirect them to a file: > results.ndjson`;
-  throw new CallkeyError('failed', `${why} ${goOn}`, { code: 'results-lost' });
+  throw new CallkeyError('failed', `${why} ${nextStep}`, { code: 'results-lost' });
 }

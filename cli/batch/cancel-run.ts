@@ -16,8 +16,8 @@ import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { earlierLines, lineRequestId, type Run, unsettledLines } from './run-journal.ts';
 
-/** A call to cancel. `isSure` is false if the response to placing it was lost, so that it may not exist. */
-type Target = { line: number; call: CallReference; isSure: boolean };
+/** A call to cancel. If the response to placing it was lost, `isConfirmed` is false: the call may not exist. */
+type Target = { line: number; call: CallReference; isConfirmed: boolean };
 
 type CancelBatch = {
   campaignId: string;
@@ -41,7 +41,7 @@ type Counts = Record<Status, number>;
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxNotes = 100;
 
-/** Requests in flight of a killed command arrive within this time. */
+/** Requests that a killed command had in flight arrive within this time. */
 const settlingTime = 1_000;
 
 /**
@@ -96,7 +96,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
   };
 }
 
-/** Cancels the calls that a file names: the results of `call place`, or the placed file itself. Can be repeated. @throws as cancelRun */
+/** Cancels the calls in a file: the results of `call place`, or the placed file itself. Safe to repeat. @throws as cancelRun */
 export async function cancelFile(batch: CancelBatch, file: CallFile): Promise<void> {
   const counts = newCounts();
   await attend(toAttended(batch, counts), () =>
@@ -109,7 +109,7 @@ type Pass = { journal?: Journal<CancelledLine>; done: LineSet; isLast: boolean }
 
 async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>, counts: Counts, pass: Pass): Promise<void> {
   const { client, campaignId, pace, interrupt } = batch;
-  await runPool(targets, pace, interrupt.controller, async ({ line, call, isSure }) => {
+  await runPool(targets, pace, interrupt.controller, async ({ line, call, isConfirmed }) => {
     try {
       const { requestId, contactId, cancelledAt } = await client.cancel(campaignId, call);
       settle(batch, counts, pass, { line, status: 'cancelled', requestId, contactId, cancelledAt });
@@ -117,7 +117,7 @@ async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>,
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'conflict') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
       else if (error.kind !== 'notFound') throw error;
-      else if (isSure || pass.isLast) report(batch, counts, { line, status: isSure ? 'not-found' : 'not-placed', ...call });
+      else if (isConfirmed || pass.isLast) report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
     }
   });
 }
@@ -143,11 +143,11 @@ async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
   const placed = new LineSet();
   for await (const { line, contactId } of earlierLines(run)) {
     placed.add(line);
-    if (!done.has(line)) yield { line, call: { contactId }, isSure: true };
+    if (!done.has(line)) yield { line, call: { contactId }, isConfirmed: true };
   }
   if (run.completedAt !== null) return;
   for await (const { line, requestId } of unsettledLines(run, placed))
-    if (!done.has(line)) yield { line, call: { requestId }, isSure: false };
+    if (!done.has(line)) yield { line, call: { requestId }, isConfirmed: false };
 }
 
 async function* fileTargets(batch: CancelBatch, file: CallFile, counts: Counts): AsyncGenerator<Target> {
@@ -155,7 +155,7 @@ async function* fileTargets(batch: CancelBatch, file: CallFile, counts: Counts):
   for await (const row of file.rows()) {
     const call = 'input' in row ? toReference(row.input, () => lineRequestId(header, row.line)) : undefined;
     if (call === 'not placed') continue;
-    if (call) yield { line: row.line, call, isSure: true };
+    if (call) yield { line: row.line, call, isConfirmed: true };
     else report(batch, counts, { line: row.line, status: 'invalid' });
   }
 }
@@ -175,7 +175,7 @@ function newCounts(): Counts {
 
 function toAttended(batch: CancelBatch, counts: Counts) {
   // Every call has been tried, even if no one could read the results.
-  const reading = { stopsUnread: false, isComplete: () => true };
+  const reading = { stopsIfUnread: false, isComplete: () => true };
   return { ...batch, ...reading, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice };
 }
 

@@ -1,7 +1,7 @@
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Output, Streams } from '../terminal/output.ts';
-import { type BadLine, type CallFile, type CheckedFile, type CheckReport, checkCalls } from './file/call-file.ts';
+import { type CallFile, type CheckedFile, type CheckReport, checkCalls, type InvalidLine } from './file/call-file.ts';
 import { type Counter, createCounter } from './progress.ts';
 
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
@@ -18,38 +18,38 @@ export async function checkFile({ output, streams }: Reporting, file: CallFile, 
   const report = createCheckReport(output, counter);
   const checked = await checkCalls(file, report).finally(counter.clear);
   report.end();
-  refuseBadLines(output, file, checked, skipInvalid);
+  rejectInvalidLines(output, file, checked, skipInvalid);
   return checked;
 }
 
 function createCheckReport(output: Output, counter: Counter): CheckReport & { end(): void } {
-  let [bad, twice] = [0, 0];
+  let [bad, duplicates] = [0, 0];
   const note = (text: string) => {
     counter.clear();
     output.note(text);
   };
   return {
     line: counter.line,
-    badLine(row) {
+    invalidLine(row) {
       if (output.forPrograms) output.result({ line: row.line, status: 'invalid', errors: row.errors });
-      if (++bad <= maxNotes) note(badLineText(row));
+      if (++bad <= maxNotes) note(formatInvalidLine(row));
     },
-    sameNumber(line, earlier) {
-      if (++twice <= maxNotes) note(`line ${line}: warning: same phone number as line ${earlier}. It will be called again.`);
+    duplicateNumber(line, earlier) {
+      if (++duplicates <= maxNotes) note(`line ${line}: warning: same phone number as line ${earlier}. It will be called again.`);
     },
     end() {
       if (bad > maxNotes) output.note(`Not shown: ${counted(bad - maxNotes, 'more invalid line')}. To see them all, add --json.`);
-      if (twice > 0)
-        output.note(`Warning: ${counted(twice, 'line')} with the same phone number as an earlier line. Each one is a separate call.`);
+      if (duplicates > 0)
+        output.note(`Warning: ${counted(duplicates, 'line')} with the same phone number as an earlier line. Each one is a separate call.`);
     },
   };
 }
 
-function badLineText({ line, errors }: BadLine): string {
+function formatInvalidLine({ line, errors }: InvalidLine): string {
   return `line ${line}: ${errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join(' ')}`;
 }
 
-function refuseBadLines(output: Output, { name }: CallFile, { good, bad }: CheckedFile, skipInvalid: boolean): void {
+function rejectInvalidLines(output: Output, { name }: CallFile, { good, bad }: CheckedFile, skipInvalid: boolean): void {
   if (bad.size === 0) return;
   const count = `${formatCount(bad.size)} of ${counted(good + bad.size, 'line')} in ${name} ${bad.size === 1 ? 'is' : 'are'} invalid.`;
   if (good === 0) throw new CallkeyError('usage', `${count} Nothing was sent. Fix them and run the command again.`, { code: 'invalid' });

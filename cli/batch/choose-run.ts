@@ -3,7 +3,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Folders } from '../state/xdg.ts';
 import { cancelledLines } from './cancel-journal.ts';
 import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
-import { FirstLines, LineSet, toMark } from './file/line-numbers.ts';
+import { FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
 import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** The file that a command is about to place, and how. */
@@ -42,7 +42,7 @@ export async function decideRun(
 ): Promise<RunChoice> {
   const choice = pickRun(runs, request, again);
   const continued = 'continued' in choice ? choice.continued : undefined;
-  if (!again && !isRepetition(continued)) await refusePlacedLines(runsToCompare(runs, request, continued), continued, file, checked);
+  if (!again && !isRepetition(continued)) await rejectPlacedLines(runsToCompare(runs, request, continued), continued, file, checked);
   return choice;
 }
 
@@ -77,7 +77,7 @@ function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): bo
   return completedAt === null && header.path !== null && header.path === request.path;
 }
 
-/** Whether a run has placed anything. If not, it can't conflict with another. */
+/** Whether a run has placed anything. If not, it can't conflict with another run. */
 function hasPlaced({ completedAt, placed }: Run): boolean {
   return completedAt !== null || placed.size > 0;
 }
@@ -101,17 +101,18 @@ type PlacedLines = { count: number; first: { line: number; run: Run; earlier: nu
 
 const maxNamed = 5;
 
-/** Keeps this file's marks in memory and reads the journals line by line, since they can be many times longer. */
-async function refusePlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
+/** Keeps this file's fingerprints in memory and reads the journals line by line, since they can be many times longer. */
+async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);
-  for await (const { line, call } of goodLines(file, bad, continued?.placed)) lines.add(toMark(Buffer.from(callDigest(call), 'hex')), line);
+  for await (const { line, call } of goodLines(file, bad, continued?.placed))
+    lines.add(toFingerprint(Buffer.from(callDigest(call), 'hex')), line);
   const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
   for (const run of runs) {
     const cancelled = await cancelledLines(run);
     for await (const { line: earlier, call } of earlierLines(run)) {
-      const line = call === undefined ? undefined : lines.find(toMark(Buffer.from(call, 'hex')));
+      const line = call === undefined ? undefined : lines.find(toFingerprint(Buffer.from(call, 'hex')));
       if (line === undefined || placedLines.has(line) || cancelled.has(earlier)) continue;
       placedLines.add(line);
       first.push({ line, run, earlier });

@@ -46,7 +46,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     resumeAdvice: () => resumeAdvice(batch),
     isComplete: () => run.completedAt !== null || run.placed.size === checked.good,
     // The user must see every call that's placed.
-    stopsUnread: true,
+    stopsIfUnread: true,
   };
   await attend(attended, async () => {
     try {
@@ -54,7 +54,7 @@ export async function placeRun(batch: Batch): Promise<void> {
       if (run.completedAt === null) await placeOthers(batch, refusals);
     } finally {
       progress.clear();
-      noteSkipped(batch, refusals);
+      reportSkippedCount(batch, refusals);
     }
   });
   if (refusals.first) throw rejectedLinesError(refusals.count, refusals.first, batch);
@@ -103,7 +103,7 @@ async function placeLine(
   }
 }
 
-/** Whether an error, such as an invalid line, doesn't stop the others. A refused key, an unreachable core or a full disk does. */
+/** Whether an error concerns only its own line. A refused key, an unreachable core or a full disk stops the run. */
 function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && ['usage', 'conflict', 'notCallable'].includes(error.kind);
 }
@@ -123,8 +123,8 @@ function reportSkipped(
   output.note(`line ${line}: skipped: ${message}`);
 }
 
-/** They count as neither placed nor rejected: the run did what it should. */
-function noteSkipped({ output }: Batch, { skipped }: Refusals): void {
+/** Skipped lines count as neither placed nor rejected: the run did what it should. */
+function reportSkippedCount({ output }: Batch, { skipped }: Refusals): void {
   if (skipped.size === 0) return;
   const reasons = [...skipped].map(([code, count]) => `${formatCount(count)} ${code}`).join(', ');
   output.note(`Skipped ${counted(countSkipped(skipped), 'line')}: ${reasons}. The next run tries them again.`);

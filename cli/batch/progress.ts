@@ -59,7 +59,7 @@ export function createCounter(stream: NodeJS.WriteStream, label: string): Counte
       // Avoids reading the clock a million times.
       if (lines % 1000 !== 0 || performance.now() - paintedAt < betweenPaints) return;
       paintedAt = performance.now();
-      stream.write(`\r\x1b[K${label} … ${formatCount(lines)} lines`);
+      stream.write(`\r\x1b[K${label}… ${formatCount(lines)} lines`);
     },
     clear: () => stream.write('\r\x1b[K'),
   };
@@ -78,5 +78,5 @@ export function formatPace(rate: number, remaining: number): string {
 export function progressLine(done: number, total: number, tail: string): string {
   const filled = Math.floor((done / total) * barWidth);
   const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);
-  return `[${bar}] ${Math.floor((done / total) * 100)} %  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
+  return `[${bar}] ${Math.floor((done / total) * 100)}%  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { listIfExists, stateAdvice, unreadable, writeDurably } from '../state/durable-file.ts';
+import { listIfExists, stateAdvice, unreadableError, writeDurably } from '../state/durable-file.ts';
 import type { Folders } from '../state/xdg.ts';
 import { cancelJournalPath, isCancelled } from './cancel-journal.ts';
 import { LineSet } from './file/line-numbers.ts';
@@ -13,7 +13,7 @@ import { appendTo, type Journal, readLines } from './journal-file.ts';
 
 /**
  * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
- * placed line and an end entry. It stores line numbers and digests, but no phone numbers or names.
+ * placed line and an end entry. It contains line numbers and digests, but no phone numbers or names.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -86,7 +86,7 @@ export function lineRequestId({ campaignId, content, repetition }: LineScope, li
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** Identifies a line by its call, whatever its number, request ID and column order. Returns 80 bits in hexadecimal (toMark). */
+/** Identifies a line by its call, whatever its number, request ID and column order. Returns 80 bits in hexadecimal (toFingerprint). */
 export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
 }
@@ -146,7 +146,7 @@ async function readRun(file: string): Promise<Run | undefined> {
     }
     return await parseJournal(file, readLines(file));
   } catch (error) {
-    throw unreadable(file, error, advice);
+    throw unreadableError(file, error, advice);
   }
 }
 

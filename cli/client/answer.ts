@@ -4,9 +4,9 @@ import { requestIdHeader } from '#contract/problems.ts';
 export type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
 
 /** A year. More digits would become Infinity. */
-const longestWait = 365 * 24 * 3_600_000;
+const maxWait = 365 * 24 * 3_600_000;
 
-/** Returns the fields that an error has about the response that caused it. @param now in milliseconds */
+/** Returns the details that an error carries about its response. @param now in milliseconds */
 export function errorDetails({ status, headers }: Pick<Answer, 'status' | 'headers'>, now: number) {
   const header = headers[requestIdHeader.toLowerCase()];
   const wait = headers['retry-after'];
@@ -21,5 +21,5 @@ export function errorDetails({ status, headers }: Pick<Answer, 'status' | 'heade
 export function parseRetryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isNaN(milliseconds) ? 0 : Math.min(longestWait, Math.max(0, milliseconds));
+  return Number.isNaN(milliseconds) ? 0 : Math.min(maxWait, Math.max(0, milliseconds));
 }

@@ -4,8 +4,8 @@ import { CallkeyError, errorCode } from './errors.ts';
 
 const connectTimeout = 5_000;
 /** withDeadline limits both instead. */
-const endlessly = { headersTimeout: 0, bodyTimeout: 0 };
-const largestAnswer = 1024 * 1024;
+const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
+const maxResponseBytes = 1024 * 1024;
 /** An untrusted server must not get the key, whatever NODE_TLS_REJECT_UNAUTHORIZED says in the program that uses this library. */
 const checked = { rejectUnauthorized: true };
 
@@ -20,8 +20,8 @@ export function createDispatcher(server: string, connections: number, timeout: n
     connections,
     pipelining: 1,
     connect: { timeout: connectTimeout, ...checked },
-    ...endlessly,
-    maxResponseSize: largestAnswer,
+    ...noTimeouts,
+    maxResponseSize: maxResponseBytes,
   };
   const deadline = withDeadline(timeout);
   // Without TLS, a proxy would see the key. Only the local machine is contacted without TLS.
@@ -42,7 +42,7 @@ const connectToProxy = buildConnector({ timeout: connectTimeout, ...checked });
 /** Creates connections to a proxy. If the proxy can't be reached, the error names it instead of the server. */
 function toProxy(proxy: URL): Dispatcher {
   return new Pool(proxy, {
-    ...endlessly,
+    ...noTimeouts,
     connect: (target, callback) =>
       connectToProxy(target, (...[error, socket]) => {
         if (error === null) callback(null, socket);

@@ -29,10 +29,10 @@ const systemTiming: Timing = {
   wait: (milliseconds, signal) => wait(milliseconds, undefined, signal && { signal }).catch(() => undefined),
 };
 
-const firstPause = 250;
+const firstDelay = 250;
 const maxDelay = 8_000;
 /** With a longer Retry-After, the command stops, because a user would think it hangs. */
-const longestRetryAfter = 60_000;
+const maxRetryAfter = 60_000;
 
 /** Returns the core's explanation if the key has placed all its calls for today; null otherwise. */
 function describeLimit({ text }: Answer): string | null {
@@ -70,7 +70,7 @@ export async function withRetries(
     const reason = isAnswer ? `the server returned ${outcome.status}` : outcome.reason;
     const details = isAnswer ? errorDetails(outcome, timing.now()) : {};
     const requested = isAnswer ? parseRetryAfter(outcome.headers['retry-after'], timing.now()) : 0;
-    if (requested > longestRetryAfter) {
+    if (requested > maxRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
       const limit = isAnswer ? describeLimit(outcome) : null;
       if (limit !== null) throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, code: 'too-many-calls' });
@@ -90,6 +90,6 @@ export async function withRetries(
 
 /** Doubles up to a limit. Half of the delay is random, so that many clients don't retry at the same time. */
 export function backoff(attempt: number, random: number): number {
-  const longest = Math.min(maxDelay, firstPause * 2 ** (attempt - 1));
+  const longest = Math.min(maxDelay, firstDelay * 2 ** (attempt - 1));
   return longest * (0.5 + random / 2);
 }

@@ -5,14 +5,14 @@ import type { Context } from '../context.ts';
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof shells)[number];
 
-/** What a shell can complete besides commands, options and files. */
+/** The kinds of values that a shell can complete, besides commands, options and files. */
 export const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
 export type ValueKind = (typeof valueKinds)[number];
 
-type Taken = 'nothing' | 'file' | 'text' | ValueKind;
+type ValueType = 'nothing' | 'file' | 'text' | ValueKind;
 
 /** Options and arguments whose values are known. */
-const values: Readonly<Record<string, Taken>> = {
+const values: Readonly<Record<string, ValueType>> = {
   '--from': 'file',
   '--profile': 'profiles',
   '--run': 'runs',
@@ -26,7 +26,7 @@ type Place = {
   /** The command's words, such as `call place`; empty for the program itself. */
   words: string;
   commands: { name: string; description: string }[];
-  options: { flag: string; description: string; takes: Taken }[];
+  options: { flag: string; description: string; takes: ValueType }[];
   /** The kind of value that its argument takes. */
   argument: ValueKind | undefined;
 };
@@ -69,7 +69,7 @@ function expectedArgument(command: Command, words: string[]): ValueKind | undefi
 const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish, powershell };
 
 function bash(places: Place[]): string {
-  const ofKind = (takes: Taken) => flags(places, takes).join('|');
+  const ofKind = (takes: ValueType) => flags(places, takes).join('|');
   const cases = kindsOfOptions(places).map((kind) => `    ${ofKind(kind)}) words='' kind=${kind} skip=1 ;;`);
   return `# bash completion for callkey. Load it with: source <(callkey completion bash)
 _callkey() {
@@ -84,7 +84,7 @@ _callkey() {
     ${ofKind('text')}) COMPREPLY=(); return ;;
   esac
   case "$place" in
-${places.map((place) => `    '${lead(place)}') words='${candidates(place).join(' ')}' kind='${place.argument ?? ''}' ;;`).join('\n')}
+${places.map((place) => `    '${placePrefix(place)}') words='${candidates(place).join(' ')}' kind='${place.argument ?? ''}' ;;`).join('\n')}
   esac
   case "$previous" in
 ${cases.join('\n')}
@@ -116,7 +116,7 @@ _callkey() {
     ${flags(places, 'text').join(' | ')}) return ;;
   esac
   case "$place" in
-${places.map((place) => `    '${lead(place)}') choices=(${described(place)}) kind='${place.argument ?? ''}' ;;`).join('\n')}
+${places.map((place) => `    '${placePrefix(place)}') choices=(${described(place)}) kind='${place.argument ?? ''}' ;;`).join('\n')}
   esac
   case "\${words[CURRENT-1]}" in
 ${kindsOfOptions(places)
@@ -158,7 +158,7 @@ complete -c callkey -f
 ${lines.join('\n')}`;
 }
 
-function fishTakes(takes: Taken): string {
+function fishTakes(takes: ValueType): string {
   if (takes === 'nothing') return '';
   if (takes === 'file') return '-r -F ';
   if (takes === 'text') return '-x ';
@@ -215,11 +215,11 @@ function doubled(text: string): string {
 function steps(places: Place[]): string {
   return places
     .filter(({ words }) => words !== '')
-    .map((place) => `'${lead(place)}'`)
+    .map((place) => `'${placePrefix(place)}'`)
     .join('|');
 }
 
-function lead({ words }: Place): string {
+function placePrefix({ words }: Place): string {
   return words === '' ? '' : ` ${words}`;
 }
 
@@ -232,7 +232,7 @@ function kindsOfOptions(places: Place[]): ValueKind[] {
   return valueKinds.filter((kind) => flags(places, kind).length > 0);
 }
 
-function flags(places: Place[], takes: Taken): string[] {
+function flags(places: Place[], takes: ValueType): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 

@@ -7,10 +7,10 @@ import { CallkeyError } from '../client/errors.ts';
  * @throws CallkeyError `usage`
  */
 export function refuseKeyArguments(words: readonly string[]): void {
-  if (words.some((word) => word.includes(keyValuePrefix))) throw keyOnCommandLine();
+  if (words.some((word) => word.includes(keyValuePrefix))) throw keyOnCommandLineError();
 }
 
-export function keyOnCommandLine(): CallkeyError {
+export function keyOnCommandLineError(): CallkeyError {
   return new CallkeyError(
     'usage',
     "Don't pass a key on the command line: every user of this machine can see it there (ps), and the shell saves it in its history. " +

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { Interrupted } from '../terminal/interrupt.ts';
 
 /** Longer than any key. A longer input may be a whole file that was piped in by mistake. */
-const longestInput = 4_096;
+const maxInputLength = 4_096;
 
 /** Prompts for a key without showing it, or reads it from a pipe. */
 export function readKeyInput({ streams: { stdin, stderr } }: Context): Promise<string> {
@@ -33,7 +33,7 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
   let text = '';
   for await (const chunk of stdin) {
     text += String(chunk);
-    if (text.length > longestInput)
+    if (text.length > maxInputLength)
       throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in only the key: callkey key set < FILE');
   }
   if (text.trim() === '') throw new CallkeyError('usage', 'Standard input was empty. Pipe the key in: callkey key set < FILE');

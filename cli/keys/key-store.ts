@@ -3,7 +3,7 @@ import { lstat, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isKeyValue } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
-import { type KeyPlace, type Profile, requireServer, type Settings, storageAdvice } from '../settings.ts';
+import { type KeyLocation, type Profile, requireServer, type Settings, storageAdvice } from '../settings.ts';
 import { writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/xdg.ts';
 import { shellCommand, shellWord } from '../terminal/shell-command.ts';
@@ -28,7 +28,7 @@ type KeyStore = {
  * @param server null for a key from version 0.1, which didn't store the origin
  * @throws CallkeyError if this machine can't use that place
  */
-export async function openKeyStore(place: KeyPlace, profileName: string, server: string | null, folders: Folders): Promise<KeyStore> {
+export async function openKeyStore(place: KeyLocation, profileName: string, server: string | null, folders: Folders): Promise<KeyStore> {
   const name = server === null ? profileName : `${profileName}@${new URL(server).origin.replace('://', '.')}`;
   return { id: `${place} ${name}`, ...(place === 'file' ? openKeyFile(name, folders) : await openKeychain(name)) };
 }
@@ -61,7 +61,7 @@ function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
 /** Refuses a link, which another user could create here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined);
-  if (stats && !stats.isFile()) throw unsafe(path, 'it is a link or not a regular file');
+  if (stats && !stats.isFile()) throw unsafeFileError(path, 'it is a link or not a regular file');
 }
 
 /** Reads a file if no one else can. Checks the open file instead of its path, so that no one can swap it between check and read. */
@@ -72,7 +72,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
-    if (errorCode(error) === 'ELOOP') throw unsafe(path, 'it is a link');
+    if (errorCode(error) === 'ELOOP') throw unsafeFileError(path, 'it is a link');
     throw new CallkeyError(
       'failed',
       `Couldn't read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
@@ -81,17 +81,21 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
   try {
     const { mode, uid, nlink } = await file.stat();
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafe(path, 'it is a link or not a regular file');
-    if (uid !== process.getuid?.()) throw unsafe(path, 'it belongs to another user');
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafeFileError(path, 'it is a link or not a regular file');
+    if (uid !== process.getuid?.()) throw unsafeFileError(path, 'it belongs to another user');
     if ((mode & 0o077) !== 0)
-      throw unsafe(path, 'others can read or write it', `If they may have, revoke the key. Otherwise, run chmod 600 ${shellWord(path)}`);
+      throw unsafeFileError(
+        path,
+        'others can read or write it',
+        `If they may have, revoke the key. Otherwise, run chmod 600 ${shellWord(path)}`,
+      );
     return (await file.readFile('utf8')).trim();
   } finally {
     await file.close();
   }
 }
 
-function unsafe(
+function unsafeFileError(
   path: string,
   reason: string,
   advice = 'Delete it and run callkey key set --insecure-storage to store the key again.',
@@ -104,7 +108,7 @@ function unsafe(
  *
  * @throws CallkeyError
  */
-export async function readGivenKey(environment: Environment): Promise<{ keyValue: string; where: string } | undefined> {
+export async function readEnvironmentKey(environment: Environment): Promise<{ keyValue: string; where: string } | undefined> {
   const { CALLKEY_API_KEY: value, CALLKEY_API_KEY_FILE: path } = environment;
   if (value && path) throw new CallkeyError('usage', 'CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
   if (value) return { keyValue: checkedKey(value.trim(), 'CALLKEY_API_KEY'), where: 'in CALLKEY_API_KEY' };
@@ -118,7 +122,7 @@ export async function readGivenKey(environment: Environment): Promise<{ keyValue
 
 /** Reads the key from the environment, or else from the profile. @throws CallkeyError */
 export async function readKey(settings: Settings, environment: Environment, folders: Folders): Promise<string> {
-  const environmentKey = await readGivenKey(environment);
+  const environmentKey = await readEnvironmentKey(environment);
   if (environmentKey) return environmentKey.keyValue;
   const { profileName, profile } = settings;
   if (!profile) {
@@ -176,10 +180,10 @@ export function keySetCommand(profileName: string, server?: string): string {
 }
 
 /** Detects a mistyped key by its checksum, without asking a core. @throws CallkeyError without repeating the text */
-export function checkedKey(text: string, what: string): string {
+export function checkedKey(text: string, subject: string): string {
   if (isKeyValue(text)) return text;
   throw new CallkeyError(
     'usage',
-    `${what} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
+    `${subject} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
   );
 }

@@ -31,10 +31,10 @@ export function diskReason(error: unknown): string {
   return (code && diskReasons[code]) ?? (reason instanceof Error ? reason.message : String(reason));
 }
 
-export function diskError(error: unknown, what: string, advice = ''): CallkeyError {
+export function diskError(error: unknown, failure: string, advice = ''): CallkeyError {
   if (error instanceof CallkeyError) return error;
   const code = /^(ENOSPC|EDQUOT)$/.test(errorCode(error) ?? '') ? 'disk-full' : 'not-writable';
-  return new CallkeyError('failed', `${what}: ${diskReason(error)}. ${advice}`.trim(), { code, cause: error });
+  return new CallkeyError('failed', `${failure}: ${diskReason(error)}. ${advice}`.trim(), { code, cause: error });
 }
 
 /**
@@ -131,10 +131,10 @@ async function unlessMissing<Found, Missing>(
   } catch (error) {
     // ENOTDIR: service users often have /dev/null as their home.
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return missing;
-    throw unreadable(path, error, advice);
+    throw unreadableError(path, error, advice);
   }
 }
 
-export function unreadable(path: string, error: unknown, advice: string): CallkeyError {
+export function unreadableError(path: string, error: unknown, advice: string): CallkeyError {
   return new CallkeyError('failed', `Couldn't read ${path}: ${diskReason(error)}. ${advice}`, { code: 'not-readable', cause: error });
 }

@@ -1,12 +1,12 @@
 import type { GlobalOptions } from '../settings.ts';
 
-type Where = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
+type ProfileOptions = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
 
 /**
  * Builds a callkey command that users can copy into a shell, with this command's own options for profile, server and state.
  * Environment variables apply to the next command anyway.
  */
-export function shellCommand({ profile, server, state }: Where, ...words: string[]): string {
+export function shellCommand({ profile, server, state }: ProfileOptions, ...words: string[]): string {
   const options = Object.entries({ profile, server, state }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
   return ['callkey', ...words, ...options].map(shellWord).join(' ');
 }

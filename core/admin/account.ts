@@ -22,7 +22,7 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
   const optOuts = account
     .command('opt-outs')
     .argument('<id>')
-    .addOption(new Option('--for <scope>', 'who must stop calling them').choices(optOutScopes).makeOptionMandatory())
+    .addOption(new Option('--for <scope>', 'where an opt-out applies').choices(optOutScopes).makeOptionMandatory())
     .description("set whether opt-outs in the account's calls apply to the account (the default) or to its whole partner");
   withExamples(optOuts, 'account opt-outs 01a20138-3d19-7da7-9907-3a9fb48fa32a --for partner').action(withDatabase(runOptOuts));
   const list = account.command('list').description('list all accounts');

@@ -52,7 +52,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
       const ways = [revoke.args.length > 0, valueFromStdin !== undefined, from !== undefined];
       if (revoke.opts<RevokeOptions>().reason === 'other' && revoke.opts<RevokeOptions>().note === undefined)
         revoke.error('error: explain the reason with --note');
-      if (ways.filter(Boolean).length !== 1) revoke.error('error: pass key IDs, --value-from-stdin or --from, and only one of them');
+      if (ways.filter(Boolean).length !== 1) revoke.error('error: pass only one of these: key IDs, --value-from-stdin or --from');
     })
     .action(withDatabase(runRevoke));
   const limit = key
@@ -117,8 +117,8 @@ type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?:
 async function runRevoke(context: AdminContext, ids: string[], options: RevokeOptions): Promise<boolean> {
   const [id] = ids;
   if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
-  if (ids.length > 1) return revokeEach(context, ids.map(entryOfArgument), options);
-  const key = await revokeOne(context, id ?? (await idOfValue(context, (await context.readInput()).trim())), options);
+  if (ids.length > 1) return revokeEach(context, ids.map(toEntry), options);
+  const key = await revokeOne(context, id ?? (await findIdByValue(context, (await context.readInput()).trim())), options);
   context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked API key ${key.name}, owned by ${key.creator.name}.`);
   return true;
 }
@@ -134,7 +134,7 @@ function revokeOne(
 /** `place` identifies the entry in messages, because they must not contain the key value. */
 type Entry = { place: string; text: string };
 
-function entryOfArgument(text: string, n: number): Entry {
+function toEntry(text: string, n: number): Entry {
   return { place: text.includes(keyValuePrefix) ? `argument ${n + 1}` : text, text };
 }
 
@@ -161,7 +161,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   const failed: { place: string; message: string }[] = [];
   for (const { place, text } of entries) {
     try {
-      const id = text.startsWith(keyValuePrefix) ? await idOfValue(context, text) : text;
+      const id = text.startsWith(keyValuePrefix) ? await findIdByValue(context, text) : text;
       if (revoked.some((key) => key.id === id)) continue;
       const { name, creator } = await revokeOne(context, id, options);
       revoked.push({ id, name, owner: creator.name });
@@ -180,7 +180,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
 }
 
 /** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
-async function idOfValue({ ports }: AdminContext, value: string): Promise<string> {
+async function findIdByValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
     const key = await ports.stores.apiKeys.findByDigest(everyKey, toDigest(value));
     if (key) return key.id;

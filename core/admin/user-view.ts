@@ -45,7 +45,7 @@ export function belongsTo({ partner, account }: User): string {
 }
 
 /** Formats a user's details. */
-export function userText({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
+export function formatUser({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
   const facts = [
     ['ID', user.id],
     ['Name', user.name],

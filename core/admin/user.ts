@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type UserType, userTypes } from '#contract/console/common.ts';
 import { newPasswordSchema } from '#contract/console/session.ts';
 import { counted } from '#contract/text/count.ts';
-import { emailSchema, normalEmail, timestamp } from '#contract/text/text.ts';
+import { emailSchema, normalizeEmail, timestamp } from '#contract/text/text.ts';
 import {
   changeUser,
   createUser,
@@ -22,7 +22,7 @@ import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
 import type { Output } from './program/output.ts';
 import { table } from './program/table.ts';
-import { belongsTo, listedJson, shownJson, toRow, userJson, userText } from './user-view.ts';
+import { belongsTo, formatUser, listedJson, shownJson, toRow, userJson } from './user-view.ts';
 
 export function userCommands(program: Command, { withDatabase }: Runner): void {
   const user = program.command('user').description('manage users, who sign in to the console');
@@ -144,9 +144,9 @@ async function runShow({ ports, output }: AdminContext, email: string): Promise<
     apiKeys.countActive(id, ports.clock.now()),
     secondFactors.countRecoveryCodes(id),
   ]);
-  if (!user) throw noSuchUser(email);
+  if (!user) throw userNotFound(email);
   const shown = { user, impact, quota: { active, max: ports.maxActiveKeys }, recoveryCodes };
-  output.answer({ user: shownJson(shown) }, userText(shown));
+  output.answer({ user: shownJson(shown) }, formatUser(shown));
 }
 
 async function runRename({ ports, actor, output }: AdminContext, email: string, name: string): Promise<void> {
@@ -212,12 +212,12 @@ async function runDelete({ ports, actor, output }: AdminContext, email: string, 
 /** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
   // Doesn't apply the rules for new addresses: a user whose address is older than a rule must still be found and deleted.
-  const credentials = await ports.stores.users.findByEmail(normalEmail(email));
-  if (!credentials) throw noSuchUser(email);
+  const credentials = await ports.stores.users.findByEmail(normalizeEmail(email));
+  if (!credentials) throw userNotFound(email);
   return credentials.user;
 }
 
-function noSuchUser(email: string): Problem {
+function userNotFound(email: string): Problem {
   return new Problem('not-found', `No user has the email address ${email}. To list users: admin user list`);
 }
 

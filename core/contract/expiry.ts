@@ -60,7 +60,7 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
 
 /** Whether a key expires within 30 days. */
 export function expiresSoon(expiresAt: number | null, now: number): expiresAt is number {
-  return expiresAt !== null && expiresAt - now <= limits.endsSoon * 86_400_000;
+  return expiresAt !== null && expiresAt - now <= limits.expiresSoonDays * 86_400_000;
 }
 
 function latestDay(today: string): string {

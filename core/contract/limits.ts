@@ -13,18 +13,18 @@ export const limits = {
   network: 64,
   /** Addresses of a key's last requests that its details show. */
   shownAddresses: 20,
-  /** Calls a day that one key can be limited to. */
+  /** The highest limit of calls per day that a key can have. */
   callsPerDay: 10_000_000,
   /** Code points in the note of a revoke. */
   revokeNote: 200,
   /** Days in a chart, including today. */
   chartDays: 30,
   /** A key that expires within this many days is marked in the console and in responses. */
-  endsSoon: 30,
+  expiresSoonDays: 30,
   /** A user who hasn't signed in for this many days may have left, although their keys still work. */
   awayDays: 90,
-  /** Days in a chart of a custom range. For a longer range, the chart shows the newest days. */
-  chosenChartDays: 366,
+  /** Days in a chart of a custom range. A longer range is cut to its last days. */
+  maxChartDays: 366,
   /** Matches in a list are counted up to this number. */
   countedMatches: 10_000,
   /** Rows that an export reads at a time. */

@@ -11,7 +11,7 @@ export type Connections = {
    * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
    * been sent, because no later error shows how much arrived.
    */
-  whyNotSent(error: unknown): string | null;
+  unsentReason(error: unknown): string | null;
 };
 
 /** Explains each error to the operator. */
@@ -39,7 +39,7 @@ export function openConnections(timeout: number): Connections {
   };
   return {
     dispatcher: new Agent({ connect }),
-    whyNotSent(error) {
+    unsentReason(error) {
       if (!(error instanceof Error) || !notSent.has(error)) return null;
       const code = errorCode(error);
       return reasons[code] ?? (code || error.message);

@@ -33,14 +33,14 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
       .catch((err) => log.warn({ err }, "couldn't record that the provider isn't accepting calls"));
   }
 
-  function end(what: string): void {
+  function end(message: string): void {
     failing = null;
     if (!isNoted) return;
-    log.info(what);
+    log.info(message);
     note(null);
   }
 
-  function say(): void {
+  function report(): void {
     // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider accepts another
     // call.
     if (failing && clock.now() > failing.forgottenAt)
@@ -51,7 +51,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     note({ since, reason });
   }
 
-  const timer = setInterval(say, troubleLimits.every.toMillis()).unref();
+  const timer = setInterval(report, troubleLimits.every.toMillis()).unref();
 
   return {
     onResult(result) {
@@ -66,7 +66,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
         reason: result.reason,
       };
       // Reports the first time immediately, and then every minute.
-      if (!isNoted) say();
+      if (!isNoted) report();
     },
     seconds: () => (failing && isTrouble() ? (failing.lastAt - failing.since) / 1_000 : 0),
     async close() {

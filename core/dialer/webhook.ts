@@ -101,8 +101,8 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
     .join('');
 }
 
-function toFailure(error: unknown, { whyNotSent }: Connections): HandoffResult {
-  const reason = whyNotSent(error);
+function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult {
+  const reason = unsentReason(error);
   if (reason !== null) return { kind: 'not-taken', detail: `The provider couldn't be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : errorCode(error) || 'connection lost';
   return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };

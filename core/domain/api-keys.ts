@@ -3,9 +3,9 @@ import { type ChangeApiKey, type CreateApiKey, type RevokeApiKeys, type RevokeRe
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
-import { byDay, chartDays, firstDayStart } from './calls/days.ts';
+import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus } from './instant.ts';
 import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
@@ -59,7 +59,7 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** @param olderThan the ID of a key: lists the keys after it. If omitted, lists only the newest keys */
+/** @param olderThan the ID of a key, to list the keys after it; null for the newest keys */
 export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const visibility = scopeFor(viewer).apiKeys;
   const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
@@ -67,7 +67,7 @@ export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: strin
 }
 
 /** The number of keys that a search reads at a time. */
-const readAtOnce = 1_000;
+const readBatchSize = 1_000;
 
 /**
  * Returns the newest keys with a text in their name, and the number of all matches. Only for the operator.
@@ -82,16 +82,16 @@ export async function listAllApiKeys(
 ): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const store = ports.stores.apiKeys;
   if (search === '' && limit !== null) return store.list(visibility, limit, null);
-  const term = folded(search);
+  const term = foldText(search);
   const apiKeys: ApiKey[] = [];
   let total = 0;
   for (let cursor: string | null = null; ; ) {
-    const keys: ApiKey[] = await store.page(visibility, cursor, readAtOnce);
-    const matches = keys.filter(({ name }) => folded(name).includes(term));
+    const keys: ApiKey[] = await store.page(visibility, cursor, readBatchSize);
+    const matches = keys.filter(({ name }) => foldText(name).includes(term));
     total += matches.length;
     for (const key of matches) if (limit === null || apiKeys.length < limit) apiKeys.push(key);
     const last = keys.at(-1);
-    if (!last || keys.length < readAtOnce) return { apiKeys, total };
+    if (!last || keys.length < readBatchSize) return { apiKeys, total };
     cursor = last.id;
   }
 }
@@ -116,7 +116,7 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
     activity.listOfApiKey(scope.activity, id, limits.page),
     countToday(ports, details.apiKey, now),
   ]);
-  const usage = byDay(days, counts).map(({ day, counts }) => ({
+  const usage = groupByDay(days, counts).map(({ day, counts }) => ({
     day,
     placed: counts.reduce((sum, { placed }) => sum + placed, 0),
     cancelled: counts.reduce((sum, { cancelled }) => sum + cancelled, 0),
@@ -186,18 +186,18 @@ export async function revokeApiKeys(
   { viewer, actor }: SignedInCaller,
   { ids, cancelQueuedCalls, ...why }: RevokeApiKeys,
 ): Promise<{ revoked: string[]; gone: string[] }> {
-  const asked = [...new Set(ids)];
-  const accessible = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, asked);
+  const requestedIds = [...new Set(ids)];
+  const accessible = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, requestedIds);
   const revoked = new Set(await revokeFound(ports, actor, accessible, cancelQueuedCalls, why));
-  return { revoked: asked.filter((id) => revoked.has(id)), gone: asked.filter((id) => !revoked.has(id)) };
+  return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
 }
 
 /** Why a key is revoked. */
 export type Why = { reason?: RevokeReason | undefined; note?: string | undefined };
 
 function describeReason({ reason, note }: Why): string | undefined {
-  const known = reason === undefined || reason === 'other' ? [] : [revokeReasons[reason]];
-  const parts = [...known, ...(note === undefined ? [] : [note])];
+  const label = reason === undefined || reason === 'other' ? [] : [revokeReasons[reason]];
+  const parts = [...label, ...(note === undefined ? [] : [note])];
   return parts.length === 0 ? undefined : parts.join(': ');
 }
 

@@ -33,13 +33,13 @@ export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore[
 
 /** Says what's wrong with the clock, and what to do. @param acceptCommand confirms the clock */
 export function describeDoubt({ than, at, aheadBy }: ClockDoubt, acceptCommand: string): string {
-  const what = `This machine's clock is ${inWords(aheadBy)} ahead of`;
+  const what = `This machine's clock is ${formatDuration(aheadBy)} ahead of`;
   const held = 'No calls will be dialed or ended, and nothing will be erased, until you correct';
   if (than === 'server') return `${what} PostgreSQL's. ${held} the one that's wrong.`;
   return `${what} ${timestamp(at)}, the latest time that a core has recorded. ${held} the clock. If it's right, run: ${acceptCommand}`;
 }
 
-function inWords(ms: number): string {
+function formatDuration(ms: number): string {
   const duration = Duration.fromMillis(ms);
   const unit = (['days', 'hours', 'minutes'] as const).find((candidate) => duration.as(candidate) >= 2) ?? 'seconds';
   return `${Math.floor(duration.as(unit))} ${unit}`;
@@ -88,7 +88,7 @@ export async function requireTrustedClock(store: ClockStore, clock: Clock, accep
 }
 
 /**
- * Records that an administrator has confirmed the clock, no matter how far ahead it is.
+ * Records that an administrator has confirmed the clock, however far ahead it is.
  *
  * @returns the confirmed time
  * @throws Problem `conflict` if PostgreSQL's clock contradicts it

@@ -56,7 +56,7 @@ export async function changeLimits(
   const apiKey = await store.find(visibility, id);
   if (!apiKey) throw keyNotFound();
   const before = apiKey.limits?.version ?? null;
-  if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw changedMeanwhile();
+  if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const limits = applyChange(ports, apiKey, change);
   if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
   const now = ports.clock.now();
@@ -67,7 +67,7 @@ export async function changeLimits(
   const today = { day, from, ids: quarters, recentId: lowestId(now) };
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
-    if (await store.find(visibility, id)) throw changedMeanwhile();
+    if (await store.find(visibility, id)) throw concurrentChange();
     throw keyNotFound();
   }
   return { ...apiKey, limits };
@@ -89,7 +89,7 @@ export function describeLimits(limits: KeyLimits | null): string {
   return [...from, ...calls].join('; ');
 }
 
-function changedMeanwhile(): Problem {
+function concurrentChange(): Problem {
   return new Problem(
     'conflict',
     "Someone else changed this key's limits in the meantime. Check the current limits, then change them again.",

@@ -55,7 +55,7 @@ export type Subject = { issuer: string; subject: string };
 /** The identity at the provider that signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
-/** What a user has proven to start a session: the password, a code that follows it, or a link to an identity at a provider. */
+/** A user's proof for starting a session: the password, a code that follows it, or a link to an identity at a provider. */
 export type Proof =
   | { user: User; passwordHash: string; hasSecondFactor: boolean }
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
@@ -65,7 +65,7 @@ export type LinkProof = { user: User; issuer: string };
 /** A code that the app trades for its own session. Only its digest is stored. */
 export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
 
-/** What else would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
+/** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
 export type EndangeredKey = {
   id: string;
@@ -132,7 +132,7 @@ export type ApiKey = {
 
 /** The limits of a key. At least one of them is set. */
 export type KeyLimits = {
-  /** Changes with each change of the limits, and never returns. */
+  /** Changes with each change of the limits, and is never reused. */
   version: string;
   /** The networks from which the key is accepted, in CIDR notation; null for any address. */
   addresses: readonly string[] | null;
@@ -150,7 +150,10 @@ export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; la
 /** When a key was last used from an address. */
 export type AddressUse = { address: string; usedAt: Millis };
 
-/** How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`, and how many requests its addresses refused. */
+/**
+ * How many calls a key placed and cancelled in the quarter-hour that begins at `quarterAt`, and how many of its requests were refused
+ * because of their address.
+ */
 export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number; refused: number };
 
 /** How many calls placed in that quarter-hour are in a state. */
@@ -159,13 +162,13 @@ export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
 
-/** What a process last read about a key. It decides nothing: the statement that does the work checks that it's still true. */
+/** The data that a process last read about a key. It decides nothing: the statement that does the work checks that it's still true. */
 export type ActiveKey = {
   /** Null if it doesn't expire. Never changes after creation. */
   expiresAt: Millis | null;
   /** Storage updates this when a statement finds other limits. */
   limits: KeyLimits | null;
-  /** The day on which the key had placed all its calls, if any. */
+  /** The day on which the key has placed all its calls, if any. */
   fullOn?: string;
 };
 
@@ -379,7 +382,7 @@ export type AuditEvent = {
   owningScope: OwningScope | null;
   /** The caller's network address, or `local`. */
   address: string;
-  /** What was changed, or why. */
+  /** The change, or the reason for it. */
   detail?: string | undefined;
 };
 
@@ -417,8 +420,8 @@ export type ImportedEntity = {
   userType: string | null;
 };
 
-export type ImportAddition = { thing: ImportedEntity; password: NewPassword | null; event: AuditEvent };
-export type ImportChange = { thing: ImportedEntity; event: AuditEvent };
+export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent };
+export type ImportChange = { entity: ImportedEntity; event: AuditEvent };
 
 /** Says that the provider isn't accepting calls. */
 export type DialerTrouble = {

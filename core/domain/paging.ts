@@ -10,14 +10,14 @@ export const rowsForPage = limits.page + 1;
 export const rowsForDirectoryPage = limits.directoryPage + 1;
 
 export function toPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.page, items, getCursor);
+  return toPageOfSize(limits.page, items, getCursor);
 }
 
-export function directoryPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
-  return pageOfSize(limits.directoryPage, items, getCursor);
+export function toDirectoryPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
+  return toPageOfSize(limits.directoryPage, items, getCursor);
 }
 
-export function pageOfSize<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
+export function toPageOfSize<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
   const items = rows.slice(0, size);
   const last = items.at(-1);
   return { items, nextCursor: rows.length > size && last !== undefined ? getCursor(last) : null };

@@ -3,7 +3,7 @@ import { type FieldError, type ProblemCode, problemTable } from '#contract/probl
 /** The only detail of a 401, so that a caller doesn't learn the reason. */
 export const unauthorizedDetail = 'This request needs valid credentials.';
 
-/** What's left of a key's calls for the day, which ends in `resetsIn` seconds. */
+/** A key's remaining calls for the day, which ends in `resetsIn` seconds. */
 export type Quota = { callsPerDay: number; left: number; resetsIn: number };
 
 /** A refusal with a code from the fixed list. The caller sees the detail, but only the log contains the cause. */

@@ -26,7 +26,7 @@ import { setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { signOut as endSession, getSession, isHalfOpen, isSignedIn, takeTenancy } from './middleware/session.ts';
+import { applyTenancyHeader, signOut as endSession, getSession, isHalfOpen, isSignedIn } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -72,7 +72,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const isExport = answer === 'csv';
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
-      await takeTenancy(ctx, deps.ports);
+      await applyTenancyHeader(ctx, deps.ports);
       // Each part of an export takes its own turn, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, null, work);
       const view = await handlers[name](await readRequest(ctx, deps, name));
@@ -84,14 +84,14 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       requireNothingDue(deps.ports, getSession(ctx).data, name);
       await (turns ? inTurn(turns, ctx, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
-    router.register(path, [method], [matched(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
+    router.register(path, [method], [setRoute(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
 
   /** Registers a route that needs no session. The provider sends browsers to the callback, so that one is cross-site. */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
     const guards = name === 'finishOidc' ? [] : [refuseCrossSite];
-    router.register(path, [method], [matched(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
+    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
   }
 
   for (const [name, { by }] of Object.entries(table)) by === 'session' ? register(name as SessionRoute) : registerOpen(name as OpenRoute);
@@ -111,7 +111,7 @@ function readSearch(ctx: Context): string | null {
 }
 
 /** Sets the route's name for metrics and logs, even if the request is refused. */
-function matched(path: string): Middleware {
+function setRoute(path: string): Middleware {
   return (ctx, next) => {
     ctx.state.route = path;
     return next();

@@ -16,7 +16,7 @@ import { readValidBody } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/problems.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { turnOfStranger } from './stranger-turns.ts';
+import { waitForStrangerTurn } from './stranger-turns.ts';
 import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export function onDemandMethods(path: string): string[] {
 
 /**
  * Serves the three key-authenticated endpoints. Ignores session cookies. Runs before the session and the router, and writes its own
- * responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10 % of a placed call.
+ * responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10% of a placed call.
  */
 export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
@@ -56,12 +56,12 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
 
     const keyValue = readKeyValue(ctx);
     if (keyValue === null) {
-      await turnOfStranger();
+      await waitForStrangerTurn();
       return refuseKey(ctx);
     }
     const caller = { digest: toDigest(keyValue), address: getClientAddress(ctx), deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
-    // Look up a key that wasn't accepted recently first, so that each request in a flood of bad keys costs only one lookup, and its body
+    // First look up a key that wasn't accepted recently, so that each request in a flood of bad keys costs only one lookup, and its body
     // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.
     const known = isPlain ? recentlyAccepted.get(caller.digest) : undefined;
     const key = known && allowsAddress(known.limits, caller.address) ? known : await findActiveKey(ports, caller);
@@ -157,7 +157,8 @@ const keyHeader = apiKeyHeader.toLowerCase();
 const idempotencyKeyHeader = 'idempotency-key';
 
 /**
- * Reads the key header; no other code does. If the header was sent twice, Node joins the values, and the result isn't a valid key value.
+ * Reads the key header, and is the only code that does. If the header was sent twice, Node joins the values, and the result isn't a valid
+ * key value.
  */
 function readKeyValue({ req }: Context): string | null {
   const value = req.headers[keyHeader];

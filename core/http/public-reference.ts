@@ -19,7 +19,7 @@ const examples: Readonly<Record<string, string>> = {
   Ruby: 'place_call.rb',
 };
 
-/** What to do about the problems that a request with a key can get. Without an entry, the page shows the problem's title. */
+/** Advice on the problems that a request with a key can get. Without an entry, the page shows the problem's title. */
 const advice: Partial<Record<ProblemCode, string>> = {
   'malformed-request': 'Send valid JSON and a valid path.',
   unauthorized: 'The key is missing, mistyped, revoked or expired, or the path or method is wrong: the response is always the same.',
@@ -30,8 +30,8 @@ const advice: Partial<Record<ProblemCode, string>> = {
   'too-large': 'Shorten the variables.',
   'unsupported-media-type': 'Send Content-Type: application/json.',
   invalid: 'Fix the fields listed in errors.',
-  'do-not-call': 'The contact doesn’t want to be called. Don’t repeat the request.',
-  'outside-calling-hours': 'Calls to this contact aren’t allowed before notAfter. Choose a later one.',
+  'do-not-call': 'The number is on a do-not-call list. Don’t repeat the request.',
+  'outside-calling-hours': 'Calls to this contact aren’t allowed before notAfter. Choose a later notAfter.',
   'too-many-requests': 'Wait for Retry-After, then repeat the request.',
   internal: 'Give the operator the X-Request-Id.',
   unavailable: 'Nothing happened. Wait for Retry-After, then repeat the request with the same request ID.',

@@ -2,7 +2,7 @@
  * Shares lookups of the same ID: requests that arrive while a lookup is in progress wait for the next one. So each request sees everything
  * that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue and delay other users.
  */
-export function sharedLookups<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {
+export function shareLookups<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {
   const inProgress = new Map<Id, Promise<Found>>();
   const next = new Map<Id, Promise<Found>>();
 

@@ -10,19 +10,19 @@ const waiting: (() => void)[] = [];
  * sends its next request right after the response. The statements of other requests also wait for the event loop, and a sign-in has more
  * than ten of them.
  */
-export function turnOfStranger(): Promise<void> {
+export function waitForStrangerTurn(): Promise<void> {
   return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(startSome);
+    if (waiting.push(resolve) === 1) setImmediate(startWaiting);
   });
 }
 
-function startSome(): void {
+function startWaiting(): void {
   for (const start of waiting.splice(0, startsInTurn)) start();
-  if (waiting.length > 0) setImmediate(startSome);
+  if (waiting.length > 0) setImmediate(startWaiting);
 }
 
 /** Makes requests without a key take turns. */
 export const strangerTurns: Middleware = async (_, next) => {
-  await turnOfStranger();
+  await waitForStrangerTurn();
   await next();
 };

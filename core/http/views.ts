@@ -25,7 +25,7 @@ import type {
   User,
   Viewer,
 } from '../domain/model.ts';
-import { getZonesOfCall } from '../domain/protection/judge.ts';
+import { getCallZones } from '../domain/protection/judge.ts';
 import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
@@ -112,7 +112,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
 
 /** Returns the time zone of a contact; null if the number may be in several. */
 function findZone({ phone, timeZone }: ListedCall): string | null {
-  const [zone, ...others] = phone === null ? [] : getZonesOfCall({ phone, timeZone });
+  const [zone, ...others] = phone === null ? [] : getCallZones({ phone, timeZone });
   return zone === undefined || others.length > 0 ? null : zone;
 }
 
@@ -177,6 +177,6 @@ function ownerView(creator: Named, viewer: Viewer) {
   return { isYou: creator.id === viewer.id, name: creator.name };
 }
 
-function named(thing: Named | null): Named | null {
-  return thing && { id: thing.id, name: thing.name };
+function named(entity: Named | null): Named | null {
+  return entity && { id: entity.id, name: entity.name };
 }

@@ -22,7 +22,7 @@ import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
 import type { Config, DialerConfig } from './start/config.ts';
-import { asDatabaseError } from './start/start-errors.ts';
+import { toDatabaseError } from './start/start-errors.ts';
 
 const acceptClock = `${adminCommand} clock accept`;
 
@@ -61,7 +61,7 @@ export async function startCore(
   let dialer: Dialer | undefined;
   let refusals: Refusals | undefined;
   let housekeeping: Housekeeping | undefined;
-  const storage = await usableStorage(config.database, () =>
+  const storage = await withUsableStorage(config.database, () =>
     openStorage(config.database, clock, {
       onBatch: metrics.onBatch,
       onStopped: metrics.onStopped,
@@ -73,7 +73,7 @@ export async function startCore(
   );
   const listeners: Listener[] = [];
   try {
-    const { applied, added } = await usableStorage(config.database, () => storage.migrate(outside.signal));
+    const { applied, added } = await withUsableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     if (added.length > 0) log.warn({ migrations: added }, 'a newer release has extended the database; this older core works with it');
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
@@ -150,9 +150,9 @@ export async function startCore(
     const started = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     housekeeping = started;
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
-    metrics.watch.queue(() => queueLook(ports));
+    metrics.watch.queue(() => readQueue(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
-    metrics.watch.database(storage.figures);
+    metrics.watch.database(storage.stats);
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     metrics.watch.process(async () => ({
       ready: (await isReady()) ? 1 : 0,
@@ -188,11 +188,11 @@ export async function startCore(
 }
 
 /** Runs a function that uses the database. @throws ConfigError that says why the database can't be used */
-async function usableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
+async function withUsableStorage<Result>(location: Config['database'], use: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await use();
   } catch (error) {
-    throw asDatabaseError(error, location);
+    throw toDatabaseError(error, location);
   }
 }
 
@@ -220,7 +220,7 @@ async function startConfiguredDialer(
   });
 }
 
-async function queueLook(ports: Ports): Promise<{ due: number; oldestSeconds: number; held: number }> {
+async function readQueue(ports: Ports): Promise<{ due: number; oldestSeconds: number; held: number }> {
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const held = await ports.stores.protection.countHeld(now);

@@ -78,7 +78,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
     try {
-      for (const step of deletions) await byTrustedClock(step);
+      for (const step of deletions) await withTrustedClock(step);
     } finally {
       await sealAudit();
     }
@@ -89,7 +89,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
    * Runs a step with a trusted time. Each step reads the clock again, because a step may take hours, and sessions that began after it
    * started would seem to have a clock that's ahead. During a step, the time stays the same, because the clock could change while it runs.
    */
-  async function byTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
+  async function withTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
     if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }

@@ -25,7 +25,7 @@ export type Metrics = {
   onStopped(reason: StopReason, calls: number): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
-  /** Each function here takes another one that reads the figures when Prometheus scrapes. */
+  /** Each of these takes a function that reads the figures when Prometheus scrapes. */
   watch: ReturnType<typeof createGauges>;
   registry: Registry;
 };
@@ -86,7 +86,7 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const reason of cutReasons) cuts.inc({ reason }, 0);
-  const refusedAddresses = new Counter({
+  const collectRefusedAddresses = new Counter({
     name: 'callkey_addresses_refused_total',
     help: "Requests with an active API key from an address that the key doesn't allow",
     registers,
@@ -145,7 +145,7 @@ export function createMetrics(version: string): Metrics {
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
-    onAddressRefused: () => refusedAddresses.inc(),
+    onAddressRefused: () => collectRefusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
     watch: createGauges(registry),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import argon2 from 'argon2';
 import { limits } from '#contract/limits.ts';
-import { normalized } from '#contract/text/text.ts';
+import { toNfc } from '#contract/text/text.ts';
 import type { Passwords, Randomness } from '../domain/ports/environment.ts';
 import type { PasswordOrigin } from '../domain/ports/sign-in.ts';
 import { Problem } from '../domain/problem.ts';
@@ -13,13 +13,13 @@ const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
 /** How many attempts may wait in each of the two queues, and about how long, in ms. On a busy machine, fewer may wait. */
-const queue = { longest: 32, shortest: 4, wait: 1_500 };
+const queue = { max: 32, min: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
 /** In ms. The maximum pause: on a busy machine, a check takes long, and the pause must not take as long again. */
-const longestRest = 100;
+const maxPause = 100;
 /** In ms. The maximum wait, even if the database hangs. */
-const longestWait = 10_000;
+const maxWait = 10_000;
 
 /** Setting a new password requires a signed-in user, so it counts as vouched for. */
 const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
@@ -34,7 +34,7 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
   const turns = new PasswordQueue();
 
   const hash = (password: string) =>
-    argon2.hash(normalized(password, limits.passwordMax), {
+    argon2.hash(toNfc(password, limits.passwordMax), {
       ...cost,
       type: argon2.argon2id,
       parallelism: 1,
@@ -42,19 +42,19 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
     });
 
   // Unknown users are checked against this hash, so that both cases take the same time.
-  let nobody: string | undefined;
+  let dummyHash: string | undefined;
 
   return {
-    hash: (password) => turns.inTurn(newPasswords, { prepare: async () => password, work: hash, rests: false }),
+    hash: (password) => turns.inTurn(newPasswords, { prepare: async () => password, work: hash, pausesAfter: false }),
     verify: (find, password, origin) =>
       turns.inTurn(origin, {
         prepare: find,
         async work(credentials) {
-          nobody ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
-          const matches = await argon2.verify(credentials?.passwordHash ?? nobody, normalized(password, limits.passwordMax));
+          dummyHash ??= await hash(Buffer.from(randomness.bytes(24)).toString('base64'));
+          const matches = await argon2.verify(credentials?.passwordHash ?? dummyHash, toNfc(password, limits.passwordMax));
           return matches ? credentials : null;
         },
-        rests: true,
+        pausesAfter: true,
       }),
   };
 }
@@ -64,7 +64,7 @@ type Turn<Prepared, Result> = {
   prepare: () => Promise<Prepared>;
   work: (prepared: Prepared) => Promise<Result>;
   /** Whether the turn is followed by a pause. */
-  rests: boolean;
+  pausesAfter: boolean;
 };
 
 type Waiting = { run: () => Promise<void>; refuse: () => void };
@@ -74,13 +74,13 @@ type Waiting = { run: () => Promise<void>; refuse: () => void };
  * doesn't delay them.
  */
 class PasswordQueue {
-  readonly #most = () => Math.min(queue.longest, Math.max(queue.shortest, Math.floor(queue.wait / this.#turn)));
-  readonly #vouched = new FairQueue<Waiting>(this.#most);
-  readonly #strangers = new FairQueue<Waiting>(this.#most);
+  readonly #maxWaiting = () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn)));
+  readonly #vouched = new FairQueue<Waiting>(this.#maxWaiting);
+  readonly #strangers = new FairQueue<Waiting>(this.#maxWaiting);
   #isRunning = false;
   /** The recent duration of a turn, in ms. */
   #turn = usualTurn;
-  #rested: Promise<unknown> = Promise.resolve();
+  #pause: Promise<unknown> = Promise.resolve();
 
   /** @throws Problem `too-many-requests` */
   inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
@@ -91,7 +91,7 @@ class PasswordQueue {
       run: () => this.#run(turn).then(resolve, reject),
       refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),
     };
-    const timer = setTimeout(() => line.remove(waiting) && waiting.refuse(), longestWait);
+    const timer = setTimeout(() => line.remove(waiting) && waiting.refuse(), maxWait);
     for (const { refuse } of line.add(path, waiting)) refuse();
     void this.#runAll();
     return promise.finally(() => clearTimeout(timer));
@@ -110,14 +110,14 @@ class PasswordQueue {
     this.#isRunning = false;
   }
 
-  async #run<Prepared, Result>({ prepare, work, rests }: Turn<Prepared, Result>): Promise<Result> {
+  async #run<Prepared, Result>({ prepare, work, pausesAfter }: Turn<Prepared, Result>): Promise<Result> {
     const prepared = await prepare();
-    await this.#rested;
+    await this.#pause;
     const start = performance.now();
     try {
       return await work(prepared);
     } finally {
-      if (rests) this.#rested = delay(Math.min(performance.now() - start, longestRest));
+      if (pausesAfter) this.#pause = delay(Math.min(performance.now() - start, maxPause));
     }
   }
 }

@@ -11,31 +11,31 @@ import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
 /**
- * In ms. How often lines are written: in each interval, a burst of refusals becomes one line per address, and an outage one line per route.
+ * In ms. How often lines are written: a burst of refusals becomes one line per address and interval, and an outage one line per route.
  */
 const writeEvery = 10_000;
 /** In ms. How often to warn, because an untrusted proxy forwards all the time. */
 const warnEvery = 3_600_000;
 /** The maximum number of addresses in that warning. */
-const mostPeers = 5;
+const maxPeers = 5;
 const ignoredForwarding =
   "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
 /** The maximum number of lines of one kind per interval, because a flood from many addresses must not fill the log. */
-const mostLines = 100;
+const maxLines = 100;
 /**
  * The maximum number of addresses of one kind, and of attempts, to keep until they're written, because a flood must not fill the memory.
  */
-const mostKept = 10_000;
-const mostAttempts = 1_000;
+const maxKept = 10_000;
+const maxAttempts = 1_000;
 /** The addresses of one key that are recorded in an hour, and the length of the hour in ms. */
-const mostAddresses = 20;
+const maxAddresses = 20;
 const recordEvery = 3_600_000;
 
 /**
  * The number of failures of one kind that get their own lines in an interval, because their responses refer to the log. Other requests
  * share one line.
  */
-const mostFaults = 20;
+const maxFaults = 20;
 
 export type Refusals = ObserveRefusals & {
   /** Called when an active key wasn't accepted from the client's address. */
@@ -61,7 +61,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
   const notServed = countNotServed(log);
   const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
-  const addresses = refusedAddresses(ports);
+  const addresses = collectRefusedAddresses(ports);
   let codes = new Map<string, { user: User; address: string }>();
 
   async function recordCodes(): Promise<void> {
@@ -103,7 +103,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     const requests = [...byAddress.values()].reduce((sum, count) => sum + count, others);
     if (requests === 0) return;
     warnedAt = now;
-    log.warn({ from: [...byAddress.keys()].slice(0, mostPeers), requests }, ignoredForwarding);
+    log.warn({ from: [...byAddress.keys()].slice(0, maxPeers), requests }, ignoredForwarding);
   }
 
   async function writeAll(): Promise<void> {
@@ -131,16 +131,16 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     onKeyRefused: keys.add,
     onSignInRefused(email, address) {
       signIns.add(address);
-      if (attempts.size < mostAttempts) attempts.set(`${address} ${email}`, { email, address });
+      if (attempts.size < maxAttempts) attempts.set(`${address} ${email}`, { email, address });
     },
     onProviderRefused(reason, who, address) {
       signIns.add(address);
       const name = typeof who === 'string' ? who : who.id;
-      if (providerAttempts.size < mostAttempts) providerAttempts.set(`${reason} ${address} ${name}`, { reason, who, address });
+      if (providerAttempts.size < maxAttempts) providerAttempts.set(`${reason} ${address} ${name}`, { reason, who, address });
     },
     onCodeRefused(user, address) {
       signIns.add(address);
-      if (codes.size < mostAttempts) codes.set(`${address} ${user.id}`, { user, address });
+      if (codes.size < maxAttempts) codes.set(`${address} ${user.id}`, { user, address });
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,
@@ -160,7 +160,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
  * Records in the audit from which addresses a key was refused. An address is recorded once an hour for each key, and at most a few of a
  * key's addresses, because a leaked key may be tried a million times, and IPv6 has enough addresses for each of them.
  */
-function refusedAddresses(ports: Ports) {
+function collectRefusedAddresses(ports: Ports) {
   let waiting = new Map<Digest, Set<string>>();
   /** The addresses of each key that were recorded in this hour. */
   const recorded = new Map<Digest, Set<string>>();
@@ -170,12 +170,12 @@ function refusedAddresses(ports: Ports) {
     add(digest: Digest, address: string): void {
       const done = recorded.get(digest);
       const addresses = waiting.get(digest) ?? new Set();
-      const isKnown = done?.has(address) || (done?.size ?? 0) + addresses.size >= mostAddresses;
-      if (isKnown || (addresses.size === 0 && waiting.size >= mostAttempts)) return;
+      const isKnown = done?.has(address) || (done?.size ?? 0) + addresses.size >= maxAddresses;
+      if (isKnown || (addresses.size === 0 && waiting.size >= maxAttempts)) return;
       waiting.set(digest, addresses.add(address));
     },
     async record(): Promise<void> {
-      if (performance.now() - recordedSince >= recordEvery || recorded.size > mostKept) {
+      if (performance.now() - recordedSince >= recordEvery || recorded.size > maxKept) {
         recorded.clear();
         recordedSince = performance.now();
       }
@@ -208,7 +208,7 @@ export function countNotServed(log: Logger) {
         message: isFault ? 'request failed' : error instanceof Problem ? 'request not served' : 'request not answered',
         route: fields.route,
         code: errorCode(isFault ? error : error.cause),
-        left: isFault ? mostFaults : 1,
+        left: isFault ? maxFaults : 1,
         more: 0,
       };
       const name = `${kind.message} ${kind.route} ${kind.code}`;
@@ -234,7 +234,7 @@ function countByAddress() {
   return {
     add(address: string): void {
       const count = byAddress.get(address);
-      if (count !== undefined || byAddress.size < mostKept) byAddress.set(address, (count ?? 0) + 1);
+      if (count !== undefined || byAddress.size < maxKept) byAddress.set(address, (count ?? 0) + 1);
       else others++;
     },
     take(): Counted {
@@ -247,11 +247,11 @@ function countByAddress() {
 }
 
 /** Writes one line for each of the addresses with the most refusals, and one for all others. */
-function writeLines(log: Logger, what: string, { byAddress, others }: Counted): void {
+function writeLines(log: Logger, message: string, { byAddress, others }: Counted): void {
   const counts = [...byAddress].toSorted(([, a], [, b]) => b - a);
   // Log only an IP address, because a trusted proxy may forward any text as one.
-  for (const [address, count] of counts.slice(0, mostLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, what);
-  const rest = counts.slice(mostLines);
+  for (const [address, count] of counts.slice(0, maxLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, message);
+  const rest = counts.slice(maxLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);
-  if (count > 0) log.warn({ addresses: rest.length, count }, `${what}, from other addresses`);
+  if (count > 0) log.warn({ addresses: rest.length, count }, `${message}, from other addresses`);
 }

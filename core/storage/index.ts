@@ -21,8 +21,8 @@ import { throttleStore } from './directory/throttle.ts';
 import { userStore } from './directory/users.ts';
 import { clockStore } from './engine/clock.ts';
 import type { Database, DatabaseLocation, OpenedDatabase } from './engine/database.ts';
+import { type DatabaseStats, readDatabaseStats } from './engine/database-stats.ts';
 import { reportingOutages } from './engine/errors.ts';
-import { type DatabaseFigures, databaseFigures } from './engine/figures.ts';
 import { openDatabase } from './engine/open.ts';
 import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
@@ -65,7 +65,7 @@ export type Storage = {
   throttle: ThrottleStore;
   imports: ImportStore;
   pools: readonly Pool[];
-  figures(): Promise<DatabaseFigures>;
+  stats(): Promise<DatabaseStats>;
   /** Returns the age, in ms, of the oldest key use that hasn't been written yet. */
   lastUsedLag(): number;
   /** @throws Problem `conflict` if the database is newer than this program */
@@ -152,7 +152,7 @@ export function openStorage(
     throttle: reportingOutages(throttleStore(signIn)),
     imports: reportingOutages(importStore(background)),
     pools: listPools(database),
-    figures: () => databaseFigures(background, freeBytes(location)),
+    stats: () => readDatabaseStats(background, freeBytes(location)),
     lastUsedLag: keyUse.lag,
     ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
     async isReady() {

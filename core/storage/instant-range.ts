@@ -38,7 +38,7 @@ function timesIn(column: string, { from, before }: InstantRange): Condition {
  * Splits the condition for a time range into parts that don't overlap. For the first part, which has almost all rows, the IDs are enough, so
  * they can be counted in an index without reading the rows.
  */
-export function partsOfRange({ id, at }: Columns, range: InstantRange): Condition[] {
+export function splitRange({ id, at }: Columns, range: InstantRange): Condition[] {
   const { from, before } = range;
   const certain = between(id, from?.highestId ?? null, before?.lowestId ?? null);
   const first = from && both(between(id, from.lowestId, from.highestId), timesIn(at, range));

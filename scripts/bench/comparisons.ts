@@ -72,7 +72,7 @@ async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number)
 export type Cores = { cores: number; perSecond: Spread; busy: Spread };
 
 /** Measures one, two and four cores on one PostgreSQL, with 64 connections to each. */
-export async function severalCores(stage: Stage, { rounds, seconds }: Scale): Promise<Cores[]> {
+export async function measureSeveralCores(stage: Stage, { rounds, seconds }: Scale): Promise<Cores[]> {
   const cores = [stage.core, ...(await Promise.all([1, 2, 3].map(() => startCore(stage.database))))];
   const together = async (count: number) => {
     const loads = cores.slice(0, count).map(({ url }) => load(placing(url, stage.path, stage.keys), seconds));

@@ -37,14 +37,14 @@ export function deriveFigures(rows: readonly Row[], database: string): Figure[] 
 }
 
 /** Returns how much memory a core uses after the loads. */
-export function memory({ kind, core }: Stage): Figure[] {
+export function measureMemory({ kind, core }: Stage): Figure[] {
   if (!hasProc) return [];
   const megabytes = readMegabytes(core.pid);
   return [figure('memory after these workloads', kind, '< 200 MB', computeSpread([megabytes]), `${Math.round(megabytes)} MB`)];
 }
 
 /** Measures how much longer a single client waits than for bare Koa and one fsync of this disk. */
-export async function loneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
+export async function measureLoneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
   const fsync = fsyncMedian();
   const spread = computeSpread(
     await repeat(rounds, async () => {
@@ -70,7 +70,7 @@ function fsyncMedian(): number {
 }
 
 /** Measures placing calls while 16 clients try passwords, each from its own network. */
-export async function signInFlood(stage: Stage, { rounds, seconds }: Scale): Promise<Figure[]> {
+export async function measureSignInFlood(stage: Stage, { rounds, seconds }: Scale): Promise<Figure[]> {
   await stage.restart({ TRUSTED_PROXIES: '127.0.0.1' });
   const place = () => load(placing(stage.core.url, stage.path, stage.keys), seconds);
   await place();
@@ -105,14 +105,14 @@ export async function start({ kind, database }: Stage, { starts }: Scale): Promi
 }
 
 /** Measures the published command. */
-export async function help({ starts }: Scale): Promise<Figure> {
+export async function measureHelp({ starts }: Scale): Promise<Figure> {
   const out = await packCommand();
   const spread = await measureTime(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));
   return figure('callkey --help', '', '< 120 ms', spread, ms(spread.median));
 }
 
 /** Compares the largest tables with the smallest. */
-export function growthShares(grown: readonly Grown[], database: string): Figure[] {
+export function compareSizes(grown: readonly Grown[], database: string): Figure[] {
   const sizes = grown.filter((row) => row.database === database);
   const [smallest, largest] = [sizes[0], sizes.at(-1)];
   if (!smallest || !largest) return [];
@@ -123,14 +123,14 @@ export function growthShares(grown: readonly Grown[], database: string): Figure[
   });
 }
 
-export function listShare({ database, of500, ofMillion }: Lists): Figure {
+export function compareLists({ database, of500, ofMillion }: Lists): Figure {
   const share = ofMillion.median / of500.median;
   const value = `${share.toFixed(2)} (${ms(ofMillion.median)} and ${ms(of500.median)})`;
   return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', computeSpread([share]), value);
 }
 
 /** Compares two cores with one. They can handle more only if one leaves processors free. */
-export function twoCores([one, two]: readonly Cores[]): Figure[] {
+export function compareTwoCores([one, two]: readonly Cores[]): Figure[] {
   if (!one || !two) return [];
   const share = figure(
     'two cores on one PostgreSQL, compared with one core',
@@ -139,6 +139,6 @@ export function twoCores([one, two]: readonly Cores[]): Figure[] {
     computeRatios(two.perSecond, one.perSecond),
   );
   if (one.busy.median <= 0.8) return [share];
-  const why = `; one core and its load keep ${Math.round(one.busy.median * 100)} % of the processors busy`;
+  const why = `; one core and its load keep ${Math.round(one.busy.median * 100)}% of the processors busy`;
   return [{ ...share, value: share.value + why, holds: share.holds || null }];
 }

@@ -1,8 +1,19 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Cores, type Grown, grow, type Lists, measureBudget, openFilled, type Scope, severalCores } from './comparisons.ts';
+import { type Cores, type Grown, grow, type Lists, measureBudget, measureSeveralCores, openFilled, type Scope } from './comparisons.ts';
 import { databaseKinds, databaseVersion, describeOrigin, type Origin, openStage, postgresSettings } from './environment.ts';
-import { deriveFigures, type Figure, growthShares, help, listShare, loneClient, memory, signInFlood, start, twoCores } from './figures.ts';
+import {
+  compareLists,
+  compareSizes,
+  compareTwoCores,
+  deriveFigures,
+  type Figure,
+  measureHelp,
+  measureLoneClient,
+  measureMemory,
+  measureSignInFlood,
+  start,
+} from './figures.ts';
 import type { OtherLoad } from './load-guard.ts';
 import { freshFolder, run, startServer } from './processes.ts';
 import { verifying } from './requests.ts';
@@ -39,7 +50,7 @@ export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'oth
   await timed('installing', installPeers);
   const bare = await startServer('servers/bare.ts');
   const rows: Row[] = [];
-  const figures = [await help(scale)];
+  const figures = [await measureHelp(scale)];
   let [budget, cores]: [Scope[], Cores[]] = [[], []];
   // One after the other, so that one database's cleanup doesn't slow down the other's rounds.
   for (const kind of databaseKinds) {
@@ -47,15 +58,15 @@ export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'oth
     machine[kind] = await databaseVersion(stage);
     const peers = kind === 'sqlite' ? [await betterAuth()] : [];
     rows.push(...(await timed(`rows, ${kind}`, () => measureRows(stage, bare, scale, say, peers))));
-    figures.push(...memory(stage), ...deriveFigures(rows, kind));
+    figures.push(...measureMemory(stage), ...deriveFigures(rows, kind));
     const measureFigures = async () => [
-      await loneClient(stage, bare, scale),
+      await measureLoneClient(stage, bare, scale),
       await start(stage, scale),
-      ...(await signInFlood(stage, scale)),
+      ...(await measureSignInFlood(stage, scale)),
     ];
     figures.push(...(await timed(`figures, ${kind}`, measureFigures)));
     if (kind === 'sqlite') budget = await timed('budget', () => measureBudget(stage, scale));
-    else cores = await timed('cores', () => severalCores(stage, scale));
+    else cores = await timed('cores', () => measureSeveralCores(stage, scale));
     await stage.close();
   }
   const filled = await timed('filling', () => Promise.all(databaseKinds.map((kind) => openFilled(kind, scale, say))));
@@ -65,7 +76,7 @@ export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'oth
     grown.push(...result.grown);
     lists.push(...result.lists);
   }
-  figures.push(...twoCores(cores), ...lists.map(listShare), ...databaseKinds.flatMap((kind) => growthShares(grown, kind)));
+  figures.push(...compareTwoCores(cores), ...lists.map(compareLists), ...databaseKinds.flatMap((kind) => compareSizes(grown, kind)));
   const about = { ...origin, machine: { ...machine, settings: postgresSettings.join(', ') }, rounds: scale.rounds, minutes };
   return { ...about, rows, figures, budget, cores, grown, lists };
 }

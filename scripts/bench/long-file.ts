@@ -22,7 +22,7 @@ export type LongFile = Origin & {
 };
 
 /** Places a file of this many lines with the published command: only checks it, stops halfway, resumes, and runs it again. Needs Linux. */
-export async function longFile(lines: number, say: Say): Promise<LongFile> {
+export async function measureLongFile(lines: number, say: Say): Promise<LongFile> {
   const origin = await describeOrigin();
   const stage = await openStage('sqlite');
   const home = freshFolder();

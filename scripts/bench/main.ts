@@ -5,7 +5,7 @@
 //   npm run bench -- --soak 60       this many minutes of load, with --database sqlite or postgres
 //   npm run bench -- --file 1000000  the command line with a file of this many lines
 //   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
-//   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with limits of a key, and beside a flood
+//   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with a key's limits, and during another key's flood
 //   npm run bench -- --poolers       with and without PgBouncer, which must be installed
 //   npm run bench -- --tail 10       how long placing takes at half of the maximum rate, in rounds of this many seconds
 //   npm run bench -- --timing 5000   whether the time of this many refusals reveals why a key was refused
@@ -17,7 +17,7 @@ import { compareCommits, useOneProcessor } from './against.ts';
 import { databaseKinds, leave, openStage } from './environment.ts';
 import { runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
-import { longFile, longFileSection } from './long-file.ts';
+import { longFileSection, measureLongFile } from './long-file.ts';
 import { poolers, poolersSection } from './poolers.ts';
 import { startServer, useFolder } from './processes.ts';
 import { keep } from './results.ts';
@@ -88,7 +88,7 @@ const runs = {
     report(`soak-${kind}`, results, { [`soak-${kind}`]: soakSection(results) });
   },
   async file(lines: number) {
-    const results = await longFile(lines, say);
+    const results = await measureLongFile(lines, say);
     report('long-file', results, { 'long-file': longFileSection(results) });
   },
   async poolers() {

@@ -13,17 +13,17 @@ import { computeSpreads, repeat } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { load } from './wrk.ts';
 
-/** Enough numbers that the pages of the list that they're on don't fit into a connection's cache. */
+/** Enough numbers that their pages of the list don't fit into a connection's cache. */
 const contacts = 20_000;
 const networks = 50;
 const claimedAtOnce = 100;
 
-/** What one account needs for its loads. */
+/** The data that one account's loads need. */
 type Side = { path: string; keys: string[]; owner: { accountId: string; campaignId: string; partnerId: string; keyId: string } };
 
 /**
  * Compares two accounts on the same core, one with do-not-call lists and fifty rules, and one without; then two keys, one of which is
- * accepted only from a list of networks; then a key alone and beside another one's flood. @returns Markdown
+ * accepted only from a list of networks; then a key alone and during another key's flood. @returns Markdown
  */
 export async function measureRules(kind: DatabaseKind, entries: number, rounds: number, seconds: number, say: Say): Promise<string> {
   const stage = await openStage(kind);
@@ -104,6 +104,6 @@ async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: numbe
     return { alone: alone.p99, beside: beside.p99, ratio: beside.p99 / alone.p99 };
   });
   const { alone, beside, ratio } = computeSpreads(pairs, ['alone', 'beside', 'ratio']);
-  const head = [`a key's p99 in ms, ${kind}`, 'alone', "beside another key's 64 connections", 'ratio'];
+  const head = [`a key's p99 in ms, ${kind}`, 'alone', 'while another key uses 64 connections', 'ratio'];
   return table(head, [['place', ...[alone, beside, ratio].map((spread) => withRange(spread))]]);
 }

@@ -8,14 +8,14 @@ type Query = (sql: string) => PromiseLike<unknown>;
 /** Builds the statement that inserts the rows whose numbers come from `numbers`, a table expression named `n(i)`. */
 type BuildInsert = (numbers: string, hex: (number: string, width: number) => string) => string;
 
-const rowsAtOnce = 200_000;
+const rowsPerInsert = 200_000;
 
 /** Builds the statements that insert the rows after `from`, many at a time. */
 function inserts({ kind }: Database, from: number, count: number, buildInsert: BuildInsert): string[] {
   const hex = (number: string, width: number) =>
     kind === 'postgres' ? `lpad(to_hex(${number}), ${width}, '0')` : `printf('%0${width}x', ${number})`;
-  return Array.from({ length: Math.ceil(count / rowsAtOnce) }, (_, n) => {
-    const [first, last] = [from + n * rowsAtOnce + 1, from + Math.min(count, (n + 1) * rowsAtOnce)];
+  return Array.from({ length: Math.ceil(count / rowsPerInsert) }, (_, n) => {
+    const [first, last] = [from + n * rowsPerInsert + 1, from + Math.min(count, (n + 1) * rowsPerInsert)];
     const series = `(WITH RECURSIVE n(i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${last}) SELECT i FROM n) AS n`;
     return buildInsert(kind === 'postgres' ? `generate_series(${first}::bigint, ${last}::bigint) AS n(i)` : series, hex);
   });

@@ -101,7 +101,7 @@ function coresTable(all: readonly Cores[]): string {
   return table(
     ['cores', 'placed calls per second', 'range', 'processors busy'],
     all.map(({ cores, perSecond: { median, min, max }, busy }) => [
-      ...[String(cores), count(median), `${count(min)} to ${count(max)}`, `${Math.round(busy.median * 100)} %`],
+      ...[String(cores), count(median), `${count(min)} to ${count(max)}`, `${Math.round(busy.median * 100)}%`],
     ]),
   );
 }

@@ -59,10 +59,10 @@ async function timeEach({ core, path }: Stage, keys: readonly [string, string][]
 function measureTime(url: string, key: string, agent: Agent): Promise<number> {
   const from = performance.now();
   return new Promise((resolve, reject) => {
-    const asked = request(url, { method: 'POST', agent, headers: { 'X-API-Key': key, 'Content-Type': 'application/json' } }, (answer) => {
+    const pending = request(url, { method: 'POST', agent, headers: { 'X-API-Key': key, 'Content-Type': 'application/json' } }, (answer) => {
       answer.resume().once('end', () => resolve(performance.now() - from));
     });
-    asked.once('error', reject).end('{"contact":{"phone":"+493012345678"}}');
+    pending.once('error', reject).end('{"contact":{"phone":"+493012345678"}}');
   });
 }
 

@@ -24,6 +24,6 @@ export function jsonSchemas(): Record<string, object> {
   const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer, pending }) => [body, answer, pending]);
   for (const schema of [...ofRoutes, ...parts.map((name): unknown => exported[name])])
     if (schema instanceof z.ZodType) registry.add(schema, { id: schemaName(schema) });
-  const made = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;
-  return Object.fromEntries(Object.entries(made).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+  const converted = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` }).schemas;
+  return Object.fromEntries(Object.entries(converted).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
 }

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { isIdentifier } from '#contract/text/text.ts';
 import { channelsSchema, eventSchema, followedChannels } from './asterisk-channels.ts';
-import { type Asked, ask, log, report, serve, setting } from './handoffs.ts';
+import { ask, type CallResult, log, report, serve, setting } from './handoffs.ts';
 
 const ari = setting('ARI_URL', 'http://127.0.0.1:8088/ari');
 const credentials = `${setting('ARI_USER')}:${setting('ARI_PASSWORD')}`;
@@ -73,7 +73,7 @@ async function get(path: string): Promise<unknown> {
 }
 
 /** Interprets the responses of Asterisk 22.10.1. */
-function meaning(status: number, text: string): Asked | null {
+function interpret(status: number, text: string): CallResult | null {
   // This hand-off is already being called, and another try would make a second call.
   if (status === 409 && text.includes('already exists')) return 'taken';
   // No channel was created, for example because the trunk isn't registered.
@@ -94,8 +94,8 @@ serve({
       ...(callerId === '' ? {} : { callerId }),
       variables: Object.fromEntries([...named.map(([name, value]) => [`CALLKEY_${name}`, value]), ['CALLKEY_HANDOFF_ID', handoffId]]),
     };
-    const asked = await ask(`${ari}/channels`, { headers, body: JSON.stringify(body) }, meaning);
-    if (asked !== 'taken' && asked !== 'unknown') channels.forget(handoffId);
-    return asked;
+    const result = await ask(`${ari}/channels`, { headers, body: JSON.stringify(body) }, interpret);
+    if (result !== 'taken' && result !== 'unknown') channels.forget(handoffId);
+    return result;
   },
 });

@@ -13,11 +13,11 @@ import { openConnections } from '../../core/dialer/connection.ts';
  * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't, but may later. `refused`: it never will.
  * `unknown`: it isn't known whether it's calling.
  */
-export type Asked = 'taken' | 'unknown' | { later: string } | { refused: string };
+export type CallResult = 'taken' | 'unknown' | { later: string } | { refused: string };
 
 type Recipe = {
   /** Asks the provider to call. */
-  call(handoff: Handoff): Promise<Asked>;
+  call(handoff: Handoff): Promise<CallResult>;
   /**
    * Interprets what the provider reports at POST /outcomes: null if the call continues, or isn't one of ours.
    *
@@ -57,13 +57,13 @@ export function serve({ call, readOutcome }: Recipe): void {
     } catch {
       return response.writeHead(401).end();
     }
-    const asked = await call(handoff);
-    const words = typeof asked === 'string' ? asked : Object.entries(asked).flat().join(', ');
+    const result = await call(handoff);
+    const words = typeof result === 'string' ? result : Object.entries(result).flat().join(', ');
     log(`${handoff.handoffId}: ${words}`);
     // Without a response, the core knows that the call may be in progress. It then never repeats the call, so no one is called twice.
-    if (asked === 'unknown') return response.destroy();
-    if (asked === 'taken') return response.writeHead(202).end();
-    return 'later' in asked ? response.writeHead(503).end(asked.later) : response.writeHead(422).end(asked.refused);
+    if (result === 'unknown') return response.destroy();
+    if (result === 'taken') return response.writeHead(202).end();
+    return 'later' in result ? response.writeHead(503).end(result.later) : response.writeHead(422).end(result.refused);
   });
   server.listen(port, '127.0.0.1', () => {
     const address = server.address();
@@ -110,20 +110,20 @@ const connections = openConnections(timeouts.connect);
 /**
  * Sends a request to a provider over HTTP.
  *
- * @param meaning interprets a response, if this provider's responses differ from most others'
+ * @param interpret interprets a response, if this provider's responses differ from most others'
  */
 export async function ask(
   url: string,
   { headers, body }: { headers: Record<string, string>; body: string },
-  meaning: (status: number, text: string) => Asked | null = () => null,
-): Promise<Asked> {
+  interpret: (status: number, text: string) => CallResult | null = () => null,
+): Promise<CallResult> {
   try {
     const signal = AbortSignal.timeout(timeouts.answer);
     const answer = await request(url, { method: 'POST', headers, body, dispatcher: connections.dispatcher, reset: true, signal });
     const words = await answer.body.text().catch(() => '');
-    return meaning(answer.statusCode, words) ?? usualMeaning(answer.statusCode, shortened(words) || `HTTP ${answer.statusCode}`);
+    return interpret(answer.statusCode, words) ?? interpretByStatus(answer.statusCode, shortened(words) || `HTTP ${answer.statusCode}`);
   } catch (error) {
-    const reason = connections.whyNotSent(error);
+    const reason = connections.unsentReason(error);
     return reason === null ? 'unknown' : { later: reason };
   }
 }
@@ -143,7 +143,7 @@ const messageSchema = z
   .object({ message: z.string().optional(), error: z.string().optional(), error_message: z.string().optional() })
   .transform(({ message, error, error_message }) => message ?? error_message ?? error ?? '');
 
-function usualMeaning(status: number, words: string): Asked {
+function interpretByStatus(status: number, words: string): CallResult {
   // A 502 or another 5xx may come from a proxy that has already forwarded the request.
   if (status >= 500) return 'unknown';
   if (status >= 200 && status < 300) return 'taken';

@@ -1,7 +1,7 @@
 // Places the core's calls with Twilio, and connects the contact to a voice agent's WebSocket. See core/docs/providers/twilio.md
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
-import { type Asked, ask, serve, setting, shortened } from './handoffs.ts';
+import { ask, type CallResult, serve, setting, shortened } from './handoffs.ts';
 import { isSignedByTwilio } from './signatures.ts';
 
 const account = setting('TWILIO_ACCOUNT_SID');
@@ -37,7 +37,7 @@ const later: readonly number[] = [10004, 86008, 21210, 21212];
 const errorSchema = z.object({ code: z.number() });
 
 /** After a 500 (20500), the call must not be repeated, because according to Twilio it may have been made. */
-function meaning(status: number, text: string): Asked | null {
+function interpret(status: number, text: string): CallResult | null {
   if (status < 400 || status >= 500) return null;
   try {
     const { code } = errorSchema.parse(JSON.parse(text));
@@ -59,7 +59,7 @@ serve({
     });
     const authorization = `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
     const headers = { Authorization: authorization, 'Content-Type': 'application/x-www-form-urlencoded' };
-    return ask(calls, { headers, body: body.toString() }, meaning);
+    return ask(calls, { headers, body: body.toString() }, interpret);
   },
   readOutcome(headers, body, path): Outcome | null {
     const fields = new URLSearchParams(body);

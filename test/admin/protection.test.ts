@@ -132,7 +132,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
         );
       }
       await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: longAgo });
-      await imports.moveSome('killed', () => ports.randomness.id(), ports.clock.now());
+      await imports.moveBatch('killed', () => ports.randomness.id(), ports.clock.now());
       const { length: moved } = await listed();
       expect(moved).to.be.within(1, numbers.length - 1);
       expect(await finishImports(ports, imports, async () => undefined)).to.equal(numbers.length - moved);

@@ -33,16 +33,16 @@ describe('refusing a call file', () => {
       /has an unknown column: "x{60}…"\. The columns/,
     ],
     ['a header with a misplaced quote', 'ph"one\n', /quote/],
-    ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there is a misplaced quotation mark/],
+    ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there's a misplaced quotation mark/],
     [
       'a quoted cell that is too long',
       `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
-      /this line is too long for a call, or there is a misplaced quotation mark/,
+      /this line is too long for a call, or there's a misplaced quotation mark/,
     ],
     [
       'a misplaced quote followed by valid lines',
       `phone,name\n${phone},A"da\n${phone},Bob\n`,
-      /line 2: there is a misplaced quotation mark/,
+      /line 2: there's a misplaced quotation mark/,
     ],
     ['NDJSON on a single line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
   ];

@@ -163,8 +163,8 @@ describe('reading a call file', () => {
   }
 
   it('reports each line that has the same phone number as an earlier line', async () => {
-    const { good, sameNumber } = await readCalls(`phone\n${phone}\n+442079460018\n${phone}\n12\n${phone}\n`);
-    expect([good.length, sameNumber]).to.deep.equal([
+    const { good, duplicateNumber } = await readCalls(`phone\n${phone}\n+442079460018\n${phone}\n12\n${phone}\n`);
+    expect([good.length, duplicateNumber]).to.deep.equal([
       4,
       [
         [4, 2],

@@ -17,7 +17,7 @@ import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { checkedKey, openKeyStore, readGivenKey, readKey } from '../../cli/keys/key-store.ts';
+import { checkedKey, openKeyStore, readEnvironmentKey, readKey } from '../../cli/keys/key-store.ts';
 import type { Settings } from '../../cli/settings.ts';
 import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
@@ -149,22 +149,22 @@ describe("a profile's key", () => {
     const path = join(freshDirectory(), 'key');
     writeFileSync(path, `\n${keyValue} \n`);
     const expectedKey = { keyValue, where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
-    expect(await readGivenKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(expectedKey);
-    expect(await readGivenKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
+    expect(await readEnvironmentKey({ CALLKEY_API_KEY: '', CALLKEY_API_KEY_FILE: path })).to.deep.equal(expectedKey);
+    expect(await readEnvironmentKey({ CALLKEY_API_KEY: keyValue })).to.deep.equal({ keyValue, where: 'in CALLKEY_API_KEY' });
     writeFileSync(path, 'nonsense');
-    expect(await rejection(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
+    expect(await rejection(readEnvironmentKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(`usage: The text in ${path} ${notAKey}`);
   });
 
   it("can't come from both an environment variable and a key file", async () => {
     const both = { CALLKEY_API_KEY: keyValue, CALLKEY_API_KEY_FILE: '/key' };
-    expect(await rejection(readGivenKey(both))).to.equal(
+    expect(await rejection(readEnvironmentKey(both))).to.equal(
       'usage: CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.',
     );
   });
 
   it("says why if the key file can't be read", async () => {
     const path = join(freshDirectory(), 'none');
-    expect(await rejection(readGivenKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
+    expect(await rejection(readEnvironmentKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
       `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,
     );
   });

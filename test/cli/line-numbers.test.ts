@@ -13,14 +13,14 @@ describe('line number sets', () => {
     expect(set.has(30_000_000)).to.equal(false);
   });
 
-  it('return the first line for each mark, like a Map, for any number of lines', () => {
+  it('return the first line for each fingerprint, like a Map, for any number of lines', () => {
     const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {
       // These resemble real phone numbers from one exchange: many, close together, and a quarter of them duplicates.
-      const mark = { high: 493_000_000_000 + ((line * 7) % 15_000) * 1024, low: line % 3 === 0 ? 1 : 0 };
-      const key = `${mark.high} ${mark.low}`;
-      expect(firstLines.add(mark, line)).to.equal(map.get(key));
+      const fingerprint = { high: 493_000_000_000 + ((line * 7) % 15_000) * 1024, low: line % 3 === 0 ? 1 : 0 };
+      const key = `${fingerprint.high} ${fingerprint.low}`;
+      expect(firstLines.add(fingerprint, line)).to.equal(map.get(key));
       if (!map.has(key)) map.set(key, line);
     }
     expect(map.size).to.be.lessThan(20_000);

@@ -62,7 +62,7 @@ describe('callkey mcp', () => {
   });
 
   it('refuses unknown arguments, a missing request ID, other numbers and more calls, and sends nothing', async () => {
-    const agent = await startAgent('--allow', '+49', '--most', '1');
+    const agent = await startAgent('--allow', '+49', '--max-calls', '1');
     const contact = { phone: '+493012345678' };
     for (const args of [
       { requestId: 'agent-2', contact, not_before: '2099-01-01T00:00:00.000Z' },
@@ -112,7 +112,7 @@ describe('callkey mcp', () => {
   it('checks its options before it starts', async () => {
     for (const [more, says] of [
       [['--allow', '49'], /--allow 49/],
-      [['--most', '0'], /whole number from 1/],
+      [['--max-calls', '0'], /whole number from 1/],
     ] as const) {
       const { code, stderr } = await its.home.run(['mcp', '--campaign', 'x', ...more]);
       expect(code).to.equal(2);

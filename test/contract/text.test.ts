@@ -7,16 +7,16 @@ import { callSchema } from '#contract/console/calls.ts';
 import { newPasswordSchema } from '#contract/console/session.ts';
 import { createUserSchema, userSchema } from '#contract/console/users.ts';
 import {
-  codePoints,
+  countCodePoints,
+  describeLineProblem,
   emailSchema,
-  folded,
+  foldText,
   isIdentifier,
   isWithinCodePoints,
-  lineProblem,
   lineSchema,
-  normalized,
   textSchema,
   timestamp,
+  toNfc,
 } from '#contract/text/text.ts';
 import { at } from '../support/clock.ts';
 
@@ -38,18 +38,18 @@ describe('an email address', () => {
 
 describe('the length of text', () => {
   it('equals the number of its code points', () => {
-    fc.assert(fc.property(line, fc.nat(300), (text, max) => isWithinCodePoints(text, max) === codePoints(text) <= max));
+    fc.assert(fc.property(line, fc.nat(300), (text, max) => isWithinCodePoints(text, max) === countCodePoints(text) <= max));
   });
 
   it('is checked before normalization, which is skipped for text that is too long', () => {
     const marks = '\u0316\u0315'.repeat(16_000);
     expect(marks.slice(0, 200).normalize('NFC')).not.to.equal(marks.slice(0, 200));
-    expect(normalized(marks, 200)).to.equal(marks);
+    expect(toNfc(marks, 200)).to.equal(marks);
     expect(listMessages(marks)).to.deep.equal(['Must be at most 200 characters.']);
   });
 
   it('may be four times the limit before normalization, because a character decomposes into at most four characters', () => {
-    const isLonger = (code: number) => codePoints(String.fromCodePoint(code).normalize('NFD')) > 4;
+    const isLonger = (code: number) => countCodePoints(String.fromCodePoint(code).normalize('NFD')) > 4;
     expect(every.filter(isLonger)).to.deep.equal([]);
     const widest = '\u1f82';
     expect(lineSchema(200).parse(widest.repeat(200).normalize('NFD'))).to.equal(widest.repeat(200));
@@ -59,7 +59,7 @@ describe('the length of text', () => {
   it('is measured after normalization, whatever form the text was in', () => {
     fc.assert(
       fc.property(line, fc.integer({ min: 1, max: 300 }), (text, max) => {
-        const counts = codePoints(text.trim().normalize('NFC')) <= max;
+        const counts = countCodePoints(text.trim().normalize('NFC')) <= max;
         return ['NFC', 'NFD'].every(
           (form) => !listMessages(text.normalize(form), lineSchema(max)).includes(`Must be at most ${max} characters.`) === counts,
         );
@@ -90,7 +90,7 @@ describe('a name', () => {
   }
 
   it('can contain every character except control characters', () => {
-    const refused = every.filter((code) => lineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
+    const refused = every.filter((code) => describeLineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
     const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
     expect(refused.join()).to.equal([...controls, ...hidden].sort((a, b) => a - b).join());
   });
@@ -140,11 +140,11 @@ describe('a search by name', () => {
     ['ﬁne', 'fine'],
     ['Ａｄａ', 'ada'],
   ] as const) {
-    it(`finds ${one} when searching for ${other}`, () => expect(folded(one)).to.equal(folded(other)));
+    it(`finds ${one} when searching for ${other}`, () => expect(foldText(one)).to.equal(foldText(other)));
   }
 
   it("doesn't find a different name", () => {
-    expect(folded('Ada 1')).to.equal('ada 1');
+    expect(foldText('Ada 1')).to.equal('ada 1');
   });
 });
 

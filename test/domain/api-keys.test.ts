@@ -38,8 +38,8 @@ function createKeys({ there = ['k1', 'k2'], revocable = there, usage = [] }: Opt
   const asked: unknown[] = [];
   const find = (ids: readonly string[]) => there.filter((id) => ids.includes(id)).map(createKey);
   const apiKeys: Partial<ApiKeyStore> = {
-    create: async (key, digest, mostActive, event) => {
-      if (created.length >= mostActive) return false;
+    create: async (key, digest, maxActive, event) => {
+      if (created.length >= maxActive) return false;
       created.push([key, digest]);
       events.push(event);
       return true;

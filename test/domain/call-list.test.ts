@@ -53,7 +53,7 @@ describe("a campaign's calls", () => {
   const filter = { placed: always, states: [], apiKey: null, search: '' };
   const query = { campaignId: 'g', cursor: null, filter };
   const scope = { kind: 'campaigns', ids: ['g'] };
-  const forEver = { goOn: async () => true };
+  const forEver = { yieldTurn: async () => true };
 
   it('are searched in batches until a page is full or no more calls are left', async () => {
     const { ports, asked } = createPorts({ count: 49, ends: ['e1', 'e2'] });
@@ -73,7 +73,7 @@ describe("a campaign's calls", () => {
 
   it('are returned as far as they were found when time runs out, with a cursor to where the search stopped', async () => {
     const { ports } = createPorts({ ends: ['e1', 'e2'] });
-    const page = await listCalls(ports, account, query, { goOn: async () => false });
+    const page = await listCalls(ports, account, query, { yieldTurn: async () => false });
     expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);
     expect(page.total).to.equal(1);
     expect(page.totalIsMore).to.equal(true);

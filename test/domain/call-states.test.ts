@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { callStates } from '#contract/calls/calls.ts';
 import {
   type CallEvent,
-  handoffs,
+  handoffStages,
   initialStage,
-  isHandoff,
+  isHandoffStage,
   type Stage,
   stageAfter,
   stagesBefore,
@@ -14,9 +14,9 @@ import {
 } from '../../core/domain/calls/call-states.ts';
 
 const events: CallEvent[] = [...new Set(transitions.map(({ event }) => event))];
-const stages: Stage[] = [...callStates.filter((state) => state !== 'dialing'), ...handoffs];
+const stages: Stage[] = [...callStates.filter((state) => state !== 'dialing'), ...handoffStages];
 type Note = 'firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt';
-const isEnded = (stage: Stage) => stage !== initialStage && !isHandoff(stage);
+const isEnded = (stage: Stage) => stage !== initialStage && !isHandoffStage(stage);
 const listTargets = (stage: Stage): readonly Stage[] =>
   transitions
     .filter(({ from }) => from.some((one) => one === stage))
@@ -63,7 +63,7 @@ describe('the call states', () => {
   });
 
   it('accept an outcome at every stage of dialing, and in place of unknown, but at no other stage', () => {
-    expect(stagesBefore('outcome')).to.have.members([...handoffs, 'unknown']);
+    expect(stagesBefore('outcome')).to.have.members([...handoffStages, 'unknown']);
   });
 
   it("are final once a call has ended, unless it's unknown", () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { oneDay } from '../../core/domain/instant.ts';
 import type { Session } from '../../core/domain/model.ts';
-import { deviceLife, deviceToken, vouchedBy } from '../../core/domain/sign-in/devices.ts';
+import { deviceLife, findVoucher, makeDeviceToken } from '../../core/domain/sign-in/devices.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';
 
@@ -25,8 +25,8 @@ const portsWith = (passwordHash = 'hash') =>
 
 describe('a sign-in', () => {
   const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
-    vouchedBy(ports, email, { session: from && { id: 'digest', data: from }, device });
-  const token = deviceToken(portsWith(), 'hash');
+    findVoucher(ports, email, { session: from && { id: 'digest', data: from }, device });
+  const token = makeDeviceToken(portsWith(), 'hash');
 
   it('is trusted for 90 days from a device on which its user has signed in', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
@@ -36,7 +36,7 @@ describe('a sign-in', () => {
   });
 
   for (const [what, device, options] of [
-    ['whose cookie has expired', deviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now - 1}.`), {}],
+    ['whose cookie has expired', makeDeviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now - 1}.`), {}],
     ['with a cookie for a different password', token, { ports: portsWith('another hash') }],
     ['with a cookie for a different email address', token, { email: 'nobody@example.com' }],
     ['with an impossible email address', token, { email: 'a\0@example.com' }],

@@ -200,11 +200,11 @@ describe('the delay before a retry', () => {
 });
 
 describe('time limits that depend on each other', () => {
-  const { answer, lease, longestRetry, window, outcome, life } = dialingLimits;
+  const { answer, lease, maxRetryDelay, window, outcome, life } = dialingLimits;
   const ordered: [string, number, number][] = [
     ['a statement times out before its request must be answered', deadlines.statement, deadlines.answer],
     ['a provider responds within the lease', answer.toMillis(), lease.toMillis()],
-    ['a retry comes within the retry window', longestRetry.toMillis(), window.toMillis()],
+    ['a retry comes within the retry window', maxRetryDelay.toMillis(), window.toMillis()],
     ['a lease is shorter than the wait for an outcome', lease.toMillis(), outcome.toMillis()],
     ["a call is given up before it's ended as overdue", Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
     ['clocks may differ by less than the retry window', clockSkew.toMillis(), window.toMillis()],

@@ -10,7 +10,7 @@ type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
 /** Creates a fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
 function createImports(failingStep = 0) {
-  const things: Record<ImportKind, Map<string, ImportedEntity>> = {
+  const entities: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),
     accounts: new Map(),
     campaigns: new Map(),
@@ -22,16 +22,16 @@ function createImports(failingStep = 0) {
   const imports: ImportStore = {
     find: async (kind, externalIds) => {
       asked.push([...externalIds]);
-      return new Map([...things[kind]].filter(([externalId]) => externalIds.includes(externalId)));
+      return new Map([...entities[kind]].filter(([externalId]) => externalIds.includes(externalId)));
     },
     findEmails: async (emails) => {
-      const owners = [...things.users.values()].map(({ email, externalId }): [string, string | null] => [email ?? '', externalId]);
+      const owners = [...entities.users.values()].map(({ email, externalId }): [string, string | null] => [email ?? '', externalId]);
       return new Map([...owners, ...strangers].filter(([email]) => emails.includes(email)));
     },
     write: async (kind, step) => {
       if (steps.length + 1 === failingStep) throw new Error('The disk is full.');
       steps.push({ kind, ...step });
-      for (const { thing } of [...step.added, ...step.changed]) things[kind].set(thing.externalId, thing);
+      for (const { entity } of [...step.added, ...step.changed]) entities[kind].set(entity.externalId, entity);
     },
   };
   let pauses = 0;
@@ -46,7 +46,7 @@ function createImports(failingStep = 0) {
       operator,
       importFileSchema.parse(file),
     );
-  return { run, steps, strangers, asked, things, pauses: () => pauses };
+  return { run, steps, strangers, asked, entities, pauses: () => pauses };
 }
 
 const partners = [
@@ -71,7 +71,7 @@ const readRefusal = (importing: Promise<unknown>) =>
 
 describe('importing', () => {
   it('creates each entry under the parent that it names, and gives each user a one-time password', async () => {
-    const { run, things } = createImports();
+    const { run, entities } = createImports();
     const result = await run(all);
     expect([result.partners, result.accounts, result.campaigns, result.users]).to.deep.equal([
       counts(2, 0, 0),
@@ -79,14 +79,14 @@ describe('importing', () => {
       counts(1, 0, 0),
       counts(4, 0, 0),
     ]);
-    const findId = (kind: ImportKind, externalId: string) => things[kind].get(externalId)?.id;
+    const findId = (kind: ImportKind, externalId: string) => entities[kind].get(externalId)?.id;
     const none = { partnerId: null, accountId: null, email: null, userType: null };
     const [p1, a1] = [findId('partners', 'p1'), findId('accounts', 'a1')];
-    expect(things.partners.get('p1')).to.deep.equal({ ...none, ...partners[0], id: p1 });
-    expect(things.accounts.get('a1')).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1, partnerId: p1 });
+    expect(entities.partners.get('p1')).to.deep.equal({ ...none, ...partners[0], id: p1 });
+    expect(entities.accounts.get('a1')).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1, partnerId: p1 });
     const c1 = { ...none, externalId: 'c1', name: 'C', id: findId('campaigns', 'c1'), accountId: a1, partnerId: p1 };
-    expect(things.campaigns.get('c1')).to.deep.equal(c1);
-    const places = ['u1', 'u2', 'u3', 'u4'].map((user) => [things.users.get(user)?.partnerId, things.users.get(user)?.accountId]);
+    expect(entities.campaigns.get('c1')).to.deep.equal(c1);
+    const places = ['u1', 'u2', 'u3', 'u4'].map((user) => [entities.users.get(user)?.partnerId, entities.users.get(user)?.accountId]);
     expect(places).to.deep.equal([
       [p1, a1],
       [p1, null],
@@ -104,7 +104,7 @@ describe('importing', () => {
   });
 
   it('records an event for each entry in the scope of its partner and account', async () => {
-    const { run, steps, things } = createImports();
+    const { run, steps, entities } = createImports();
     await run(all);
     await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
     const events = steps.flatMap(({ added, changed }) => [...added, ...changed]).map(({ event }) => event);
@@ -119,7 +119,7 @@ describe('importing', () => {
       ['user.added', 'user', 'Stan'],
       ['partner.changed', 'partner', 'Renamed'],
     ]);
-    const [p1, p2, a1] = [things.partners.get('p1')?.id, things.partners.get('p2')?.id, things.accounts.get('a1')?.id];
+    const [p1, p2, a1] = [entities.partners.get('p1')?.id, entities.partners.get('p2')?.id, entities.accounts.get('a1')?.id];
     const inAccount = { accountId: a1, partnerId: p1 };
     const inPartner = { accountId: null, partnerId: p1 };
     expect(events.map(({ owningScope }) => owningScope)).to.deep.equal([
@@ -152,22 +152,22 @@ describe('importing', () => {
     ['type and account', { ...stan, userType: 'account', account: 'a1' }],
   ] as const) {
     it(`updates a user's ${field}, keeping their ID and password`, async () => {
-      const { run, things } = createImports();
+      const { run, entities } = createImports();
       await run(all);
-      const id = things.users.get('u4')?.id;
+      const id = entities.users.get('u4')?.id;
       const { users, passwords } = await run({ users: [changed] });
-      expect([users, passwords, things.users.get('u4')?.id]).to.deep.equal([counts(0, 1, 0), [], id]);
-      expect(things.users.get('u4')).to.include({ name: changed.name, email: changed.email, userType: changed.userType });
+      expect([users, passwords, entities.users.get('u4')?.id]).to.deep.equal([counts(0, 1, 0), [], id]);
+      expect(entities.users.get('u4')).to.include({ name: changed.name, email: changed.email, userType: changed.userType });
     });
   }
 
   it('looks up entries that are referenced but not in the file, each only once', async () => {
-    const { run, things, asked } = createImports();
+    const { run, entities, asked } = createImports();
     await run(all);
     asked.length = 0;
     const eve = { ...ada, externalId: 'u5', email: 'eve@example.com' };
     const { users } = await run({ users: [eve, { ...eve, externalId: 'u6', email: 'fay@example.com' }] });
-    expect([users, things.users.get('u5')?.accountId]).to.deep.equal([counts(2, 0, 0), things.accounts.get('a1')?.id]);
+    expect([users, entities.users.get('u5')?.accountId]).to.deep.equal([counts(2, 0, 0), entities.accounts.get('a1')?.id]);
     expect(asked.filter((externalIds) => externalIds.includes('a1'))).to.deep.equal([['a1']]);
     asked.length = 0;
     await run(all);

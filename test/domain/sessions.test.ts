@@ -137,8 +137,8 @@ describe('signing in', () => {
       },
       passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
     });
-    const company = { session: current && { id: 'id', data: current }, device: undefined };
-    const result = await readProblem(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', company }));
+    const vouchers = { session: current && { id: 'id', data: current }, device: undefined };
+    const result = await readProblem(authenticate(ports, { email: user.email, password: 'p', address: '192.0.2.1', vouchers }));
     return { result, counters, cleared };
   };
 

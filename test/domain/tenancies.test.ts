@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { listActivity } from '../../core/domain/audit/activity.ts';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
-import { byDay, firstDayStart } from '../../core/domain/calls/days.ts';
+import { firstDayStart, groupByDay } from '../../core/domain/calls/days.ts';
 import {
   createAccount,
   createCampaign,
@@ -164,7 +164,7 @@ describe("a chart's days", () => {
       '2026-11-29T00:00:00Z',
     ].map(count);
     if (!before || !first || !last || !ahead) throw new Error('There are four counts.');
-    expect(byDay(days, [before, first, last, ahead])).to.deep.equal([
+    expect(groupByDay(days, [before, first, last, ahead])).to.deep.equal([
       { day: '2026-11-20', counts: [first, last] },
       { day: '2026-11-21', counts: [ahead] },
     ]);

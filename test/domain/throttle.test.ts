@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
-import { checkPassword, longestWindow } from '../../core/domain/sign-in/throttle.ts';
+import { checkPassword, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
@@ -62,7 +62,7 @@ describe('the password throttle', () => {
       ['account', 100, 60 * minute],
       ['pair', 10, 15 * minute],
     ]);
-    expect(longestWindow).to.equal(24 * 60 * minute);
+    expect(maxWindow).to.equal(24 * 60 * minute);
   });
 
   it('counts an IPv6 attempt for its /64, /56 and /48', async () => {

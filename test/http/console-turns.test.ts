@@ -21,7 +21,7 @@ function stage(limits: Partial<typeof ample> = {}) {
 const pieces = (count: number, log: string[], name: string) => async (turn: Turn) => {
   for (let n = 1; n <= count; n++) {
     log.push(`${name} ${n}`);
-    if (!(await turn.goOn())) return;
+    if (!(await turn.yieldTurn())) return;
   }
 };
 

@@ -98,7 +98,7 @@ describe('a connection to a crowded listener', () => {
 
   describe("at its network's limit", () => {
     it('leaves room for other networks, even if the network has many addresses', async () => {
-      const opened = await open({ limits: { ofRange: 2 } });
+      const opened = await open({ limits: { perRange: 2 } });
       ({ listener } = opened);
       const busy = async (address: string) => {
         const { socket, seen } = await client(listener, address);
@@ -113,7 +113,7 @@ describe('a connection to a crowded listener', () => {
     });
 
     it('replaces the oldest connection that has sent nothing or, if there is none, an idle connection', async () => {
-      const opened = await open({ limits: { ofNetwork: 3 } });
+      const opened = await open({ limits: { perNetwork: 3 } });
       ({ listener } = opened);
       const idle = await client(listener);
       idle.socket.write(get('/'));
@@ -136,7 +136,7 @@ describe('a connection to a crowded listener', () => {
     });
 
     it('is refused if all other connections are busy, unless it comes from another network or a trusted proxy', async () => {
-      const opened = await open({ limits: { ofNetwork: 1 }, proxy: '127.0.0.3' });
+      const opened = await open({ limits: { perNetwork: 1 }, proxy: '127.0.0.3' });
       ({ listener } = opened);
       const from = async (address: string) => {
         const { socket, seen } = await client(listener, address);

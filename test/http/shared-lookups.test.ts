@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { sharedLookups } from '../../core/http/shared-lookups.ts';
+import { shareLookups } from '../../core/http/shared-lookups.ts';
 import { until } from '../support/until.ts';
 
 describe('session lookups', () => {
   let begun: { id: string; end: (found: string) => void; fail: () => void }[];
   const lookUp = () =>
-    sharedLookups(
+    shareLookups(
       (id: string) =>
         new Promise<string>((resolve, reject) => {
           begun.push({ id, end: resolve, fail: () => reject(new Error('the database is gone')) });

@@ -19,7 +19,7 @@ describe('checking a provider adapter', () => {
         (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
       );
     });
-  const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^WRONG {2})[^:]+/gm) ?? [];
+  const wrong = ({ stdout }: Ended) => stdout.match(/(?<=^FAIL {3})[^:]+/gm) ?? [];
 
   it('reports nothing missing in the example from the documentation', async () => {
     const [port, corePort] = [await freePort(), await freePort()];
@@ -49,7 +49,7 @@ describe('checking a provider adapter', () => {
 
   it("says why an adapter can't be reached, and what is wrong with the arguments", async () => {
     const ended = await check([`http://127.0.0.1:${await freePort()}/`, '--port', '0']);
-    expect([ended.code, ended.stdout.includes('WRONG  The adapter is reachable: connection refused')]).to.deep.equal([1, true]);
+    expect([ended.code, ended.stdout.includes('FAIL   The adapter is reachable: connection refused')]).to.deep.equal([1, true]);
     for (const [args, secrets, text] of [
       [[], signingSecret, 'Specify the URL'],
       [['http://127.0.0.1/'], 'secret', 'Set DIALER_SECRETS'],

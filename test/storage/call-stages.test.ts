@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Handoff, isHandoff, type Stage, toState, transitions } from '../../core/domain/calls/call-states.ts';
+import { type HandoffStage, isHandoffStage, type Stage, toState, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
@@ -16,7 +16,7 @@ const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', can
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
 /** Returns a due call at this stage, as left by the events that lead to it. */
-function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
+function rowAt(stage: 'queued' | 'unknown' | HandoffStage): CallRow {
   const attempted = stage !== 'queued';
   return {
     ...{ contact_id: stage, campaign_id: 'g', account_id: 'a', request_id: stage, api_key_id: 'k', phone: '+493012345678', name: null },
@@ -32,7 +32,7 @@ function rowAt(stage: 'queued' | 'unknown' | Handoff): CallRow {
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? instant(2) : null, provider: attempted ? 'webhook' : null },
     ...{
       state: toState(stage),
-      handoff: isHandoff(stage) ? stage : attempted ? 'doubt' : null,
+      handoff: isHandoffStage(stage) ? stage : attempted ? 'doubt' : null,
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
     ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, told_late_at: null },
@@ -102,9 +102,9 @@ describe('a call in the database', () => {
           await write('calls').insert(before);
           await cause(event, stage, target);
           const after = required((await read('calls').first()) ?? null, 'row');
-          expect([after.state, isHandoff(target) ? after.handoff : after.due_at]).to.deep.equal([
+          expect([after.state, isHandoffStage(target) ? after.handoff : after.due_at]).to.deep.equal([
             toState(target),
-            isHandoff(target) ? target : null,
+            isHandoffStage(target) ? target : null,
           ]);
           const noted = Object.entries(columns).filter(([, column]) => after[column] !== before[column]);
           expect(notes).to.include.members(noted.map(([note]) => note));
@@ -121,7 +121,9 @@ describe('a call in the database', () => {
           await compactCounts();
           const counted = await read('call_counts').orderBy('calls').select('campaign_id', 'state', 'calls');
           const replaced = stage === 'unknown' ? [{ campaign_id: 'g', state: 'unknown', calls: -1 }] : [];
-          expect(counted).to.deep.equal(isHandoff(target) ? [] : [...replaced, { campaign_id: 'g', state: toState(target), calls: 1 }]);
+          expect(counted).to.deep.equal(
+            isHandoffStage(target) ? [] : [...replaced, { campaign_id: 'g', state: toState(target), calls: 1 }],
+          );
         });
       }
     }

@@ -39,8 +39,8 @@ describe('imported entries', () => {
       ...{ id: direct.ports.randomness.id(), at: direct.ports.clock.now(), actor: null, action: 'user.changed' as const },
       ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
     });
-    const change = (kindOfThing: ImportKind, thing: ImportedEntity) =>
-      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ thing, event: toEvent(thing) }] });
+    const change = (kindOfThing: ImportKind, entity: ImportedEntity) =>
+      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ entity, event: toEvent(entity) }] });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
@@ -119,7 +119,7 @@ describe('imported entries', () => {
       await run(all);
       const taken = { ...(await find('users', 'u1')), externalId: 'u2', id: 'u2' };
       const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
-      const added = [others, taken].map((thing) => ({ thing, password: { hash: 'h', expiresAt: null }, event: toEvent(thing) }));
+      const added = [others, taken].map((entity) => ({ entity, password: { hash: 'h', expiresAt: null }, event: toEvent(entity) }));
       expect(await direct.storage.imports.write('users', { added, changed: [] }).catch(conflict)).to.equal(meanwhile);
       expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
     });
@@ -131,10 +131,10 @@ describe('imported entries', () => {
 
     it('are refused if someone else has deleted the entry that they change', async () => {
       await run(all);
-      const thing = await find('users', 'u1');
+      const entity = await find('users', 'u1');
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       if (credentials) await deleteUser(direct.ports, operator, credentials.user, false);
-      expect(await change('users', thing).catch(conflict)).to.equal(meanwhile);
+      expect(await change('users', entity).catch(conflict)).to.equal(meanwhile);
     });
   });
 });

@@ -8,7 +8,7 @@ import { placeCall } from '../../core/domain/calls/calls.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { emptyLog } from '../../core/storage/engine/sqlite/empty-log.ts';
-import { longestTurn } from '../../core/storage/engine/sqlite/writer-turns.ts';
+import { maxTurnWait } from '../../core/storage/engine/sqlite/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
@@ -110,7 +110,7 @@ describe("a SQLite file's writer", () => {
 
   it('leaves enough time for a statement after the wait for a connection', () => {
     const { acquireConnectionTimeout } = direct.storage.database.read.client.config;
-    for (const wait of [acquireConnectionTimeout, longestTurn]) expect(wait + deadlines.statement).to.be.at.most(deadlines.answer);
+    for (const wait of [acquireConnectionTimeout, maxTurnWait]) expect(wait + deadlines.statement).to.be.at.most(deadlines.answer);
   });
 
   it("doesn't place calls in a file that was moved away, and continues when the file is back", async () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
-import { longestWindow } from '../../core/domain/sign-in/throttle.ts';
-import { mostThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
+import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
+import { maxThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
@@ -109,7 +109,7 @@ describe('attempt counters', () => {
     });
 
     it('are swept when their window is over, or if it ends later than any window that starts now', async () => {
-      const expires = { over: now, live: plus(now, 1), longest: plus(now, longestWindow), ahead: plus(now, longestWindow + 1) };
+      const expires = { over: now, live: plus(now, 1), longest: plus(now, maxWindow), ahead: plus(now, maxWindow + 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);
       expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);
@@ -134,15 +134,15 @@ describe('attempt counters', () => {
           : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
       await direct.storage.database.write.raw(
         `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'flood:' || n, 1, CAST(? AS bigint) + n FROM (${series}) AS numbers`,
-        [expire, mostThrottleCounters + 500],
+        [expire, maxThrottleCounters + 500],
       );
       await counters().insert({ key: 'full', points: 10, expire });
       const { take: takeFrom } = throttleStore(direct.storage.database);
       const count = async () => Number((await counters().count({ rows: '*' }).first<{ rows: number | string }>()).rows);
       for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', max: 2_000, window }], now);
-      expect(await count()).to.equal(mostThrottleCounters + 502);
+      expect(await count()).to.equal(maxThrottleCounters + 502);
       await takeFrom([{ key: 'one', max: 2_000, window }], now);
-      expect(await count()).to.equal(mostThrottleCounters);
+      expect(await count()).to.equal(maxThrottleCounters);
       expect(
         (await counters().whereIn('key', ['one', 'full']).orderBy('points')).map((row: { points: number }) => row.points),
       ).to.deep.equal([10, 1_000]);

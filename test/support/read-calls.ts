@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { type BadLine, type CallLine, checkCalls, goodLines, openCallFile } from '../../cli/batch/file/call-file.ts';
+import { type CallLine, checkCalls, goodLines, type InvalidLine, openCallFile } from '../../cli/batch/file/call-file.ts';
 import { plainReading, type Reading } from '../../cli/batch/file/reading.ts';
 import { openSource } from '../../cli/batch/file/source.ts';
 import { freshDirectory } from './databases.ts';
 
 /** What a file contains, as the command reads it. */
-type Read = { good: CallLine[]; bad: BadLine[]; sameNumber: [number, number][]; notes: string[]; content: string };
+type Read = { good: CallLine[]; bad: InvalidLine[]; duplicateNumber: [number, number][]; notes: string[]; content: string };
 
 export async function readCalls(content: string | Buffer, reading: Partial<Reading> = {}): Promise<Read> {
   const directory = freshDirectory();
@@ -17,10 +17,10 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
   const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
   try {
     const file = await openCallFile(source, { ...plainReading, ...reading });
-    const result: Read = { good: [], bad: [], sameNumber: [], notes: file.notes, content: file.content };
+    const result: Read = { good: [], bad: [], duplicateNumber: [], notes: file.notes, content: file.content };
     const { bad, good } = await checkCalls(file, {
-      badLine: (line) => result.bad.push(line),
-      sameNumber: (...lines) => result.sameNumber.push(lines),
+      invalidLine: (line) => result.bad.push(line),
+      duplicateNumber: (...lines) => result.duplicateNumber.push(lines),
       line: () => undefined,
     });
     result.good.push(...(await Readable.from(goodLines(file, bad)).toArray()));

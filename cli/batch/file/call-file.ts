@@ -7,14 +7,14 @@ import { toUtc } from '../../terminal/local-time.ts';
 import { keepHeapSmall } from '../heap-limit.ts';
 import { csvFormat, readCsv } from './csv.ts';
 import { decodeText, examine } from './encoding.ts';
-import { FirstLines, LineSet, toMark } from './line-numbers.ts';
+import { FirstLines, LineSet, toFingerprint } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
 import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
 import type { Source } from './source.ts';
 
 export type CallLine = { line: number; call: PlaceCall };
-export type BadLine = { line: number; errors: FieldError[] };
+export type InvalidLine = { line: number; errors: FieldError[] };
 
 /** A file of calls. Each pass streams it from the start, so its length doesn't matter. */
 export type CallFile = {
@@ -25,7 +25,7 @@ export type CallFile = {
   reading: Reading;
   /** Notes about how the file is read. */
   notes: string[];
-  /** An upper limit for the number of lines. */
+  /** An upper bound on the number of lines. */
   lines: number;
   rows(): AsyncGenerator<Row>;
 };
@@ -64,9 +64,9 @@ export type CheckedFile = {
 };
 
 export type CheckReport = {
-  badLine(line: BadLine): void;
+  invalidLine(line: InvalidLine): void;
   /** Reports a line with the same phone number as an earlier one. */
-  sameNumber(line: number, earlier: number): void;
+  duplicateNumber(line: number, earlier: number): void;
   line(): void;
 };
 
@@ -83,19 +83,19 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
     const checked = checkRow(row, file.reading, requestIds);
     if ('errors' in checked) {
       bad.add(checked.line);
-      report.badLine(checked);
+      report.invalidLine(checked);
       continue;
     }
     good++;
     if (checked.call.requestId !== undefined) withRequestId++;
     const earlier = phones.add({ high: Number(checked.call.contact.phone), low: 0 }, checked.line);
-    if (earlier !== undefined) report.sameNumber(checked.line, earlier);
+    if (earlier !== undefined) report.duplicateNumber(checked.line, earlier);
   }
   if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} contains no calls. Put one call on each line.`);
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 
-/** Returns the valid lines, except those in `placed`. They don't need another check. */
+/** Returns the valid lines, except those in `placed`. They were checked before. */
 export async function* goodLines(file: CallFile, bad: LineSet, placed = new LineSet()): AsyncGenerator<CallLine> {
   const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
@@ -108,7 +108,7 @@ export async function* goodLines(file: CallFile, bad: LineSet, placed = new Line
 }
 
 /** @param requestIds finds duplicate request IDs */
-function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLine | BadLine {
+function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLine | InvalidLine {
   const { line } = row;
   if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
   const inUtc = convertTimes(row.input, zone);
@@ -123,7 +123,7 @@ function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLin
       errors: [{ path: '', message: `The call is too large: the limit is ${limits.bodyBytes} bytes. Shorten its variables.` }],
     };
   }
-  const earlier = call.requestId === undefined ? undefined : requestIds?.add(toMark(hash('sha256', call.requestId, 'buffer')), line);
+  const earlier = call.requestId === undefined ? undefined : requestIds?.add(toFingerprint(hash('sha256', call.requestId, 'buffer')), line);
   if (earlier !== undefined) return { line, errors: [{ path: 'requestId', message: `Line ${earlier} has the same request ID.` }] };
   return { line, call };
 }

@@ -25,7 +25,7 @@ export type CsvFormat = {
 /** Longer than any call. Without this limit, an unclosed quote would read the whole file into one cell. */
 const maxRecordLength = 256 * 1024;
 
-function optionsFor({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
+function parserOptions({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
   return {
     delimiter,
     from_line: firstLine,
@@ -75,7 +75,7 @@ function detectDelimiter(start: string): string {
 
 function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delimiter' | 'firstLine'>): string[] {
   try {
-    const [header]: string[][] = parseAtOnce(start, { ...optionsFor(layout), to: 1 });
+    const [header]: string[][] = parseAtOnce(start, { ...parserOptions(layout), to: 1 });
     if (header) return header;
   } catch (error) {
     throw malformedCsvError(error, name);
@@ -86,7 +86,7 @@ function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delim
 /** Interprets a column name. With --columns, other columns are ignored, and so is an unnamed column that a spreadsheet left at the end. */
 function toCell(header: string, columns: Reading['columns'], file: string): Cell | null {
   const mapped = Object.entries(columns).find(([, name]) => name === header)?.[0];
-  const name = mapped ?? ownName(header);
+  const name = mapped ?? toColumnName(header);
   if (name !== undefined && (mapped !== undefined || !Object.hasOwn(columns, name))) {
     const column = callColumns.find((candidate) => candidate === name);
     return column ? { column } : { variable: name.slice(variablePrefix.length) };
@@ -101,21 +101,21 @@ function shorten(text: string, max: number): string {
 }
 
 /** Returns our name for a column: "Time zone", time_zone and timeZone are the same. */
-function ownName(header: string): string | undefined {
+function toColumnName(header: string): string | undefined {
   if (header.startsWith(variablePrefix)) return header;
   const folded = header.toLowerCase().replace(/[ _-]/g, '');
   return callColumns.find((column) => column.toLowerCase() === folded);
 }
 
 /**
- * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after it, line ends inside cells can't be told apart
- * from those outside
+ * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after that, line ends inside cells can't be told
+ * apart from those outside
  */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
   let countedTwice = 0;
   const parser = parse({
-    ...optionsFor(format),
+    ...parserOptions(format),
     // Rows are collected here, because the parser's readable side drops the rows before an error.
     on_record(cells, { lines: lastLine }) {
       // A quoted cell can span several lines. The parser reports the last one, and counts CR LF twice inside such a cell.
@@ -180,6 +180,6 @@ function roundedNumber(value: string): string {
 function malformedCsvError(error: unknown, name: string): unknown {
   if (!(error instanceof CsvError)) return error;
   const isTooLong = error.code === 'CSV_MAX_RECORD_SIZE' ? 'this line is too long for a call, or ' : '';
-  const what = `${name}, line ${error['lines']}: ${isTooLong}there is a misplaced quotation mark at or before this line (${error.message}).`;
+  const what = `${name}, line ${error['lines']}: ${isTooLong}there's a misplaced quotation mark at or before this line (${error.message}).`;
   return new CallkeyError('usage', `${what} Nothing was sent. Fix it and run the command again: the lines after it couldn't be read.`);
 }

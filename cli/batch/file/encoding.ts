@@ -17,7 +17,7 @@ export type Examined = {
   encoding: Encoding;
   /** The text at the start of the file. */
   start: string;
-  /** An upper limit for the number of lines. */
+  /** An upper bound on the number of lines. */
   lines: number;
 };
 
@@ -33,7 +33,7 @@ export async function examine(source: Source): Promise<Examined> {
     lines += countLineEnds(chunk);
     utf8.add(chunk);
   }
-  if (spreadsheetMarks.includes(start.subarray(0, 4).toString('latin1'))) throw spreadsheetFile(source.name);
+  if (spreadsheetMarks.includes(start.subarray(0, 4).toString('latin1'))) throw spreadsheetFileError(source.name);
   if (utf32.test(start.toString('latin1', 0, 4))) throw unsupportedEncodingError(source.name);
   const encoding = detectUtf16(start) ?? (utf8.isWhole() ? 'utf-8' : 'windows-1252');
   if (encoding === 'windows-1252' && start.includes(0)) throw notTextError(source.name);
@@ -91,7 +91,7 @@ function detectUtf16(start: Buffer): Encoding | undefined {
   return undefined;
 }
 
-function spreadsheetFile(name: string): CallkeyError {
+function spreadsheetFileError(name: string): CallkeyError {
   return new CallkeyError('usage', `${name} is a spreadsheet file. Open it in the spreadsheet program and save it as CSV ("CSV UTF-8").`);
 }
 

@@ -25,25 +25,25 @@ export class LineSet {
 }
 
 /** Identifies a text in a FirstLines: integers of up to 53 and 32 bits that are unique within a file. */
-export type Mark = { high: number; low: number };
+export type Fingerprint = { high: number; low: number };
 
 /** Returns the first 80 bits of a digest. */
-export function toMark(digest: Buffer): Mark {
+export function toFingerprint(digest: Buffer): Fingerprint {
   return { high: digest.readUIntBE(0, 6), low: digest.readUInt32BE(6) };
 }
 
 /**
- * The first line for each mark. An open-addressing hash table with 16 bytes per slot and five slots for four lines: a Map of strings needs
- * five times as much, which for a million lines is all the memory that the command may use.
+ * The first line for each fingerprint. An open-addressing hash table with 16 bytes per slot and five slots per four lines. A Map of strings would
+ * need five times as much: for a million lines, all the memory that the command may use.
  */
 export class FirstLines {
   readonly #capacity: number;
   readonly #high: Float64Array;
   readonly #low: Uint32Array;
-  /** 0 marks a free slot, since lines start at 1. */
+  /** 0 fingerprints a free slot, since lines start at 1. */
   readonly #lines: Uint32Array;
 
-  /** @param max the maximum number of marks */
+  /** @param max the maximum number of fingerprints */
   constructor(max: number) {
     this.#capacity = Math.ceil(max * 1.25) + 1;
     this.#high = new Float64Array(this.#capacity);
@@ -51,24 +51,24 @@ export class FirstLines {
     this.#lines = new Uint32Array(this.#capacity);
   }
 
-  /** Stores the line unless an earlier one has the same mark. @returns the earlier line */
-  add(mark: Mark, line: number): number | undefined {
-    const slot = this.#findSlot(mark);
+  /** Stores the line unless an earlier one has the same fingerprint. @returns the earlier line */
+  add(fingerprint: Fingerprint, line: number): number | undefined {
+    const slot = this.#findSlot(fingerprint);
     const earlier = this.#lines[slot];
     if (earlier) return earlier;
-    this.#high[slot] = mark.high;
-    this.#low[slot] = mark.low;
+    this.#high[slot] = fingerprint.high;
+    this.#low[slot] = fingerprint.low;
     this.#lines[slot] = line;
     return undefined;
   }
 
-  find(mark: Mark): number | undefined {
-    return this.#lines[this.#findSlot(mark)] || undefined;
+  find(fingerprint: Fingerprint): number | undefined {
+    return this.#lines[this.#findSlot(fingerprint)] || undefined;
   }
 
-  /** Returns the mark's own slot, or else the free one for it. */
-  #findSlot({ high, low }: Mark): number {
-    // Fibonacci hashing: the upper bits of the product depend on all bits of the mark.
+  /** Returns the fingerprint's own slot, or else the free one for it. */
+  #findSlot({ high, low }: Fingerprint): number {
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the fingerprint.
     const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;
     let slot = Math.floor((hash / 0x1_0000_0000) * this.#capacity);
     while (this.#lines[slot] && (this.#high[slot] !== high || this.#low[slot] !== low)) slot = (slot + 1) % this.#capacity;

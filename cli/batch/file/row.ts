@@ -1,2 +1,2 @@
-/** A line before its check: a record, or the reason why it isn't one, with the invalid field if there is one. */
+/** A line before it's checked: a record, or the reason why it isn't one, with the path of the invalid field, if any. */
 export type Row = { line: number; input: unknown } | { line: number; path: string; reason: string };

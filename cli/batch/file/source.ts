@@ -5,7 +5,7 @@ import { CallkeyError, errorCode } from '../../client/errors.ts';
 import { diskError, makeFolder, privateFile, stateAdvice } from '../../state/durable-file.ts';
 import type { Folders } from '../../state/xdg.ts';
 
-/** An open file of calls. It's read several times and never kept in memory as a whole. */
+/** An open file of calls. It's read several times, and is never in memory as a whole. */
 export type Source = {
   /** The name for messages. */
   name: string;
@@ -26,11 +26,11 @@ export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>,
   if (from === '') throw new CallkeyError('usage', '--from: specify a file, or - for standard input.');
   if (from === '-') return toSource(await spool(stdin, folders), 'Standard input', null);
   const file = await open(from).catch((error: unknown) => {
-    throw unreadable(from, error);
+    throw unreadableError(from, error);
   });
   try {
     const stats = await file.stat();
-    if (stats.isDirectory()) throw unreadable(from, 'it is a folder');
+    if (stats.isDirectory()) throw unreadableError(from, 'it is a folder');
     if (stats.isFile()) return toSource(file, from, await realpath(from));
     const copy = await spool(file.createReadStream({ autoClose: false }), folders);
     await file.close();
@@ -46,11 +46,11 @@ function toSource(file: FileHandle, name: string, path: string | null): Source {
    * A digest of each chunk from the first read. If a line changed after its check, it would be sent unchecked and with its old text's
    * request ID. A change can leave the file's size and times the same, so the content is compared.
    */
-  const marks: string[] = [];
+  const digests: string[] = [];
   let isKnownWhole = false;
-  const refuseChange = (n: number, mark: string | undefined) => {
-    if (!isKnownWhole && marks[n] === undefined && mark !== undefined) marks.push(mark);
-    if (marks[n] !== mark) throw fileChangedError(name);
+  const assertUnchanged = (n: number, digest: string | undefined) => {
+    if (!isKnownWhole && digests[n] === undefined && digest !== undefined) digests.push(digest);
+    if (digests[n] !== digest) throw fileChangedError(name);
   };
   return {
     name,
@@ -59,7 +59,7 @@ function toSource(file: FileHandle, name: string, path: string | null): Source {
       const buffer = Buffer.allocUnsafe(chunkBytes);
       for (let n = 0; ; n++) {
         const chunk = buffer.subarray(0, await fill(buffer, file, n * chunkBytes, name));
-        refuseChange(n, chunk.length === 0 ? undefined : hash('sha256', chunk).slice(0, 32));
+        assertUnchanged(n, chunk.length === 0 ? undefined : hash('sha256', chunk).slice(0, 32));
         if (chunk.length === 0) break;
         yield chunk;
       }
@@ -73,14 +73,14 @@ function toSource(file: FileHandle, name: string, path: string | null): Source {
 async function fill(buffer: Buffer, file: FileHandle, position: number, name: string): Promise<number> {
   for (let filled = 0; ; ) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled).catch((error: unknown) => {
-      throw unreadable(name, error);
+      throw unreadableError(name, error);
     });
     filled += bytesRead;
     if (bytesRead === 0 || filled === buffer.length) return filled;
   }
 }
 
-/** Copies a pipe, which can be read only once, to a file without a name. The file disappears with the command, even if it's killed. */
+/** Copies a pipe, which can be read only once, to an unnamed file, which disappears when the command ends, even if it's killed. */
 async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise<FileHandle> {
   const path = join(folders.state, `${randomUUID()}.tmp`);
   try {
@@ -94,7 +94,7 @@ async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise
   }
 }
 
-function unreadable(name: string, error: unknown): CallkeyError {
+function unreadableError(name: string, error: unknown): CallkeyError {
   const reason = typeof error === 'string' ? error : (errorCode(error) ?? String(error));
   return new CallkeyError('usage', `Couldn't read ${name} (${reason}). Check its name and permissions.`, { cause: error });
 }

@@ -10,13 +10,13 @@ import { filePolicy } from '../../client/retries.ts';
 import { type Context, connect } from '../../context.ts';
 import { interruptOnSignals } from '../../terminal/interrupt.ts';
 import { shellCommand } from '../../terminal/shell-command.ts';
-import { runContext, runText } from './call-runs.ts';
+import { formatRun, runContext } from './call-runs.ts';
 
 /** Cancels the calls of one run. */
 export async function callCancelRun(context: Context, campaignId: string | undefined, name: string, pace: Pace): Promise<void> {
   const runs = await readRuns(context.folders);
   const run = runs.find((candidate) => runName(candidate) === name);
-  if (!run) throw new CallkeyError('notFound', `No run named ${name} found.\n${runs.map(runText).join('\n')}`.trim());
+  if (!run) throw new CallkeyError('notFound', `No run named ${name} found.\n${runs.map(formatRun).join('\n')}`.trim());
   if (campaignId !== undefined && campaignId !== run.header.campaignId)
     throw new CallkeyError(
       'usage',
@@ -26,7 +26,7 @@ export async function callCancelRun(context: Context, campaignId: string | undef
   await cancelBatch(runContext(context, run), run.header.campaignId, pace, countCalls(run), again, (batch) => cancelRun(batch, run));
 }
 
-/** Cancels the calls that a file names. */
+/** Cancels the calls in a file. */
 export async function callCancelFile(
   context: Context,
   campaignId: string,

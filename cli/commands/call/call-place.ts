@@ -94,8 +94,8 @@ function toCall({ phone, name, timeZone, country, zone, var: variables = [], req
   const notBefore = readTime('--not-before', times.notBefore, zone);
   const notAfter = readTime('--not-after', times.notAfter, zone);
   const parsed = variables.length === 0 ? undefined : parseVariables(variables);
-  const input = { requestId, contact: defined({ phone: number, name, timeZone }), variables: parsed, notBefore, notAfter };
-  const validated = validate(placeCallSchema, defined(input));
+  const input = { requestId, contact: omitUndefined({ phone: number, name, timeZone }), variables: parsed, notBefore, notAfter };
+  const validated = validate(placeCallSchema, omitUndefined(input));
   if (validated.ok) return validated.data;
   throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
 }
@@ -120,7 +120,7 @@ function parseVariables(pairs: readonly string[]): Record<string, string> {
   return variables;
 }
 
-function defined<Fields extends object>(fields: Fields): object {
+function omitUndefined<Fields extends object>(fields: Fields): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 

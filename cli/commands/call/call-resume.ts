@@ -4,7 +4,7 @@ import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
 import { shellCommand } from '../../terminal/shell-command.ts';
 import { callPlaceFile } from './call-place-file.ts';
-import { runContext, runText } from './call-runs.ts';
+import { formatRun, runContext } from './call-runs.ts';
 
 /**
  * Continues a stopped run. Gets the run's file, campaign, server, profile and placed lines from the journals in
@@ -36,10 +36,10 @@ export async function callResume(context: Context, name: string | undefined, pac
 function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new CallkeyError('notFound', `No stopped run named ${name} found. ${runs.map(runText).join('\n')}`);
+    if (!named) throw new CallkeyError('notFound', `No stopped run named ${name} found. ${runs.map(formatRun).join('\n')}`);
     return named;
   }
   if (runs.length > 1)
-    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${runs.map(runText).join('\n')}`);
+    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${runs.map(formatRun).join('\n')}`);
   return runs[0];
 }

@@ -10,7 +10,7 @@ import { diskError } from '../../state/durable-file.ts';
 export async function callRuns({ folders, output }: Context): Promise<void> {
   const runs = await readRuns(folders);
   const views = await Promise.all(runs.map(runView));
-  output.answer({ runs: views }, runs.length === 0 ? 'No files have been placed from this machine.' : runs.map(runText).join('\n'));
+  output.answer({ runs: views }, runs.length === 0 ? 'No files have been placed from this machine.' : runs.map(formatRun).join('\n'));
 }
 
 /** Discards runs, but not the calls that they placed. */
@@ -18,7 +18,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
   const runs = await readRuns(folders);
   const chosen = names.map((name) => {
     const run = runs.find((candidate) => runName(candidate) === name);
-    if (run?.isCancelled) throw keptError(name);
+    if (run?.isCancelled) throw cannotDiscardError(name);
     if (run) return run;
     throw new CallkeyError('notFound', `No run named ${name} found. To list runs, run callkey call runs.`);
   });
@@ -27,14 +27,14 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
       throw diskError(error, `Couldn't delete ${run.file}`);
     });
   }
-  output.answer({ discarded: names }, chosen.map(discardedText).join('\n'));
+  output.answer({ discarded: names }, chosen.map(formatDiscarded).join('\n'));
 }
 
 /**
  * If the journal were deleted, placing the file again would send the same request IDs. The core knows them as cancelled, and wouldn't call
  * anyone.
  */
-function keptError(name: string): CallkeyError {
+function cannotDiscardError(name: string): CallkeyError {
   const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs. It's deleted after 90 days.`;
   return new CallkeyError('conflict', message, { code: 'run-cancelled' });
 }
@@ -46,7 +46,7 @@ export function runContext(context: Context, { header: { server, profile } }: Ru
   return { ...context, options: { ...context.options, server, profile: context.options.profile ?? profile } };
 }
 
-function discardedText(run: Run): string {
+function formatDiscarded(run: Run): string {
   const what = `Discarded ${runName(run)}.`;
   if (run.completedAt !== null) return what;
   const placed = `Calls already placed (${formatCount(run.placed.size)}) stay placed.`;
@@ -73,7 +73,7 @@ async function runView(run: Run) {
 }
 
 /** Formats a run as a line, the same in every list of runs. */
-export function runText(run: Run): string {
+export function formatRun(run: Run): string {
   const { path, campaignId, calls, startedAt } = run.header;
   const state =
     run.completedAt === null

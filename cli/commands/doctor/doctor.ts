@@ -25,7 +25,7 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
       failure = error;
     },
   };
-  list.pass('version', await versionText(context));
+  list.pass('version', await formatVersion(context));
   await examine(context, campaign, list).catch((error: unknown) => {
     if (!(error instanceof CallkeyError)) throw error;
     list.fail('settings', error);
@@ -35,7 +35,7 @@ export async function doctor(context: Context, campaign: string | undefined): Pr
   if (failure) endWith(context, failure);
 }
 
-async function versionText(context: Context): Promise<string> {
+async function formatVersion(context: Context): Promise<string> {
   const newer = await newerVersion(context);
   const outdated = describeOutdatedNode(process.versions.node);
   const hints = [newer === undefined ? [] : `callkey ${newer} is available`, outdated ?? []].flat();

@@ -1,18 +1,18 @@
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, loadSettings } from '../../context.ts';
-import { keyOnCommandLine } from '../../keys/key-argument.ts';
+import { keyOnCommandLineError } from '../../keys/key-argument.ts';
 import { readKeyInput } from '../../keys/key-input.ts';
 import { checkedKey, openKeyStore, openKeyStores } from '../../keys/key-store.ts';
-import { type KeyPlace, requireServer, type Settings, storeProfile } from '../../settings.ts';
+import { type KeyLocation, requireServer, type Settings, storeProfile } from '../../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };
 
 /** Stores a profile's key and server. */
 export async function keySet(context: Context, words: readonly string[], { insecureStorage }: KeySetOptions): Promise<void> {
-  if (words.length > 0) throw keyOnCommandLine();
+  if (words.length > 0) throw keyOnCommandLineError();
   const settings = await loadSettings(context);
   const server = requireServer(settings);
-  const place: KeyPlace = insecureStorage ? 'file' : 'keychain';
+  const place: KeyLocation = insecureStorage ? 'file' : 'keychain';
   // Before the prompt, so that users don't enter a key that can't be stored.
   const store = await openKeyStore(place, settings.profileName, server, context.folders);
   const keyValue = checkedKey(await readKeyInput(context), 'The text you entered');
@@ -24,7 +24,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   const { profileName: profile } = settings;
   context.output.answer(
     { profile, server, stored: place },
-    `Stored the key for the profile ${profile} in ${store.where}.\n${serverText(server)}`,
+    `Stored the key for the profile ${profile} in ${store.where}.\n${formatServer(server)}`,
   );
 }
 
@@ -40,6 +40,6 @@ async function deleteOldKey(context: Context, { profile, profileName }: Settings
   }
 }
 
-export function serverText(server: string | null): string {
+export function formatServer(server: string | null): string {
   return server === null ? 'Server: none; set one with --server or CALLKEY_SERVER' : `Server: ${server}`;
 }

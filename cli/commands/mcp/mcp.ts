@@ -9,16 +9,16 @@ import { type Context, connect } from '../../context.ts';
 import { interruptOnSignals } from '../../terminal/interrupt.ts';
 import { resolveCampaign } from '../campaign/campaigns.ts';
 
-export type McpOptions = { campaign?: string; allow?: readonly string[]; most: number };
+export type McpOptions = { campaign?: string; allow?: readonly string[]; maxCalls: number };
 
-type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string[]; most: number };
+type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string[]; maxCalls: number };
 type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
 
 /**
  * Serves two tools to an agent over standard input and output (Model Context Protocol), until the agent disconnects. An agent can place
  * calls in one campaign and cancel them, but can't read outcomes, since keys can't.
  */
-export async function mcp(context: Context, { campaign, allow = [], most }: McpOptions): Promise<void> {
+export async function mcp(context: Context, { campaign, allow = [], maxCalls }: McpOptions): Promise<void> {
   const campaignId = await resolveCampaign(context, campaign);
   const wrong = allow.find((prefix) => !/^\+[1-9]\d{0,14}$/.test(prefix));
   if (wrong !== undefined) throw new CallkeyError('usage', `--allow ${wrong}: must be the beginning of a phone number, such as +49.`);
@@ -33,7 +33,7 @@ export async function mcp(context: Context, { campaign, allow = [], most }: McpO
     import('@modelcontextprotocol/server'),
     import('@modelcontextprotocol/server/stdio'),
   ]);
-  const tools = createTools({ client, campaignId, allow, most }, track);
+  const tools = createTools({ client, campaignId, allow, maxCalls }, track);
   const served = serveStdio(() => tools.addTo(new McpServer({ name: 'callkey', version: context.version })));
   const interrupt = interruptOnSignals(stop, () => undefined);
   try {
@@ -84,10 +84,10 @@ const cancelTool = {
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
 };
 
-function describePlacing({ allow, most }: Tools): string {
+function describePlacing({ allow, maxCalls }: Tools): string {
   const numbers = allow.length === 0 ? '' : ` Only numbers that begin with ${allow.join(' or ')} are allowed.`;
   return (
-    `Has a voice agent call a person by phone, now or after notBefore. At most ${most} different calls in this session.${numbers} ` +
+    `Has a voice agent call a person by phone, now or after notBefore. At most ${maxCalls} different calls in this session.${numbers} ` +
     'Derive requestId from the purpose of the call: repeating the same call with the same requestId never calls the person twice. ' +
     "The result says that the call is queued. There's no way to find out how it ended."
   );
@@ -96,13 +96,13 @@ function describePlacing({ allow, most }: Tools): string {
 function explainRefusal(
   { requestId, contact: { phone } }: z.output<typeof placeSchema>,
   sent: ReadonlySet<string>,
-  { allow, most }: Tools,
+  { allow, maxCalls }: Tools,
 ) {
   if (allow.length > 0 && !allow.some((prefix) => phone.startsWith(prefix)))
     return `${phone} isn't allowed here. Only numbers that begin with ${allow.join(' or ')} are. Nothing was sent.`;
-  return sent.has(requestId) || sent.size < most
+  return sent.has(requestId) || sent.size < maxCalls
     ? undefined
-    : `This session has placed ${counted(most, 'call')}, which is its limit. Nothing was sent. Ask the user to start a new session.`;
+    : `This session has placed ${counted(maxCalls, 'call')}, which is its limit. Nothing was sent. Ask the user to start a new session.`;
 }
 
 async function toResult(answer: Promise<object>): Promise<ToolResult> {

@@ -13,7 +13,7 @@ import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { schemaState } from '../../storage/migrations/index.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
-import { ended, ownSchema, quoted, startPostgresTool } from './postgres-tools.ts';
+import { ownSchema, quoted, startPostgresTool, waitForTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
@@ -34,7 +34,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
     if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [partial]);
     else await dump(storage.database, location.url, partial);
     flushToDisk(partial);
-    takeName(partial, file);
+    moveIntoPlace(partial, file);
     flushToDisk(dirname(file));
   } catch (error) {
     const explained = explainDatabaseError(error);
@@ -91,7 +91,7 @@ function createFile(file: string): void {
 }
 
 /** Uses a hard link if the file system supports it: unlike a rename, it never replaces a file that was just created. */
-function takeName(partial: string, file: string): void {
+function moveIntoPlace(partial: string, file: string): void {
   try {
     linkSync(partial, file);
   } catch (error) {
@@ -104,12 +104,12 @@ function takeName(partial: string, file: string): void {
 /** Writes the format that `pg_restore` reads. The database may contain other programs' schemas, and the schema other programs' tables. */
 async function dump(database: Database, url: string, file: string): Promise<void> {
   const schema = await ownSchema(database);
-  const args = [...(await chooseSchema(database, schema)), ...(await leaveOutOthers(database, schema))];
+  const args = [...(await chooseSchema(database, schema)), ...(await excludeOtherObjects(database, schema))];
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
   // Pipes the output through this process, so that pg_dump fails at its next write if this process is killed. Otherwise, pg_dump would keep
   // its locks and block migrations.
   const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
-  await Promise.all([ended(tool), written]);
+  await Promise.all([waitForTool(tool), written]);
 }
 
 /**
@@ -126,7 +126,7 @@ async function chooseSchema(database: Database, schema: string): Promise<string[
   return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
 }
 
-async function leaveOutOthers(database: Database, schema: string): Promise<string[]> {
+async function excludeOtherObjects(database: Database, schema: string): Promise<string[]> {
   if (await isNewer(database)) return [];
   const others = await database.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = quote_ident(current_schema())::regnamespace

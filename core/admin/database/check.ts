@@ -8,7 +8,7 @@ import type { Ports } from '../../domain/ports/ports.ts';
 import { adminCommand } from '../../program.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
 import { systemClock } from '../../server/start/system.ts';
-import { unknownVariables, unknownVariableText } from '../../server/start/unknown-variables.ts';
+import { findUnknownVariables, formatUnknownVariable } from '../../server/start/unknown-variables.ts';
 import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
@@ -28,8 +28,8 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
 
 /** Runs the checks. @returns whether there are no problems */
 async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
-  const unknown = unknownVariables(process.env).map((variable) => ({
-    ...{ name: 'environment', ok: true, detail: unknownVariableText(variable), warning: true as const },
+  const unknown = findUnknownVariables(process.env).map((variable) => ({
+    ...{ name: 'environment', ok: true, detail: formatUnknownVariable(variable), warning: true as const },
   }));
   const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false, ports)), ...unknown];
   const ok = findings.every((finding) => finding.ok);
@@ -63,8 +63,8 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
-  const dialer = schema.ok ? [await attempt('dialer', () => dialerState(ports))] : [];
-  const specific = location.kind === 'sqlite' ? await sqliteFindings(database, location.filename) : await postgresFindings(database);
+  const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
+  const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
   return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...specific];
 }
 
@@ -80,7 +80,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
 }
 
 /** Reports what the running cores have recorded. */
-async function dialerState(ports: Ports): Promise<string> {
+async function describeDialer(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
   if (trouble) throw new Error(`the provider hasn't accepted a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
   const now = ports.clock.now();
@@ -98,7 +98,7 @@ async function recount(database: Database, repair: boolean): Promise<string> {
   return `corrected ${counted(wrong, 'API key count')}`;
 }
 
-async function sqliteFindings({ read }: Database, filename: string): Promise<Finding[]> {
+async function checkSqlite({ read }: Database, filename: string): Promise<Finding[]> {
   const integrity = await attempt('integrity', async () => {
     const rows: { quick_check: string }[] = await read.raw('PRAGMA quick_check(5)');
     const complaints = rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
@@ -111,19 +111,19 @@ async function sqliteFindings({ read }: Database, filename: string): Promise<Fin
   const secretFile = secretFilePath({ kind: 'sqlite', filename });
   const hasSecret = existsSync(secretFile);
   const files = hasSecret ? [filename, secretFile] : [filename];
-  return [integrity, room, ...files.map(checkPrivacy), ...(hasSecret ? [secretFinding(secretFile)] : [])];
+  return [integrity, room, ...files.map(checkPrivacy), ...(hasSecret ? [checkSecret(secretFile)] : [])];
 }
 
 /** In MB. Enough for a day with many calls, or for a migration. */
-const enoughRoom = 256;
+const minFreeMegabytes = 256;
 
 function describeFreeSpace(filename: string): string {
   const megabytes = Math.floor((freeBytes({ kind: 'sqlite', filename }) ?? 0) / 1_048_576);
-  if (megabytes < enoughRoom) throw new Error(`only ${megabytes} MB of free space for ${filename}: free up some disk space`);
+  if (megabytes < minFreeMegabytes) throw new Error(`only ${megabytes} MB of free space for ${filename}: free up some disk space`);
   return `${megabytes} MB of free space`;
 }
 
-function secretFinding(file: string): Finding {
+function checkSecret(file: string): Finding {
   const { fault } = readSecret(file);
   return { name: 'session secret', ok: fault === null, detail: fault ?? 'valid' };
 }
@@ -137,7 +137,7 @@ function checkPrivacy(file: string): Finding {
   };
 }
 
-async function postgresFindings(database: Database): Promise<Finding[]> {
+async function checkPostgres(database: Database): Promise<Finding[]> {
   const durability = attempt('durability', async () => {
     const risks = await database.risks();
     if (risks.length > 0) throw new Error(risks.join(' '));

@@ -4,27 +4,27 @@ import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { parseAddresses } from '../../storage/engine/postgres/postgres-hosts.ts';
 
-/** A running PostgreSQL program. `complaint` returns its messages on standard error. */
-type PostgresTool = { name: string; child: ChildProcess; complaint: () => string };
+/** A running PostgreSQL program. `messages` returns what it wrote to standard error. */
+type PostgresTool = { name: string; child: ChildProcess; messages: () => string };
 
 /** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
   const child = spawn(name, args, { env: { ...process.env, ...toEnvironment(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
-  let complaint = '';
+  let messages = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint += text;
+    messages += text;
   });
   // If the tool has exited, writing to it fails. Its exit code says why it exited.
   child.stdin.on('error', () => undefined);
-  return { name, child, complaint: () => complaint };
+  return { name, child, messages: () => messages };
 }
 
 /** @throws Problem `unavailable` if the tool isn't installed or fails */
-export async function ended({ name, child, complaint }: PostgresTool): Promise<void> {
+export async function waitForTool({ name, child, messages }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
     throw new Problem('unavailable', `${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
   });
-  if (code !== 0) throw new Problem('unavailable', `${name} failed: ${cause(complaint())}`);
+  if (code !== 0) throw new Problem('unavailable', `${name} failed: ${extractError(messages())}`);
 }
 
 /** Returns the schema that contains, or will contain, the tables. */
@@ -38,8 +38,8 @@ export async function ownSchema(database: Database): Promise<string> {
 export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Keeps only the error and the list of dependent objects. PostgreSQL also adds rows as context, and they may contain personal data. */
-function cause(complaint: string): string {
-  const lines = complaint.trim().split('\n');
+function extractError(messages: string): string {
+  const lines = messages.trim().split('\n');
   const [error = lines[0] ?? ''] = lines.filter((line) => /error/i.test(line));
   const dependents = lines.filter((line) => / depends on table \S+$/.test(line)).map((line) => line.replace(/^DETAIL: +/, ''));
   return [error, ...dependents].join('; ');

@@ -10,7 +10,7 @@ import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
-import { ended, ownSchema, startPostgresTool } from './postgres-tools.ts';
+import { ownSchema, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
@@ -21,7 +21,7 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
     const gone = await findRemoved(database);
     const own = await assertNoOtherConnections(database);
     const schema = await ownSchema(database);
-    if (schema !== backup.schema) throw otherSchema(file, backup.schema, schema);
+    if (schema !== backup.schema) throw wrongSchemaError(file, backup.schema, schema);
     await replaceAll(url, file, own, schema);
     return { before: null, revived: await findRevived(database, gone), missing: backup.missing };
   } finally {
@@ -37,7 +37,7 @@ async function refuseNewer(database: Database): Promise<void> {
 }
 
 /** Returns the error for a backup from another schema: `pg_restore` restores tables only into the schema that they came from. */
-function otherSchema(file: string, from: string, to: string): Problem {
+function wrongSchemaError(file: string, from: string, to: string): Problem {
   const what = `The tables in ${file} are in the schema ${from}, but this user's search_path resolves to ${to}.`;
   return new Problem('conflict', `${what} Create the schema ${from}, then restore as a user whose search_path starts with it.`);
 }
@@ -51,8 +51,8 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
   }
   const tool = startPostgresTool(url, 'pg_restore', ['--data-only', `--table=${migrationsTable}`, '--file=-', file]);
   const [, sql] = await Promise.all([
-    ended(tool).catch((error) => {
-      throw tool.complaint() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
+    waitForTool(tool).catch((error) => {
+      throw tool.messages() === '' ? error : new Problem('invalid', `Couldn't restore ${file}: ${error.message}`);
     }),
     tool.child.stdout ? text(tool.child.stdout) : '',
   ]);
@@ -69,7 +69,7 @@ const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).rep
 /** @returns the ID of the server process that serves this connection */
 async function assertNoOtherConnections(database: Database): Promise<number> {
   const [connections] = await database.query<{ own: number; others: number }>(
-    `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${others('pg_backend_pid()')}) AS others`,
+    `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${otherSessions('pg_backend_pid()')}) AS others`,
   );
   if (!connections || connections.others > 0) {
     const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
@@ -78,7 +78,7 @@ async function assertNoOtherConnections(database: Database): Promise<number> {
   return connections.own;
 }
 
-const others = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
+const otherSessions = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
 type RemovedRecords = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
@@ -141,18 +141,18 @@ async function replaceAll(url: string, file: string, own: number, schema: string
   const folder = mkdtempSync(join(tmpdir(), 'callkey-restore-'));
   try {
     const list = join(folder, 'list');
-    writeFileSync(list, await ownEntries(url, file));
-    await replaceListed(url, own, ['--no-owner', `--schema=${schema}`, `--use-list=${list}`, '--file=-', file]);
+    writeFileSync(list, await listOwnEntries(url, file));
+    await replaceObjects(url, own, ['--no-owner', `--schema=${schema}`, `--use-list=${list}`, '--file=-', file]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function replaceListed(url: string, own: number, args: readonly string[]): Promise<void> {
+async function replaceObjects(url: string, own: number, args: readonly string[]): Promise<void> {
   const psql = startPostgresTool(url, 'psql', ['--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1', '--file=-']);
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
-  const done = ended(psql);
+  const done = waitForTool(psql);
   // Awaited below. Without this handler, a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
@@ -160,7 +160,7 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
   // If psql fails, nothing reads pg_restore's output anymore, and pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
-  const failure = await ended(restoring).then(
+  const failure = await waitForTool(restoring).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -174,9 +174,9 @@ async function replaceListed(url: string, own: number, args: readonly string[]):
  * Selects Callkey's own lines from a backup's table of contents, because a backup also contains other programs' functions and types in the
  * same schema.
  */
-async function ownEntries(url: string, file: string): Promise<string> {
+async function listOwnEntries(url: string, file: string): Promise<string> {
   const tool = startPostgresTool(url, 'pg_restore', ['--list', file]);
-  const [, listed] = await Promise.all([ended(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  const [, listed] = await Promise.all([waitForTool(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
   return listed
     .split('\n')
     .filter((line) => ownEntry.test(line))
@@ -194,7 +194,7 @@ const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`
 const opening = (own: number) => `BEGIN;
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN
-  IF EXISTS (SELECT FROM pg_stat_activity WHERE ${others(String(own))}) THEN RAISE EXCEPTION 'a core connected in the meantime'; END IF;
+  IF EXISTS (SELECT FROM pg_stat_activity WHERE ${otherSessions(String(own))}) THEN RAISE EXCEPTION 'a core connected in the meantime'; END IF;
 END $$;
 DO $$ DECLARE found text; BEGIN
   SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c

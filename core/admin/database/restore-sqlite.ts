@@ -114,20 +114,20 @@ async function lock(database: Knex, copy: string, target: string): Promise<Reviv
     await database.raw('PRAGMA main.journal_mode = DELETE');
     await database.raw('BEGIN EXCLUSIVE');
     const [mode]: { journal_mode: string }[] = await database.raw('PRAGMA main.journal_mode');
-    if (mode?.journal_mode !== 'delete') throw inUse(target);
-    return await revivedBy(database);
+    if (mode?.journal_mode !== 'delete') throw inUseError(target);
+    return await findRevived(database);
   } catch (error) {
-    if (isLocked(error)) throw inUse(target);
+    if (isLocked(error)) throw inUseError(target);
     if (error instanceof Problem || explainDatabaseError(error) === undefined) throw error;
     return null;
   }
 }
 
-function inUse(target: string): Problem {
+function inUseError(target: string): Problem {
   return new Problem('conflict', `${target} is in use. Stop the core and any other program that has it open, then restore again.`);
 }
 
-async function revivedBy(database: Knex): Promise<Revived> {
+async function findRevived(database: Knex): Promise<Revived> {
   if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [] };
   const apiKeys: RevivedKey[] = await database.raw(
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
@@ -140,10 +140,10 @@ async function revivedBy(database: Knex): Promise<Revived> {
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
      WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
   );
-  return { apiKeys, users, enabled: columns.includes('disabled_at') ? await enabledBy(database, remaining) : [] };
+  return { apiKeys, users, enabled: columns.includes('disabled_at') ? await findEnabled(database, remaining) : [] };
 }
 
-async function enabledBy(database: Knex, remaining: string): Promise<EnabledUser[]> {
+async function findEnabled(database: Knex, remaining: string): Promise<EnabledUser[]> {
   // A backup from an earlier release doesn't have disabled users.
   const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
   return database.raw(
@@ -162,7 +162,7 @@ function linkIfMissing(copy: string, target: string): void {
   try {
     linkSync(copy, target);
   } catch (error) {
-    throw errorCode(error) === 'EEXIST' ? inUse(target) : error;
+    throw errorCode(error) === 'EEXIST' ? inUseError(target) : error;
   }
 }
 

@@ -27,22 +27,22 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
-/** This number of days means no limit. */
+/** Stands for no limit. */
 const unlimitedDays = 365_000;
 
 /** Returns the retention settings that the cores use. `isKnown` is false if these are only the defaults. @throws Problem `conflict` */
-async function readDays({ ports, givenDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
+async function readDays({ ports, configuredDays }: AdminContext): Promise<RetentionDays & { isKnown: boolean }> {
   const recorded = await ports.stores.retention.recordedDays();
   for (const [kind, variable] of [
     ['contacts', 'RETENTION_DAYS'],
     ['auditEvents', 'AUDIT_RETENTION_DAYS'],
   ] as const) {
-    const days = givenDays[kind];
+    const days = configuredDays[kind];
     if (!recorded || days === undefined || days === recorded[kind]) continue;
     const what = `${variable} is ${days ?? 'off'} here, and was ${recorded[kind] ?? 'off'} when a core last started.`;
     throw new Problem('conflict', `${what} Unset it here, or start the core with the new value first.`);
   }
-  return { ...defaultRetention, ...givenDays, ...recorded, isKnown: recorded !== null || givenDays.contacts !== undefined };
+  return { ...defaultRetention, ...configuredDays, ...recorded, isKnown: recorded !== null || configuredDays.contacts !== undefined };
 }
 
 async function runShow(context: AdminContext): Promise<void> {

@@ -4,7 +4,7 @@ import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import type { Storage } from '../../storage/index.ts';
 import type { Output } from './output.ts';
 
-/** What a command can use without an open database. */
+/** A command's context without an open database. */
 export type Settings = {
   location: DatabaseLocation;
   /** Whether DATABASE_URL is set. If someone forgot it, a command must not create a second database that the core doesn't use. */
@@ -16,14 +16,14 @@ export type Settings = {
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };
 
-/** What a command can use while the database is open. */
+/** A command's context while the database is open. */
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
   /** The user who runs the command, for audit events. */
   actor: Actor;
   /** The values of RETENTION_DAYS and AUDIT_RETENTION_DAYS, if they're set. */
-  givenDays: Partial<RetentionDays>;
+  configuredDays: Partial<RetentionDays>;
   readInput(): Promise<string>;
 };
 

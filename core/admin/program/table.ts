@@ -27,7 +27,7 @@ export function shortName(name: string): string {
   let kept = '';
   let width = 0;
   for (const { segment } of graphemes.segment(line)) {
-    width += widthOfGrapheme(segment);
+    width += graphemeWidth(segment);
     if (width >= nameWidth) break;
     kept += segment;
   }
@@ -40,11 +40,11 @@ export function shortName(name: string): string {
  */
 function displayWidth(text: string): number {
   let width = 0;
-  for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
+  for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment);
   return width;
 }
 
-function widthOfGrapheme(grapheme: string): number {
+function graphemeWidth(grapheme: string): number {
   if (/^[\p{M}\p{Cf}]+$/u.test(grapheme)) return 0;
   if (/\p{Emoji_Presentation}|\uFE0F/u.test(grapheme)) return 2;
   return eastAsianWidth(grapheme.codePointAt(0) ?? 0);

@@ -66,7 +66,7 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
   const { added, beingDialed } = await addNumbers(ports, actor, request);
   const entry = await findEntry(ports, scope, number);
   const lines = [
-    added > 0 ? `${number} must not be called for ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
+    added > 0 ? `Added ${number} to the do-not-call list of ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
     ...(beingDialed > 0
       ? [`${counted(beingDialed, 'call')} to this number ${beingDialed === 1 ? 'is' : 'are'} being dialed now and can't be stopped.`]
       : []),
@@ -79,7 +79,7 @@ async function runRemove({ ports, actor, output }: AdminContext, phone: string, 
   const number = readPhone(phone);
   const reason = parseInput(nameSchema, options.reason, '--reason');
   await liftEntry(ports, actor, await findEntry(ports, scope, number), reason);
-  output.answer({ removed: number }, `${number} may be called again for ${scope.kind} ${scope.name}.`);
+  output.answer({ removed: number }, `Removed ${number} from the do-not-call list of ${scope.kind} ${scope.name}.`);
 }
 
 /** @throws Problem `not-found` */
@@ -122,7 +122,7 @@ export function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
 }
 
 /** The number of invalid lines that a terminal shows. */
-const shownLines = 20;
+const maxShownLines = 20;
 
 /** @returns whether everything was imported */
 async function runImport(context: AdminContext, path: string, options: ScopeOptions & { country?: string }): Promise<boolean> {
@@ -137,20 +137,22 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   const file = await openFile(context.resolveFile(path));
   const job = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
   const result = await importNumbers(ports, ports.stores.numberImports, actor, job, pause).finally(() => file.close());
-  const { added, known, wrong, wrongLines } = result;
+  const { added, known, wrong, invalidLines } = result;
   const lines =
-    wrongLines === 0
+    invalidLines === 0
       ? [`Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`]
       : [
-          ...wrong.slice(0, shownLines).map(({ line, message }) => `line ${line}: ${message}`),
-          ...(wrongLines > shownLines ? [`and ${counted(wrongLines - shownLines, 'more invalid line')}. To see them, add --json.`] : []),
-          `Nothing was imported, because ${counted(wrongLines, 'line')} ${wrongLines === 1 ? 'is' : 'are'} invalid.`,
+          ...wrong.slice(0, maxShownLines).map(({ line, message }) => `line ${line}: ${message}`),
+          ...(invalidLines > maxShownLines
+            ? [`and ${counted(invalidLines - maxShownLines, 'more invalid line')}. To see them, add --json.`]
+            : []),
+          `Nothing was imported, because ${counted(invalidLines, 'line')} ${invalidLines === 1 ? 'is' : 'are'} invalid.`,
         ];
-  output.answer({ added, known, wrong, ...(wrongLines > wrong.length && { wrongLines }) }, lines.join('\n'));
-  return wrongLines === 0;
+  output.answer({ added, known, wrong, ...(invalidLines > wrong.length && { invalidLines }) }, lines.join('\n'));
+  return invalidLines === 0;
 }
 
-/** Starts only when it's iterated: a reader of lines loses those that arrive earlier. */
+/** Starts only when it's iterated, because readline drops lines that arrive before that. */
 async function* readLines(file: FileHandle): AsyncGenerator<string> {
   yield* file.readLines();
 }

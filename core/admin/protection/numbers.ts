@@ -17,11 +17,8 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
     numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'),
     kinds,
   )
-    .option('--countries <codes>', 'country codes such as DE,AT, or all, or inherit')
-    .option(
-      '--kinds <kinds>',
-      `kinds that may be called although they are usually refused (${restrictedKinds.join(',')}), or none, or inherit`,
-    );
+    .option('--countries <codes>', 'country codes such as DE,AT; all; or inherit')
+    .option('--kinds <kinds>', `kinds to allow that are usually refused (${restrictedKinds.join(',')}); none; or inherit`);
   withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSet));
   const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);
   withExamples(show, `numbers show ${account}`).action(withDatabase(runShow));
@@ -41,7 +38,7 @@ async function runSet(context: AdminContext, options: SetOptions): Promise<void>
   await runShow(context, options);
 }
 
-/** Reads a list with commas. `empty` is the word for an empty one, and `inherit` removes the scope's own. */
+/** Parses a comma-separated list. `empty` is the word for an empty list, and `inherit` removes the scope's own setting. */
 function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[]>, option: string): Item[] | null {
   if (text === 'inherit') return null;
   if (text === empty) return [];

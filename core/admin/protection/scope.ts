@@ -20,6 +20,6 @@ export async function findScope(ports: Ports, options: ScopeOptions, kinds: read
     throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
   const id = options[kind] ?? '';
   const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
-  if (!scope) throw new Problem('not-found', `There's no ${kind} with the ID ${id}.`);
+  if (!scope) throw new Problem('not-found', `The ${kind} ${id} doesn't exist.`);
   return scope;
 }

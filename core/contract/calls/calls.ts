@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isTimeZone } from '../calendar.ts';
 import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
-import { givenInstantSchema, identifierSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
+import { identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
 import { type Validated, validate } from '../validate.ts';
 import { isPhoneNumber } from './phone.ts';
 
@@ -13,7 +13,7 @@ export * from './states.ts';
 // Clients and proxies remove `.` and `..` from a path, so a cancel would go to a different path.
 const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
 
-/** The valid form, as it follows "Must be" in messages. */
+/** The rule, worded to follow "Must be" in messages. */
 export const requestIdRule = '1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or ".."';
 
 export function isRequestId(text: string): boolean {
@@ -36,7 +36,8 @@ const contactSchema = z.strictObject({
 const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 
 /**
- * Checks the object before its variables: the record below silently skips `__proto__`, and checking thousands of bad variables takes time.
+ * Checks the object before its variables: the record below silently skips `__proto__`, and checking thousands of invalid variables takes
+ * time.
  */
 const variablesShape = z
   .unknown()
@@ -72,8 +73,8 @@ export const placeCallSchema = z
     requestId: requestIdSchema.optional(),
     contact: contactSchema,
     variables: variablesSchema.optional(),
-    notBefore: givenInstantSchema.optional().meta({ description: "The call isn't dialed before this time." }),
-    notAfter: givenInstantSchema
+    notBefore: inputInstantSchema.optional().meta({ description: "The call isn't dialed before this time." }),
+    notAfter: inputInstantSchema
       .optional()
       .meta({ description: "A call that hasn't been dialed by this time lapses. Must be in the future, and after notBefore." }),
   })
@@ -145,7 +146,7 @@ export const placedCallSchema = z.object({
   placedAt: instantSchema,
   heldUntil: instantSchema
     .optional()
-    .meta({ description: 'Present if calling hours apply, and the call waits until then. A repeated request returns the same time.' }),
+    .meta({ description: 'Present if calling hours delay the call until then. A repeated request returns the same time.' }),
 });
 export type PlacedCallView = z.infer<typeof placedCallSchema>;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { givenInstantSchema, identifierSchema, instantSchema, textSchema } from '../text/text.ts';
+import { identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
 
 /** The core POSTs this to a provider for each due call. */
 export const handoffSchema = z.object({
@@ -24,7 +24,7 @@ export const outcomeSchema = z.strictObject({
   handoffId: identifierSchema,
   state: z.enum(outcomeStates, { error: `Must be one of ${outcomeStates.join(', ')}.` }),
   detail: textSchema(limits.detail).optional(),
-  endedAt: givenInstantSchema.optional(),
+  endedAt: inputInstantSchema.optional(),
   durationSeconds: z.number().int().min(0).max(86_400).optional(),
   optOut: z
     .boolean()

@@ -3,8 +3,8 @@ import type { OutcomeState } from './dialer.ts';
 type SimulatedOutcome = { state: OutcomeState; detail: string; seconds: number };
 
 /**
- * The simulated dialer's outcomes by a phone number's last two digits. A call ends `shortest` seconds after it's dialed, plus `step` seconds
- * for each unit of the third digit from the end. core/docs/rehearsing.md has the same table.
+ * The simulated dialer's outcomes by a phone number's last two digits. A call ends `shortest` seconds after it's dialed, plus `step`
+ * seconds for each unit of the third digit from the end. core/docs/rehearsing.md has the same table.
  */
 export const simulatedOutcomes = [
   { from: 0, to: 61, state: 'completed', detail: 'Talked to the contact.', shortest: 20, step: 10 },

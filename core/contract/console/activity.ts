@@ -58,7 +58,7 @@ export const eventSchema = z.object({
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
   address: z.string(),
-  /** What was changed, or why. */
+  /** The change, or the reason for it. */
   detail: z.string().optional(),
 });
 

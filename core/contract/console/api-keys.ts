@@ -63,7 +63,7 @@ export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
 export const revocationSchema = z.object({
   apiKey: apiKeySchema,
   queuedCalls: z.number().int(),
-  /** What the key has done in the last 24 hours. Earlier cores don't send it. The counts are up to a minute behind. */
+  /** The key's use in the last 24 hours. Earlier cores don't send it. The counts are up to a minute behind. */
   lastDay: z
     .object({
       placed: z.number().int(),
@@ -130,7 +130,7 @@ export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
 
 export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
 
-/** Revokes all of them in one transaction. It isn't an error if a key isn't visible to the viewer or is already revoked. */
+/** Revokes several keys in one transaction. A key that the viewer can't see, or that's already revoked, isn't an error. */
 export const revokeApiKeysSchema = z
   .strictObject({
     ids: z

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { codePoints, identifierSchema, isWithinCodePoints, normalEmail } from '../text/text.ts';
+import { countCodePoints, identifierSchema, isWithinCodePoints, normalizeEmail } from '../text/text.ts';
 import { namedSchema, placeSchema, searchSchema, tenancyKindSchema, userTypeSchema } from './common.ts';
 
 // Sessions
 
 export const signInSchema = z.strictObject({
-  email: z.string().max(1_000).transform(normalEmail),
+  email: z.string().max(1_000).transform(normalizeEmail),
   password: z.string().max(1_000),
 });
 
@@ -40,7 +40,7 @@ export type SecondFactorView = z.infer<typeof secondFactorSchema>;
 /** Only the length of a new password matters (NIST SP 800-63B §3.1.1.2). No characters are required. */
 export const newPasswordSchema = z
   .string()
-  .refine((text) => codePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
+  .refine((text) => countCodePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
   .refine((text) => isWithinCodePoints(text, limits.passwordMax), { error: `Must be at most ${limits.passwordMax} characters.` })
   .meta({ minLength: limits.passwordMin, maxLength: limits.passwordMax });
 
@@ -86,7 +86,7 @@ export const sessionSchema = z.object({
   secondFactor: z.boolean().optional(),
   /** Present, and true, until the user has set up a second factor that the operator requires. Until then, they can't do anything else. */
   secondFactorDue: z.literal(true).optional(),
-  /** What dials the calls: a provider, nothing, or a simulation. Earlier cores don't send it. */
+  /** The kind of dialer. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
   /** Whether the server has its page for integrators, `/reference`. Earlier cores don't send it. */
   reference: z.boolean().optional(),

@@ -4,7 +4,7 @@ export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type Weekday = (typeof weekdays)[number];
 
 /** The maximum number of rules of one partner, account or campaign. */
-export const mostHoursRules = 500;
+export const maxHoursRules = 500;
 
 const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
 const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, timeError);
@@ -32,7 +32,7 @@ export const hoursRuleSchema = z
   });
 export type HoursRule = z.infer<typeof hoursRuleSchema>;
 
-type GivenRule = {
+type HoursRuleInput = {
   days?: readonly string[] | undefined;
   date?: string | undefined;
   from?: string | undefined;
@@ -41,11 +41,11 @@ type GivenRule = {
 };
 
 /** Describes what's wrong with the combination of fields; null if the rule is complete. */
-function findRuleProblem({ days, date, from, to, closed }: GivenRule): { path: string[]; message: string } | null {
+function findRuleProblem({ days, date, from, to, closed }: HoursRuleInput): { path: string[]; message: string } | null {
   if ((days === undefined) === (date === undefined)) return { path: ['days'], message: 'Must have either days or a date.' };
-  if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from and to." } : null;
+  if (closed) return from || to ? { path: ['closed'], message: "A closed day can't have from or to." } : null;
   if (from === undefined || to === undefined) return { path: ['from'], message: 'Must have from and to, or "closed": true.' };
   return from < to ? null : { path: ['to'], message: 'Must be later than from. For a window past midnight, use two rules.' };
 }
 
-export const hoursRulesSchema = z.array(hoursRuleSchema).max(mostHoursRules, { error: `Must contain at most ${mostHoursRules} rules.` });
+export const hoursRulesSchema = z.array(hoursRuleSchema).max(maxHoursRules, { error: `Must contain at most ${maxHoursRules} rules.` });

@@ -16,8 +16,8 @@ export type DoNotCallSource = (typeof doNotCallSources)[number];
 
 export const doNotCallReasonSchema = z.enum(doNotCallReasons, { error: `Must be one of ${doNotCallReasons.join(', ')}.` });
 
-/** The maximum number of numbers in one request. The console sends a longer list in several. */
-export const mostAddedNumbers = 1_000;
+/** The maximum number of numbers in one request. The console splits a longer list into several requests. */
+export const maxAddedNumbers = 1_000;
 
 export const doNotCallEntrySchema = z.object({
   id: identifierSchema,

@@ -27,7 +27,7 @@ const kindsSchema = z
   .meta({ description: "The restricted kinds that may be called. Null if this scope doesn't have its own setting." });
 
 /** A country or territory, by its ISO 3166-1 code. */
-export const countrySchema = z.string().regex(/^[A-Z]{2}$/, { error: 'Must be a country code with two letters, such as DE.' });
+export const countrySchema = z.string().regex(/^[A-Z]{2}$/, { error: 'Must be a two-letter country code, such as DE.' });
 
 const countriesSchema = z
   .array(countrySchema)

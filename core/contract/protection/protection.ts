@@ -4,7 +4,7 @@ import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
 import { hoursRuleSchema, hoursRulesSchema } from './calling-hours.ts';
-import { doNotCallEntrySchema, doNotCallReasonSchema, mostAddedNumbers } from './do-not-call.ts';
+import { doNotCallEntrySchema, doNotCallReasonSchema, maxAddedNumbers } from './do-not-call.ts';
 import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restrictedKinds } from './numbers.ts';
 
 // Do-not-call list
@@ -25,7 +25,7 @@ export const addNumbersSchema = z
     phones: z
       .array(z.string().max(50, { error: 'Must be at most 50 characters.' }))
       .min(1, { error: 'Must contain at least one number.' })
-      .max(mostAddedNumbers, { error: `Must contain at most ${mostAddedNumbers} numbers.` }),
+      .max(maxAddedNumbers, { error: `Must contain at most ${maxAddedNumbers} numbers.` }),
     /** For numbers without a country code. */
     country: countrySchema.optional(),
     reason: doNotCallReasonSchema,
@@ -115,7 +115,7 @@ export type CheckNumber = z.infer<typeof checkNumberSchema>;
 export const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone'] as const;
 export type CheckReason = (typeof checkReasons)[number];
 
-/** Says what would happen if the number were called now. */
+/** What would happen if the number were called now. */
 export const checkedNumberSchema = z.object({
   /** In E.164 format. */
   phone: z.string(),

@@ -16,7 +16,7 @@ export const activityRoutes = {
   }),
   listActivityFacets: route('GET', '/console/activity/facets', {
     by: 'session',
-    summary: 'List the users and actions that occur in the activity',
+    summary: 'List the users and actions that occur in the activity list',
     answer: activityFacetsSchema,
   }),
   exportActivity: route('GET', '/console/activity.csv', {

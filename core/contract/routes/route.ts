@@ -27,24 +27,24 @@ export type Route = Omit<RouteOptions, 'status'> & { method: Method; path: strin
 export function route<const Path extends string, const Options extends RouteOptions>(
   method: Method,
   path: Path,
-  options: Options & { secret?: keyof AnswerOf<Options> },
+  options: Options & { secret?: keyof RouteResponse<Options> },
 ) {
   return { ...options, method, path, status: options.status ?? (options.answer === undefined ? 204 : 200) };
 }
 
-type ParameterOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
-  ? Name | ParameterOf<Rest>
+type PathParameter<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | PathParameter<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
 /** The parameters of a route's path, by name. */
-export type PathParameters<Given extends { path: string }> = Record<ParameterOf<Given['path']>, string>;
+export type PathParameters<Given extends { path: string }> = Record<PathParameter<Given['path']>, string>;
 /** A request's query and body, as validated by a route's schemas. */
-export type QueryOf<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
-export type BodyOf<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+export type RouteQuery<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+export type RouteBody<Given> = Given extends { body: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 /** The response of a route; undefined if it isn't JSON. */
-export type AnswerOf<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
+export type RouteResponse<Given> = Given extends { answer: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;
 
 export function parameterNames(path: string): string[] {
   const segments = path.split('/');

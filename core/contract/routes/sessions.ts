@@ -17,7 +17,7 @@ import { route } from './route.ts';
 export const sessionRoutes = {
   signIn: route('POST', '/console/session', {
     by: 'nothing',
-    summary: 'Sign in, or start signing in if the user has a second factor, so that a code has to follow',
+    summary: 'Sign in. If the user has a second factor, a code has to follow',
     body: signInSchema,
     answer: sessionSchema,
     status: 201,

@@ -2,30 +2,30 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 
 /** Returns the length in code points. That's closer to what people count: an emoji is one. */
-export function codePoints(text: string): number {
+export function countCodePoints(text: string): number {
   return Array.from(text).length;
 }
 
 /** Whether a text has at most `max` code points. Each has one or two UTF-16 units, so most texts don't have to be counted. */
 export function isWithinCodePoints(text: string, max: number): boolean {
-  return text.length <= max || (text.length <= 2 * max && codePoints(text) <= max);
+  return text.length <= max || (text.length <= 2 * max && countCodePoints(text) <= max);
 }
 
 /** NFC combines at most this many code points into one (UAX #15 §9, expansion factors). */
-const mostDecomposed = 4;
+const maxDecomposed = 4;
 
 /**
  * Normalizes a text to NFC if the result can have at most `max` code points. A longer text stays as it is, and is too long anyway:
  * normalizing sorts each run of combining marks in quadratic time, and 64 KiB of them take seconds.
  */
-export function normalized(text: string, max: number): string {
-  return isWithinCodePoints(text, mostDecomposed * max) ? text.normalize('NFC') : text;
+export function toNfc(text: string, max: number): string {
+  return isWithinCodePoints(text, maxDecomposed * max) ? text.normalize('NFC') : text;
 }
 
 /** Trims and normalizes a line for storage. Normalizing never creates space at either end, so the text can be trimmed first. */
-export function normalLine(text: string, max: number): string {
+export function normalizeLine(text: string, max: number): string {
   // JavaScript treats U+FEFF as a space and would trim it, but it's an invisible character and has to be refused.
-  return normalized(text.includes('\uFEFF') ? text : text.trim(), max);
+  return toNfc(text.includes('\uFEFF') ? text : text.trim(), max);
 }
 
 /**
@@ -35,7 +35,7 @@ export function normalLine(text: string, max: number): string {
 const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
 /** Says what's wrong with a line, and what to do; null if it's valid. */
-export function lineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
+export function describeLineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
   if (line === '') return ifEmpty;
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
   if (!isPrintable(line)) return 'Must not contain control characters.';
@@ -54,9 +54,9 @@ export function lineProblem(line: string, max: number, ifEmpty = 'Must not be em
 export function lineSchema(max: number, ifEmpty?: string) {
   return z
     .string()
-    .transform((text) => normalLine(text, max))
+    .transform((text) => normalizeLine(text, max))
     .check(({ value, issues }) => {
-      const message = lineProblem(value, max, ifEmpty);
+      const message = describeLineProblem(value, max, ifEmpty);
       if (message !== null) issues.push({ code: 'custom', message, input: value });
     })
     .meta({ description: `1 to ${max} characters, trimmed, without control or invisible characters.` });
@@ -94,7 +94,7 @@ const instantError = { error: 'Must be a time in UTC in RFC 3339 format, such as
 export const instantSchema = z.iso.datetime(instantError).refine((text) => text.length <= 30, instantError);
 
 /** A time from a client, which may also end in `+00:00`, as in Python. */
-export const givenInstantSchema = z.iso
+export const inputInstantSchema = z.iso
   .datetime({ ...instantError, offset: true, abort: true })
   .refine((text) => /^.{1,29}(Z|\+00:00)$/.test(text), instantError)
   .meta({ pattern: '(Z|\\+00:00)$' });
@@ -115,19 +115,19 @@ export function parseTimestamp(text: string): number {
 }
 
 /** Lowercases and trims an address, so that all its spellings mean the same user. */
-export function normalEmail(text: string): string {
-  return normalLine(text, limits.email).toLowerCase();
+export function normalizeEmail(text: string): string {
+  return normalizeLine(text, limits.email).toLowerCase();
 }
 
 export const emailSchema = z
   .string()
-  .transform(normalEmail)
+  .transform(normalizeEmail)
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text) && !hidden.test(text), {
     error: 'Must be an email address, without invisible characters.',
   });
 
 /** Prepares a name for comparison in a search that ignores case, accents and variant forms of letters. */
-export function folded(text: string): string {
+export function foldText(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
@@ -135,7 +135,7 @@ export function folded(text: string): string {
  * Returns the digits of a phone number in a search, as in E.164. People may type `+49 (0)30 2000-1` or `030 2000`. Returns null if the text
  * doesn't look like a phone number.
  */
-export function phoneDigits(search: string): string | null {
+export function parsePhoneDigits(search: string): string | null {
   if (!/^[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
   const digits = search
     .replace(/\(0\)/g, '')

@@ -1,9 +1,9 @@
 import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
-import { capped } from '../calls/call-list.ts';
+import { capTotal } from '../calls/call-list.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, pageOfSize, rowsForPage, toPage } from '../paging.ts';
+import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -27,7 +27,7 @@ export async function listActivity(ports: Ports, viewer: Viewer, filter: Activit
   const page = toPage(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
   const isAll = cursor === null && page.nextCursor === null;
   const total = isAll ? page.items.length : await ports.stores.activity.count(activity, filter, limits.countedMatches + 1);
-  return { ...page, ...capped(total) };
+  return { ...page, ...capTotal(total) };
 }
 
 export async function exportActivity(
@@ -37,7 +37,7 @@ export async function exportActivity(
   cursor: string | null,
 ): Promise<Page<ListedEvent>> {
   const rows = await ports.stores.activity.list(scopeFor(viewer).activity, filter, cursor, limits.exportPage + 1);
-  return pageOfSize(limits.exportPage, rows, ({ id }) => id);
+  return toPageOfSize(limits.exportPage, rows, ({ id }) => id);
 }
 
 /** Returns the users and actions that occur in the viewer's activity. */

@@ -23,8 +23,8 @@ type ChainReport = {
   faults: string[];
 };
 
-const readAtOnce = 1_000;
-const mostFaults = 20;
+const readBatchSize = 1_000;
+const maxFaults = 20;
 
 /**
  * Checks that each chained event follows from the one before it. If older events were deleted because of their age, the chain must contain
@@ -39,14 +39,14 @@ export async function verifyChain(store: AuditChainStore, knownSeals: readonly S
   let { prunedSeq: seq, prunedHash: before } = state;
   let eventCount = 0;
   for (
-    let events = await store.read(seq, state.seq, readAtOnce);
+    let events = await store.read(seq, state.seq, readBatchSize);
     events.length > 0;
-    events = await store.read(seq, state.seq, readAtOnce)
+    events = await store.read(seq, state.seq, readBatchSize)
   ) {
     for (const event of events) {
       if (event.seq !== seq + 1) faults.push(missing(seq + 1, event.seq - 1));
       else if (!follows(before, event)) faults.push(`Event ${event.seq} doesn't match the one before it: one of the two was modified.`);
-      if (knownSeals.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(notOfSeal(event.seq));
+      if (knownSeals.some((seal) => event.seq === seal.seq && event.hash !== seal.hash)) faults.push(describeSealMismatch(event.seq));
       const pruning = parsePruning(event);
       if (pruning) prunings.push(pruning);
       ({ seq, hash: before } = event);
@@ -61,7 +61,7 @@ export async function verifyChain(store: AuditChainStore, knownSeals: readonly S
   // A core may have pruned the event during this check.
   if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, knownSeals);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
-  return { events: eventCount, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, mostFaults) };
+  return { events: eventCount, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, maxFaults) };
 }
 
 function follows(before: string, { seq, fields, hash: own }: ChainedEvent): boolean {
@@ -69,7 +69,7 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 }
 
 const newestSeq = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
-const notOfSeal = (seq: number) => `Event ${seq} doesn't match the seal.`;
+const describeSealMismatch = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
 /** A deletion because of age: all events up to `last`, as recorded by the event with the number `recordedAs`. */
 type Pruning = { last: Seal; recordedAs: number };
@@ -93,7 +93,7 @@ function findPruningFaults(
   knownSeals: readonly Seal[],
 ): string[] {
   if (prunedSeq === 0) return [];
-  const faults = knownSeals.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [notOfSeal(prunedSeq)] : [];
+  const faults = knownSeals.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [describeSealMismatch(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
   // An interrupted run deletes less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
@@ -122,11 +122,11 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   if (oldest >= before - oneDay) return null;
   const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
   const last = { seq: prunedSeq, hash: prunedHash };
-  const readNext = () => auditChain.read(last.seq, newest, readAtOnce);
+  const readNext = () => auditChain.read(last.seq, newest, readBatchSize);
   let isOld = true;
   for (let events = await readNext(); isOld && events.length > 0; events = await readNext()) {
     for (const event of events) {
-      if (!follows(last.hash, event)) throw brokenAt(event.seq);
+      if (!follows(last.hash, event)) throw brokenChain(event.seq);
       isOld &&= event.at < before;
       if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });
       else break;
@@ -136,7 +136,7 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
-function brokenAt(seq: number): Problem {
+function brokenChain(seq: number): Problem {
   return new Problem(
     'conflict',
     `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: admin audit verify`,

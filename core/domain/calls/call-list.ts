@@ -4,18 +4,18 @@ import { scopeFor } from '../directory/scope.ts';
 import { listCampaigns } from '../directory/tenancies.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
-import { type Page, pageOfSize } from '../paging.ts';
+import { type Page, toPageOfSize } from '../paging.ts';
 import type { CallScope, CountOfCampaign } from '../ports/calls.ts';
 import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
-import { byDay, chartDays, type Day, type DayRange, firstDayStart, listDays, rangeEnd } from './days.ts';
+import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
 export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
 /** Lists the calls of a campaign, or of all campaigns in scope. The list includes outcomes, so key-authenticated requests can't read it. */
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
-  const scope = await scopeOfCalls(ports, viewer, query.campaignId);
+  const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
   const page = await findPage(ports, viewer, scope, query, turn);
   return { ...page, ...(await countTotal(ports, scope, query, page, turn)) };
@@ -32,7 +32,7 @@ async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: Ca
 
 /** Returns one part of an export. Each part waits for its own turn. */
 export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
-  const scope = await scopeOfCalls(ports, viewer, query.campaignId);
+  const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);
   return findPage(ports, viewer, scope, query, turn, limits.exportPage);
 }
@@ -44,9 +44,9 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
     const rowsFound = await ports.stores.callList.list(scope, query.filter, cursor, scopeFor(viewer).apiKeys, rows);
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
-    if (calls.length > size || end === null) return { ...pageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
+    if (calls.length > size || end === null) return { ...toPageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
     // A campaign may have ten million calls without a match. So an incomplete page is also a valid result.
-    if (!(await turn.goOn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
+    if (!(await turn.yieldTurn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
     cursor = end.contactId;
   }
 }
@@ -56,18 +56,18 @@ type Total = { total: number; totalIsMore: boolean };
 async function countCalls(ports: Ports, scope: CallScope, filter: CallFilter, turn: Turn): Promise<Total> {
   const max = limits.countedMatches;
   const counted = await ports.stores.callList.countUpTo(scope, filter, max + 1);
-  if (counted !== null) return capped(counted);
+  if (counted !== null) return capTotal(counted);
   let total = 0;
   for (let cursor: string | null = null; ; ) {
     const { counts, end }: { counts: CallCount[]; end: StretchEnd } = await ports.stores.callList.count(scope, filter, cursor);
     for (const { calls } of counts) total += calls;
-    if (end === null || total > max) return capped(total);
-    if (!(await turn.goOn())) return { total, totalIsMore: true };
+    if (end === null || total > max) return capTotal(total);
+    if (!(await turn.yieldTurn())) return { total, totalIsMore: true };
     cursor = end.contactId;
   }
 }
 
-export function capped(count: number): Total {
+export function capTotal(count: number): Total {
   return { total: Math.min(count, limits.countedMatches), totalIsMore: count > limits.countedMatches };
 }
 
@@ -78,7 +78,7 @@ export type CallPage = FoundPage & Total;
 /** A share of the database's time, for work that may take long. */
 export type Turn = {
   /** Lets others go first. @returns false if the work must stop and return what it has */
-  goOn(): Promise<boolean>;
+  yieldTurn(): Promise<boolean>;
 };
 
 export async function showCall(ports: Ports, viewer: Viewer, campaignId: string, contactId: string): Promise<CallDetails> {
@@ -106,7 +106,7 @@ export async function summarizeCalls(
 ): Promise<Chart<DayOfCalls>> {
   await requireCampaign(ports, viewer, campaignId);
   const { days, countedBackTo } = await readChart(ports, viewer, [campaignId], query, turn);
-  return { days: days.map(({ day, counts }) => ({ day, states: byState(counts) })), countedBackTo };
+  return { days: days.map(({ day, counts }) => ({ day, states: groupByState(counts) })), countedBackTo };
 }
 
 /** Counts the calls of each campaign on a page of the viewer's campaigns, in the same way. */
@@ -122,7 +122,7 @@ export async function summarizeAllCalls(
   const chart = await readChart(ports, viewer, ids, query, turn);
   const days = chart.days.map(({ day, counts }) => {
     const ofCampaign = Map.groupBy(counts, ({ campaignId }) => campaignId);
-    return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: byState(own) })) };
+    return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: groupByState(own) })) };
   });
   return { days, countedBackTo: chart.countedBackTo };
 }
@@ -134,16 +134,16 @@ async function readChart(ports: Ports, viewer: Viewer, campaignIds: readonly str
   const isKept = firstDayStart(days) >= firstDayStart(chartDays(now, range.timeZone));
   const { counts, countedBackTo } =
     isKept && filter.apiKey === null && filter.search === ''
-      ? { counts: await keptCounts(ports, campaignIds, days), countedBackTo: null }
-      : await countThrough(ports, campaignIds, { ...filter, placed: chartStart(ports, filter, days) }, turn);
+      ? { counts: await readStoredCounts(ports, campaignIds, days), countedBackTo: null }
+      : await countByReading(ports, campaignIds, { ...filter, placed: chartStart(ports, filter, days) }, turn);
   const { states, placed } = filter;
   const matching = counts.filter(
     ({ state, quarterAt }) => (states.length === 0 || states.includes(state)) && (placed.before === null || quarterAt < placed.before.at),
   );
-  return { days: byDay(days, matching), countedBackTo };
+  return { days: groupByDay(days, matching), countedBackTo };
 }
 
-async function keptCounts({ stores }: Ports, campaignIds: readonly string[], days: readonly Day[]): Promise<CountOfCampaign[]> {
+async function readStoredCounts({ stores }: Ports, campaignIds: readonly string[], days: readonly Day[]): Promise<CountOfCampaign[]> {
   const [campaignId = '', ...others] = campaignIds;
   if (others.length > 0)
     return stores.callList.summaryOfAll(
@@ -162,18 +162,18 @@ function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonl
 }
 
 /** Counts calls by reading them, newest first, until its time is up: there are no stored counts for a key or a search. */
-async function countThrough({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
+async function countByReading({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {
     const stretch: { counts: CountOfCampaign[]; end: StretchEnd } = await stores.callList.count({ kind: 'campaigns', ids }, filter, cursor);
     counts.push(...stretch.counts);
     if (stretch.end === null) return { counts, countedBackTo: null };
-    if (!(await turn.goOn())) return { counts, countedBackTo: stretch.end.placedAt };
+    if (!(await turn.yieldTurn())) return { counts, countedBackTo: stretch.end.placedAt };
     cursor = stretch.end.contactId;
   }
 }
 
-function byState(counts: readonly CallCount[]): CallsByState {
+function groupByState(counts: readonly CallCount[]): CallsByState {
   const states = new Map<CallState, number>();
   for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
   // Omit states without calls.
@@ -185,7 +185,7 @@ async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string)
   if (!isInScope) throw new Problem('not-found', "This campaign doesn't exist, or you don't have access to it.");
 }
 
-async function scopeOfCalls(ports: Ports, viewer: Viewer, campaignId: string | null): Promise<CallScope> {
+async function toCallScope(ports: Ports, viewer: Viewer, campaignId: string | null): Promise<CallScope> {
   if (campaignId === null) return scopeFor(viewer).campaigns;
   await requireCampaign(ports, viewer, campaignId);
   return { kind: 'campaigns', ids: [campaignId] };

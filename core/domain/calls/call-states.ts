@@ -34,8 +34,8 @@ import type { Millis } from '../instant.ts';
  * And if no dialer is running anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses;
  * at every other stage, it becomes unknown.
  */
-export const handoffs = ['open', 'retry', 'doubt', 'taken'] as const;
-export type Handoff = (typeof handoffs)[number];
+export const handoffStages = ['open', 'retry', 'doubt', 'taken'] as const;
+export type HandoffStage = (typeof handoffStages)[number];
 /** In these states, a campaign has many calls, or a call doesn't stay for long. */
 export const commonStates = ['queued', 'dialing', 'completed'] as const satisfies readonly CallState[];
 
@@ -54,7 +54,7 @@ export function isOpen(state: CallState): boolean {
 }
 
 export type EndState = Exclude<CallState, 'queued' | 'dialing'>;
-export type Stage = 'queued' | Handoff | EndState;
+export type Stage = 'queued' | HandoffStage | EndState;
 
 type Row = {
   event: string;
@@ -129,11 +129,11 @@ export function stagesBefore(event: CallEvent): Stage[] {
 }
 
 export function toState(stage: Stage): CallState {
-  return isHandoff(stage) ? 'dialing' : stage;
+  return isHandoffStage(stage) ? 'dialing' : stage;
 }
 
-export function isHandoff(stage: Stage): stage is Handoff {
-  return handoffs.some((handoff) => handoff === stage);
+export function isHandoffStage(stage: Stage): stage is HandoffStage {
+  return handoffStages.some((handoff) => handoff === stage);
 }
 
 /** How a provider reports that a call ended. */

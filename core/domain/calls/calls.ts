@@ -93,7 +93,7 @@ export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey |
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
-/** Throws unless the key is active and has access to the campaign. Callers check this first, so that others learn nothing. */
+/** Throws unless the key is active and has access to the campaign. Callers check this first, so that no one else learns anything. */
 export async function authorize(ports: Ports, caller: KnownCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);

@@ -24,7 +24,7 @@ export type DayRange = { from?: string | undefined; to?: string | undefined; tim
 export function listDays(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
   const last = to ?? (from !== undefined && from > today ? from : today);
-  const length = from === undefined ? limits.chartDays : Math.min(limits.chosenChartDays, daysBetween(from, last) + 1);
+  const length = from === undefined ? limits.chartDays : Math.min(limits.maxChartDays, daysBetween(from, last) + 1);
   return daysUntil(last, length, timeZone);
 }
 
@@ -56,7 +56,7 @@ export function firstDayStart([first]: readonly Day[]): Millis {
 }
 
 /** Groups counts by day. Adds counts with a future time, from a clock that's ahead, to today. */
-export function byDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
+export function groupByDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
   const grouped = Map.groupBy(counts, ({ quarterAt }) => days.findLast(({ from }) => from <= quarterAt)?.day);
   return days.map(({ day }) => ({ day, counts: grouped.get(day) ?? [] }));
 }

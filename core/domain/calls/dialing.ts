@@ -12,9 +12,9 @@ export const dialingLimits = {
    * is still handing it off, and find it in doubt.
    */
   lease: Duration.fromObject({ seconds: 30 }),
-  firstRetry: Duration.fromObject({ seconds: 1 }),
-  longestRetry: Duration.fromObject({ minutes: 5 }),
-  /** How long hand-offs of a call without `notAfter` are repeated, counted from the first one. Must be longer than `longestRetry`. */
+  firstRetryDelay: Duration.fromObject({ seconds: 1 }),
+  maxRetryDelay: Duration.fromObject({ minutes: 5 }),
+  /** How long hand-offs of a call without `notAfter` are repeated, counted from the first one. Must be longer than `maxRetryDelay`. */
   window: Duration.fromObject({ hours: 1 }),
   /** How long to wait for the outcome of a taken call. Must be longer than a phone call. */
   outcome: Duration.fromObject({ hours: 4 }),
@@ -34,7 +34,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   // A call on a list, or outside its hours, is stopped before its claim, unless the provider may have it already.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
-  // Without `notAfter`, a call is tried for an hour. If no core was running in the meantime, it must not ring long after that.
+  // Without `notAfter`, a call is tried for an hour. If no core was running then, it must not ring long after that.
   const isPast = now > endOfWindow(call);
   if (isPast && (call.handoff === 'doubt' || call.notAfter === null))
     return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
@@ -99,6 +99,6 @@ function endOfWindow(call: ClaimedCall): Millis {
  * The delay is at least a tenth of a second, so that a series of low random numbers doesn't flood a provider that's down.
  */
 export function retryDelay(attempt: number, random: () => number): number {
-  const ceiling = Math.min(dialingLimits.firstRetry.toMillis() * 2 ** (attempt - 1), dialingLimits.longestRetry.toMillis());
+  const ceiling = Math.min(dialingLimits.firstRetryDelay.toMillis() * 2 ** (attempt - 1), dialingLimits.maxRetryDelay.toMillis());
   return 100 + Math.floor(random() * ceiling);
 }

@@ -12,7 +12,7 @@ import type {
   SignedInCaller,
   Viewer,
 } from '../model.ts';
-import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
+import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
@@ -37,7 +37,7 @@ export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: 
 
 export async function listManagedPartners(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
   const access = requireStaff(viewer);
-  return directoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), getId);
+  return toDirectoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), getId);
 }
 
 export async function listManagedAccounts(
@@ -47,7 +47,7 @@ export async function listManagedAccounts(
   filter: ListFilter,
 ): Promise<Page<ManagedAccount>> {
   const access = toAccess(viewer);
-  return directoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), getId);
+  return toDirectoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), getId);
 }
 
 export async function listManagedCampaigns(
@@ -57,7 +57,7 @@ export async function listManagedCampaigns(
   filter: ListFilter,
 ): Promise<Page<ManagedCampaign>> {
   const access = toAccess(viewer);
-  return directoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), getId);
+  return toDirectoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), getId);
 }
 
 export async function addPartner(ports: Ports, { viewer, actor }: SignedInCaller, name: string): Promise<ManagedPartner> {
@@ -72,7 +72,7 @@ export async function addAccount(
   partnerId: string,
 ): Promise<ManagedAccount> {
   const partner = await ports.stores.directory.findPartner(toAccess(viewer), partnerId);
-  if (!partner) throw outOfReach('partnerId', 'partner');
+  if (!partner) throw notInScope('partnerId', 'partner');
   const { id } = await createAccount(ports, actor, name, partnerId);
   return { id, name, partner: { id: partner.id, name: partner.name }, campaigns: 0 };
 }
@@ -84,7 +84,7 @@ export async function addCampaign(
   accountId: string,
 ): Promise<ManagedCampaign> {
   const account = await ports.stores.directory.findAccount(toAccess(viewer), accountId);
-  if (!account) throw outOfReach('accountId', 'account');
+  if (!account) throw notInScope('accountId', 'account');
   const { id } = await createCampaign(ports, actor, name, accountId);
   return { id, name, account: { id: account.id, name: account.name }, partner: account.partner };
 }
@@ -138,7 +138,7 @@ function notFound(kind: Kind): Problem {
   return new Problem('not-found', `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
-function outOfReach(path: string, kind: Kind): Problem {
+function notInScope(path: string, kind: Kind): Problem {
   return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 

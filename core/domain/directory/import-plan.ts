@@ -8,7 +8,7 @@ import type { ImportFile } from './import-file.ts';
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
 /** An entity as it will be after the import. */
-export type PlannedEntity = { thing: ImportedEntity; verb: 'added' | 'changed' };
+export type PlannedEntity = { entity: ImportedEntity; verb: 'added' | 'changed' };
 
 /** The changes that an import makes to one kind of entity. */
 type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
@@ -26,7 +26,7 @@ const noFields = { partnerId: null, accountId: null, email: null, userType: null
 
 /** Checks a whole file against itself and the database. @throws Problem `invalid` or `conflict` */
 export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
-  for (const [kind, things] of Object.entries(file)) refuseRepeats(kind, 'externalId', things);
+  for (const [kind, entities] of Object.entries(file)) refuseRepeats(kind, 'externalId', entities);
   refuseRepeats('users', 'email', file.users);
   const plan = (kind: ImportKind, requested: RequestedEntity[]) => planKind(ports, imports, kind, requested);
 
@@ -46,7 +46,7 @@ export async function planImport(ports: Ports, imports: ImportStore, file: Impor
   });
   const campaigns = await plan('campaigns', wantedCampaigns);
 
-  const wantedUsers = file.users.map((user, index) => wantedUser(user, `users.${index}`, findPartner, findAccount));
+  const wantedUsers = file.users.map((user, index) => toRequestedUser(user, `users.${index}`, findPartner, findAccount));
   const users = await plan('users', wantedUsers);
   await refuseTakenEmails(imports, users);
   return [partners, accounts, campaigns, users];
@@ -60,11 +60,11 @@ function getAccount({ account }: { account?: string | undefined }): string | und
   return account;
 }
 
-function refuseRepeats<Field extends string>(kind: string, field: Field, things: readonly Record<Field, string>[]): void {
+function refuseRepeats<Field extends string>(kind: string, field: Field, entities: readonly Record<Field, string>[]): void {
   const seen = new Set<string>();
-  for (const [index, thing] of things.entries()) {
-    if (seen.has(thing[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${thing[field]}.`);
-    seen.add(thing[field]);
+  for (const [index, entity] of entities.entries()) {
+    if (seen.has(entity[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${entity[field]}.`);
+    seen.add(entity[field]);
   }
 }
 
@@ -73,21 +73,21 @@ async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, re
   const before = await imports.find(kind, externalIds);
   const checked = requested.map((want, index) => {
     const existing = before.get(want.externalId);
-    const thing = { ...want, id: existing?.id ?? ports.randomness.id() };
-    if (existing) refuseMove(kind, index, existing, thing);
-    return { thing, found: existing };
+    const entity = { ...want, id: existing?.id ?? ports.randomness.id() };
+    if (existing) refuseMove(kind, index, existing, entity);
+    return { entity, found: existing };
   });
   const planned = checked
-    .filter(({ thing, found: existing }) => !existing || !isSame(existing, thing))
-    .map(({ thing, found: existing }): PlannedEntity => ({ thing, verb: existing ? 'changed' : 'added' }));
-  const after = new Map(checked.map(({ thing }) => [thing.externalId, thing]));
+    .filter(({ entity, found: existing }) => !existing || !isSame(existing, entity))
+    .map(({ entity, found: existing }): PlannedEntity => ({ entity, verb: existing ? 'changed' : 'added' }));
+  const after = new Map(checked.map(({ entity }) => [entity.externalId, entity]));
   return { kind, planned, unchanged: checked.length - planned.length, before, after };
 }
 
-function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, thing: ImportedEntity): void {
-  const moves = existing.partnerId !== thing.partnerId || existing.accountId !== thing.accountId;
+function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, entity: ImportedEntity): void {
+  const moves = existing.partnerId !== entity.partnerId || existing.accountId !== entity.accountId;
   if (moves && kind !== 'users')
-    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${thing.externalId} already belongs elsewhere. Only users can be moved.`);
+    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${entity.externalId} already belongs elsewhere. Only users can be moved.`);
 }
 
 function isSame(existing: ImportedEntity, requested: ImportedEntity): boolean {
@@ -106,7 +106,7 @@ async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, exte
   };
 }
 
-function wantedUser(
+function toRequestedUser(
   { partner, account, ...user }: ImportFile['users'][number],
   path: string,
   findPartner: Lookup,

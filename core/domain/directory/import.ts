@@ -13,9 +13,9 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
 };
 
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
-const thingsInAStep = 500;
+const entitiesPerStep = 500;
 /** Smaller, because each user needs a password hash first. An interrupted import finishes computing these before it stops. */
-const usersInAStep = 25;
+const usersPerStep = 25;
 
 /** An import that stopped between two steps. Everything in `soFar` was written, and is kept. */
 export class ImportInterrupted extends Error {
@@ -50,7 +50,7 @@ export async function importAll(
   try {
     for (const { kind, planned, unchanged } of plans) {
       result[kind].unchanged = unchanged;
-      const size = kind === 'users' ? usersInAStep : thingsInAStep;
+      const size = kind === 'users' ? usersPerStep : entitiesPerStep;
       for (let start = 0; start < planned.length; start += size) {
         if (hasWritten) await pause();
         await writeStep(ports, imports, actor, kind, planned.slice(start, start + size), result);
@@ -72,27 +72,28 @@ async function writeStep(
   result: ImportResult,
 ): Promise<void> {
   const subject = singular[kind];
-  const toEvent = ({ thing, verb }: PlannedEntity) =>
-    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: thing.id, name: thing.name }, owningScopeOfThing(kind, thing));
+  const toEvent = ({ entity, verb }: PlannedEntity) =>
+    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: entity.id, name: entity.name }, getOwningScope(kind, entity));
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const planned of step.filter(({ verb }) => verb === 'added')) {
     // Hash before the transaction, because hashing takes long.
-    const made = kind === 'users' ? await makeOneTimePassword(ports) : null;
-    if (made && planned.thing.email !== null) passwords.push({ email: planned.thing.email, password: made.password });
-    added.push({ thing: planned.thing, password: made?.stored ?? null, event: toEvent(planned) });
+    const oneTimePassword = kind === 'users' ? await makeOneTimePassword(ports) : null;
+    if (oneTimePassword && planned.entity.email !== null)
+      passwords.push({ email: planned.entity.email, password: oneTimePassword.password });
+    added.push({ entity: planned.entity, password: oneTimePassword?.stored ?? null, event: toEvent(planned) });
   }
-  const changed = step.filter(({ verb }) => verb === 'changed').map((planned) => ({ thing: planned.thing, event: toEvent(planned) }));
+  const changed = step.filter(({ verb }) => verb === 'changed').map((planned) => ({ entity: planned.entity, event: toEvent(planned) }));
   await imports.write(kind, { added, changed });
   result[kind].added += added.length;
   result[kind].changed += changed.length;
   result.passwords.push(...passwords);
 }
 
-function owningScopeOfThing(kind: ImportKind, thing: ImportedEntity): OwningScope | null {
-  if (kind === 'partners') return { accountId: null, partnerId: thing.id };
-  if (thing.partnerId === null) return null;
-  return { accountId: kind === 'accounts' ? thing.id : thing.accountId, partnerId: thing.partnerId };
+function getOwningScope(kind: ImportKind, entity: ImportedEntity): OwningScope | null {
+  if (kind === 'partners') return { accountId: null, partnerId: entity.id };
+  if (entity.partnerId === null) return null;
+  return { accountId: kind === 'accounts' ? entity.id : entity.accountId, partnerId: entity.partnerId };
 }
 
 function counts(): ImportCounts {

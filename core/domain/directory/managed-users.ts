@@ -2,7 +2,7 @@ import type { ChangeUser, CreateUser } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, Viewer } from '../model.ts';
-import { directoryPage, type Page, rowsForDirectoryPage, timeCursor, timePosition } from '../paging.ts';
+import { type Page, rowsForDirectoryPage, timeCursor, timePosition, toDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
@@ -10,7 +10,7 @@ import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
-/** Users who haven't signed in since then may have left. Removing them at the provider doesn't end their keys. */
+/** Users who haven't signed in since then may have left. Removing them at the provider doesn't revoke their keys. */
 export function awaySince(now: Millis): Millis {
   return plus(now, -limits.awayDays * oneDay);
 }
@@ -20,7 +20,7 @@ type UserFilter = ListFilter & { away: boolean };
 export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
   const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
-  return directoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
+  return toDirectoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
 }
 
 /** Creates a user within the viewer's own scope. */
@@ -75,7 +75,7 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, 
   const after = timePosition(cursor);
   const user = await findManagedUser(ports, viewer, id);
   const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
-  return { user, sessions, apiKeys: directoryPage(apiKeys, timeCursor) };
+  return { user, sessions, apiKeys: toDirectoryPage(apiKeys, timeCursor) };
 }
 
 export async function deleteManagedUser(
@@ -163,6 +163,6 @@ async function membershipWithin(
   };
 }
 
-function outOfScope(path: string, what: string): Problem {
-  return invalidField(path, `This ${what} doesn't exist, or you don't have access to it.`);
+function outOfScope(path: string, kind: string): Problem {
+  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }

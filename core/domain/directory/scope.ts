@@ -37,7 +37,7 @@ export type ActivityVisibility =
 /** The accounts and campaigns that a viewer can create and rename. Partners can be managed only with `all`. */
 export type DirectoryAccess = { kind: 'all' } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
 
-/** What a viewer can see and change. */
+/** Everything that a viewer can see and change. */
 export type TenancyScope = {
   /** The scope of a key that the viewer creates now; null if the viewer can't create one. */
   owningScope: OwningScope | null;
@@ -59,7 +59,7 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * Decides what each type of user can see; nothing else does. A partner user who also has an account is *tied*: they see that account and
+ * The only code that decides what each type of user can see. A partner user who also has an account is *tied*: they see that account and
  * its users instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a
  * *key* has access to, and treats tied users like other partner users.
  */

@@ -2,18 +2,21 @@ import type { Named } from '#contract/console/common.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Account, Actor, Campaign, ListFilter, Tenancy, Viewer } from '../model.ts';
-import { directoryPage, type Page, rowsForDirectoryPage } from '../paging.ts';
+import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
 import { scopeFor } from './scope.ts';
 
 /** Lists the accounts whose campaigns the viewer can see, for the form that creates a user. */
 export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
-  return directoryPage(await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage), ({ id }) => id);
+  return toDirectoryPage(
+    await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
+    ({ id }) => id,
+  );
 }
 
 export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
-  return directoryPage(
+  return toDirectoryPage(
     await ports.stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
     ({ id }) => id,
   );

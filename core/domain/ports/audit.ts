@@ -19,7 +19,7 @@ export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
   /** Lists events newest first, after the cursor. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
-  /** Counts matches, up to `most`. */
+  /** Counts matches, up to `max`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;

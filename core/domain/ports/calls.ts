@@ -63,7 +63,7 @@ export type CallListStore = {
    * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** Counts matching calls, up to `most`. @returns null if it would have to read too many calls that don't match */
+  /** Counts matching calls, up to `max`. @returns null if it would have to read too many calls that don't match */
   countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;

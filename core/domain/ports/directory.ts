@@ -106,7 +106,7 @@ export type DirectoryStore = {
     events: readonly [AuditEvent, ...AuditEvent[]],
   ): Promise<boolean>;
   /** @returns false if the partner, account or campaign doesn't exist */
-  rename(kind: 'partner' | 'account' | 'campaign', thing: Named, event: AuditEvent): Promise<boolean>;
+  rename(kind: 'partner' | 'account' | 'campaign', entity: Named, event: AuditEvent): Promise<boolean>;
   /** Lists by name, after the cursor. */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
   /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */

@@ -12,10 +12,10 @@ export type Today = { day: string; from: Millis; ids: readonly string[]; recentI
 
 export type ApiKeyStore = {
   /**
-   * @param mostActive the maximum number of the creator's active keys
+   * @param maxActive the maximum number of the creator's active keys
    * @returns false, without creating the key, if the creator already has that many; exact across all processes
    */
-  create(key: ApiKey, digest: Digest, mostActive: number, event: AuditEvent): Promise<boolean>;
+  create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
   /** Counts a user's active keys. */
   countActive(creatorId: string, at: Millis): Promise<number>;
   /** Lists keys newest first, and by ID within the same time. If there's a cursor, lists only the keys after it in that order. */

@@ -29,7 +29,7 @@ export type ProtectionStore = {
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
   /** Deletes an entry. @returns false if it doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
-  /** Returns a number's entries on all lists, also those that have ended. */
+  /** Returns a number's entries on all lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
   /** Deletes a number's entries from all lists. @returns how many there were */
   forget(phone: string): Promise<number>;
@@ -68,12 +68,12 @@ export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {
   begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
-  /** Stores some of the numbers. They have no effect yet. */
+  /** Stores some of the numbers, without any effect yet. */
   addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
   /** Commits the import: from now on, all stored numbers will be moved to the list. */
   commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
-  /** Moves some numbers to the list, in a short transaction. @returns null if none are left */
-  moveSome(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
+  /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left */
+  moveBatch(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
   /** Waits until no claim can miss the moved numbers, and deletes the import. */
   finish(id: string): Promise<void>;
   discard(id: string): Promise<void>;

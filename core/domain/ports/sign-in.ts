@@ -4,7 +4,7 @@ import type { AuditEvent, CheckedCode, Digest, Link, SecondFactor, Session, Sign
 /** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string };
 
-/** What the provider says about a person. */
+/** A person's identity, according to the provider. */
 export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
 
 /** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
@@ -26,7 +26,7 @@ export type IdentityProvider = {
  */
 export type PasswordOrigin = { address: string; vouched: string | null };
 
-/** Allows at most `most` attempts in a window, in ms from the first one. */
+/** Allows at most `max` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; max: number; window: number };
 
 /** Counts attempts, across all processes. */

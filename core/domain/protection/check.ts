@@ -8,7 +8,7 @@ import type { Ports } from '../ports/ports.ts';
 import { invalidField } from '../problem.ts';
 import { notInScope, requireAccess } from './do-not-call.ts';
 import { selectRules } from './hours/calling-hours.ts';
-import { defaultRules, findNumberObjection, getZonesOfCall, judge } from './judge.ts';
+import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
 import { getCountry, getNumberKind, parsePhone } from './numbers.ts';
 
 export type CheckedNumber = {
@@ -45,7 +45,7 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
     hours.kind === 'held' || hours.kind === 'outside-calling-hours' ? 'outside-calling-hours' : null,
   ];
   return {
-    ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getZonesOfCall(call) },
+    ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getCallZones(call) },
     reasons: reasons.filter((reason) => reason !== null),
     rules: selectRules(rules.hours, phone),
     rulesFrom: await findRulesScope(ports, campaign, rules),

@@ -4,19 +4,19 @@ import type { FieldError } from '#contract/problems.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { AddNumbers } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
-import { phoneDigits } from '#contract/text/text.ts';
+import { parsePhoneDigits } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { Actor, DoNotCallEntry, OwningScope, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, pageOfSize, rowsForPage, toPage } from '../paging.ts';
+import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ProtectionAccess } from '../ports/protection.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry, parsePhone } from './numbers.ts';
 
 /** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
-export type GivenNumbers = {
+export type NumbersInput = {
   owner: OwningScope;
   phones: readonly string[];
   country: string | undefined;
@@ -29,12 +29,12 @@ export type GivenNumbers = {
 type Added = { added: number; known: number; beingDialed: number };
 
 /** @throws Problem `invalid` for each number that can't be understood. Then none of them is added */
-export async function addNumbers(ports: Ports, actor: Actor, input: GivenNumbers): Promise<Added> {
+export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput): Promise<Added> {
   if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
   const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
   const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
   if (errors.length > 0)
-    throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, mostErrors) });
+    throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, maxErrors) });
   const { owner, reason, note, source, endsAt } = input;
   const now = ports.clock.now();
   const phones = new Set(parsed.filter((phone) => phone !== null));
@@ -50,7 +50,7 @@ export async function addNumbers(ports: Ports, actor: Actor, input: GivenNumbers
 }
 
 export const notANumber = 'Must be a valid phone number. If it has no country code, specify the country, too.';
-const mostErrors = 50;
+const maxErrors = 50;
 
 /** Adds numbers for a signed-in user. Account users can add to their account's list. */
 export async function addNumbersInScope(ports: Ports, { viewer, actor }: SignedInCaller, input: AddNumbers): Promise<Added> {
@@ -70,7 +70,7 @@ async function findOwner(ports: Ports, viewer: Viewer, { accountId, partnerId }:
   const kind = accountId === undefined ? 'partner' : 'account';
   const access = requireAccess(campaigns);
   const scope = await ports.stores.protection.findScope(access, kind, accountId ?? partnerId ?? '');
-  // Someone who sees only one account doesn't decide for the whole partner.
+  // Someone who sees only one account can't decide for the whole partner.
   if (!scope || (kind === 'partner' && access.kind === 'account')) throw notInScope();
   return scope.owner;
 }
@@ -86,7 +86,7 @@ export async function findNumbersToExport(
   cursor: string | null,
 ): Promise<Page<DoNotCallEntry>> {
   return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (items, getCursor) =>
-    pageOfSize(limits.exportPage, items, getCursor),
+    toPageOfSize(limits.exportPage, items, getCursor),
   );
 }
 
@@ -114,7 +114,7 @@ export async function listPage(
 ): Promise<Page<DoNotCallEntry>> {
   const { protection } = ports.stores;
   if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
-  const digits = phoneDigits(search.trim());
+  const digits = parsePhoneDigits(search.trim());
   if (digits === null) return { items: [], nextCursor: null };
   const prefix = digits.startsWith('+') ? digits : `+${digits}`;
   return page(await protection.searchNumbers(campaigns, prefix, parsePosition(cursor), rows), ({ phone, id }) => `${phone.slice(1)}_${id}`);
@@ -140,18 +140,18 @@ export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller
 /** @throws Problem `not-found` if someone else has already removed it */
 export async function liftEntry(ports: Ports, actor: Actor, entry: DoNotCallEntry, reason: string): Promise<void> {
   const subject = { kind: 'do-not-call', id: entry.id, name: reason } as const;
-  const owner = await ownerOfEntry(ports, entry);
+  const owner = await findEntryOwner(ports, entry);
   const isLifted = await ports.stores.protection.lift(entry.id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner));
   if (!isLifted) throw notInScope();
 }
 
-async function ownerOfEntry(ports: Ports, { scope }: DoNotCallEntry): Promise<OwningScope | null> {
+async function findEntryOwner(ports: Ports, { scope }: DoNotCallEntry): Promise<OwningScope | null> {
   return (await ports.stores.protection.findScope({ kind: 'all' }, scope.kind, scope.id))?.owner ?? null;
 }
 
 /** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
-export function requireAdministrator({ userType }: Viewer, what: string): void {
-  if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${what}.`);
+export function requireAdministrator({ userType }: Viewer, action: string): void {
+  if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${action}.`);
 }
 
 /** @throws Problem `forbidden` if a staff user hasn't selected a tenancy */

@@ -8,15 +8,15 @@ import type { NumberImportStore } from '../ports/protection.ts';
 import { notANumber } from './do-not-call.ts';
 import { parsePhone } from './numbers.ts';
 
-type WrongLine = { line: number; message: string };
+type InvalidLine = { line: number; message: string };
 
-/** @property wrong the first invalid lines @property wrongLines the number of all invalid lines */
-export type NumberImportResult = { added: number; known: number; wrong: WrongLine[]; wrongLines: number };
+/** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
+export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
 /** A part is one row. It has no effect when it's stored, so storing takes only about a millisecond although it's large. */
-const numbersInAPart = 10_000;
+const numbersPerPart = 10_000;
 
-const mostWrongLines = 10_000;
+const maxInvalidLines = 10_000;
 
 /**
  * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
@@ -33,32 +33,32 @@ export async function importNumbers(
 ): Promise<NumberImportResult> {
   const id = ports.randomness.id();
   await imports.begin(id, entry, ports.clock.now());
-  const { numbers, wrong, wrongLines } = await storeParts(imports, id, lines, country).catch(async (error: unknown) => {
+  const { numbers, wrong, invalidLines } = await storeParts(imports, id, lines, country).catch(async (error: unknown) => {
     await imports.discard(id).catch(() => undefined);
     throw error;
   });
-  if (wrongLines > 0 || numbers === 0) {
+  if (invalidLines > 0 || numbers === 0) {
     await imports.discard(id);
-    return { added: 0, known: 0, wrong, wrongLines };
+    return { added: 0, known: 0, wrong, invalidLines };
   }
   const subject = { kind: 'do-not-call', id, name: counted(numbers, 'number') } as const;
   await imports.commit(id, ports.clock.now(), auditEvent(ports, actor, 'do-not-call.imported', subject, entry.owner));
   const moved = await moveNumbers(ports, imports, id, pause);
   ports.onListed();
-  return { ...moved, wrong, wrongLines };
+  return { ...moved, wrong, invalidLines };
 }
 
 /**
  * In ms. A command that's still running needs a few minutes for a million numbers. If it needs longer, a core moves numbers at the same
  * time, which does no harm.
  */
-const patience = 10 * 60_000;
+const abandonedAfter = 10 * 60_000;
 
 /** Finishes committed imports whose process was killed, and deletes those that were never committed. @returns the number of new entries */
 export async function finishImports(ports: Ports, imports: NumberImportStore, pause: () => Promise<void>): Promise<number> {
   const now = ports.clock.now();
   let added = 0;
-  for (const { id, startedAt, isCommitted } of await imports.listStartedBefore(plus(now, -patience))) {
+  for (const { id, startedAt, isCommitted } of await imports.listStartedBefore(plus(now, -abandonedAfter))) {
     if (isCommitted) added += (await moveNumbers(ports, imports, id, pause)).added;
     else if (startedAt < now - oneDay) await imports.discard(id);
   }
@@ -68,7 +68,7 @@ export async function finishImports(ports: Ports, imports: NumberImportStore, pa
 async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: () => Promise<void>) {
   const moved = { added: 0, known: 0 };
   for (;;) {
-    const step = await imports.moveSome(id, () => ports.randomness.id(), ports.clock.now());
+    const step = await imports.moveBatch(id, () => ports.randomness.id(), ports.clock.now());
     if (step === null) break;
     moved.added += step.added;
     moved.known += step.known;
@@ -80,11 +80,11 @@ async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string,
 
 async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIterable<string>, country: string | undefined) {
   const seen = new Set<string>();
-  const wrong: WrongLine[] = [];
-  let [line, numbers, wrongLines, part] = [0, 0, 0, 0];
+  const wrong: InvalidLine[] = [];
+  let [line, numbers, invalidLines, part] = [0, 0, 0, 0];
   let phones: string[] = [];
   const store = async () => {
-    if (phones.length > 0 && wrongLines === 0) await imports.addPart(id, part++, phones);
+    if (phones.length > 0 && invalidLines === 0) await imports.addPart(id, part++, phones);
     phones = [];
     seen.clear();
   };
@@ -94,17 +94,17 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
     if (cell === '' || (line === 1 && !/\d/.test(cell)) || isCompleteLine(text)) continue;
     const phone = parsePhone(cell, country);
     if (phone === null) {
-      wrongLines++;
-      if (wrong.length < mostWrongLines) wrong.push({ line, message: notANumber });
+      invalidLines++;
+      if (wrong.length < maxInvalidLines) wrong.push({ line, message: notANumber });
     } else if (!seen.has(phone)) {
       seen.add(phone);
       phones.push(phone);
       numbers++;
     }
-    if (phones.length >= numbersInAPart) await store();
+    if (phones.length >= numbersPerPart) await store();
   }
   await store();
-  return { numbers, wrong, wrongLines };
+  return { numbers, wrong, invalidLines };
 }
 
 /** Returns the first cell of a CSV line, without the apostrophe that an export writes in front of a plus sign. */

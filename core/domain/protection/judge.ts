@@ -9,7 +9,7 @@ import { getCountry, getNumberKind } from './numbers.ts';
 /** The rules if no one has set any. */
 export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };
 
-/** What the rules say about a call: it may be made now, only later, or not at all. */
+/** The rules' verdict on a call: it may be made now, only later, or not at all. */
 export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Objection;
 
 type JudgedCall = Pick<NewCall, 'phone' | 'timeZone' | 'notBefore' | 'notAfter'>;
@@ -36,7 +36,7 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   if (rules.length === 0) return open;
   const { notBefore, notAfter } = call;
   const from = notBefore !== null && notBefore > now ? notBefore : now;
-  const zones = getZonesOfCall(call);
+  const zones = getCallZones(call);
   const opening = findOpening({ rules, zones, from });
   if (opening === 'open') return open;
   if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
@@ -45,7 +45,7 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
 }
 
 /** Returns the contact's zone, or else every zone that the number may be in. */
-export function getZonesOfCall({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZone'>): readonly string[] {
+export function getCallZones({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZone'>): readonly string[] {
   return timeZone === null ? getZones(phone) : onlyZone(timeZone);
 }
 

@@ -101,13 +101,13 @@ function getPlan(code: Code): Plan | null {
 function toPlan({ countries, country_calling_codes }: MetadataJson, code: string): Plan | null {
   const names = country_calling_codes[code];
   if (!names) return null;
-  const found = names.map((name) => {
+  const candidates = names.map((name) => {
     const data = countries[name] ?? [];
     const leading = data[at.leadingDigits];
     return { code: name, leadingDigits: leading ? new RegExp(`^(?:${leading})`) : null, types: toTypes(data[at.types] || []) };
   });
-  const starts = found.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
-  return { countries: found, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
+  const starts = candidates.flatMap(({ types }) => types.flatMap(({ kind, start }) => (kind ? start.source : [])));
+  return { countries: candidates, suspicious: new RegExp(starts.length > 0 ? starts.join('|') : '(?!)') };
 }
 
 function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]): NumberType[] {

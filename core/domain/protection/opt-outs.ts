@@ -21,7 +21,7 @@ export async function setOptOutsInScope(
 ): Promise<void> {
   requireAdministrator(viewer, 'change the scope of opt-outs');
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
-  // Someone who sees only one account doesn't decide for the whole partner.
+  // Someone who sees only one account can't decide for the whole partner.
   if (scopeFor(viewer).campaigns.kind === 'account')
     throw new Problem('forbidden', 'Only users who can see the whole partner can change the scope of opt-outs.');
   await setOptOuts(ports, actor, account, listedFor);

@@ -24,12 +24,12 @@ export function prefixTree<Value>(): PrefixTree<Value> {
     },
     findLongest(phone) {
       let node: Node<Value> | undefined = root;
-      let found = root.value;
+      let longest = root.value;
       for (let index = 1; node && index <= phone.length; index++) {
-        found = node.value ?? found;
+        longest = node.value ?? longest;
         node = node.next[digitAt(phone, index)];
       }
-      return found;
+      return longest;
     },
   };
 }

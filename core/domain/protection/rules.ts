@@ -15,7 +15,7 @@ type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
 export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inherited: Inherited | null };
 
-/** Finds a scope that the viewer sees. Someone who sees only one account doesn't see the rules of the whole partner by its ID. */
+/** Finds a scope that the viewer can see. Someone who sees only one account can't see the rules of the whole partner by its ID. */
 export async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const ruleScope = await ports.stores.protection.findScope(access, scope, id);
@@ -39,7 +39,7 @@ export async function setHoursInScope(
   return readHours(ports, scope);
 }
 
-/** Replaces all rules of a scope. Without any, the scope inherits them. */
+/** Replaces all rules of a scope. Without any, the scope inherits rules. */
 export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
   await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed');
 }

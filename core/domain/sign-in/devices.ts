@@ -13,16 +13,16 @@ const idBytes = 16;
  * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
  * in. It belongs to one user and one password, so changing the password makes it useless. The caller signs it.
  */
-export function deviceToken({ clock, randomness }: Ports, passwordHash: string): string {
+export function makeDeviceToken({ clock, randomness }: Ports, passwordHash: string): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
   return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
 }
 
-/** What a sign-in request includes: an open session, and a device token with a valid signature. */
-export type Company = { session: { id: Digest; data: Session } | null; device: string | undefined };
+/** What may vouch for a sign-in request: an open session, and a device token with a valid signature. */
+export type Vouchers = { session: { id: Digest; data: Session } | null; device: string | undefined };
 
 /** @returns an identifier of the device or session that vouches for this user; null if neither does */
-export async function vouchedBy(ports: Ports, email: string, { session, device }: Company): Promise<string | null> {
+export async function findVoucher(ports: Ports, email: string, { session, device }: Vouchers): Promise<string | null> {
   if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
   return session?.data.user.email === email ? `session ${session.id}` : null;
 }

@@ -8,9 +8,9 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 /** The number of turned-away networks to remember: about 5 MB, or ten seconds at two thousand attempts per second. */
-const mostTurnedAway = 20_000;
+const maxTurnedAway = 20_000;
 /** The number of served prefixes to remember. Each turn adds a few. */
-const mostServed = 2_000;
+const maxServed = 2_000;
 
 /** The prefixes of a network, widest first. */
 type Path = readonly string[];
@@ -19,11 +19,10 @@ type Entry<Item> = { item: Item; path: Path; since: number };
 /**
  * A bounded queue in which networks take turns, and so do the smaller networks within each of them. The network that has been trying for
  * the longest time goes first, counting all of its attempts: a network that was turned away keeps its place in the order, without using
- * memory for each attempt of a flood. So networks that never return don't delay any others, and K networks that return delay others by K
- * turns.
+ * memory for each attempt of a flood. So networks that never return don't delay others, and K networks that do delay them by K turns.
  */
 export class FairQueue<Item> {
-  readonly #most: () => number;
+  readonly #max: () => number;
   #waiting: Entry<Item>[] = [];
   /** Counts arrivals and turns, because only the order matters. */
   #now = 0;
@@ -34,7 +33,7 @@ export class FairQueue<Item> {
 
   /** @param max the maximum number of waiting items: fewer if turns take longer */
   constructor(max: () => number) {
-    this.#most = max;
+    this.#max = max;
   }
 
   /**
@@ -43,7 +42,7 @@ export class FairQueue<Item> {
    */
   add(path: Path, item: Item): Item[] {
     this.#waiting.push({ item, path, since: this.#turnedAway.get(formatPath(path)) ?? ++this.#now });
-    const excess = Math.max(0, this.#waiting.length - this.#most());
+    const excess = Math.max(0, this.#waiting.length - this.#max());
     return Array.from({ length: excess }, () => this.#turnAway()).filter((turnedAway) => turnedAway !== null);
   }
 
@@ -52,7 +51,7 @@ export class FairQueue<Item> {
     const share = ({ path }: Entry<Item>) => path.map((prefix) => counts.get(prefix) ?? 0);
     const last = this.#remove((a, b) => (compare(share(a), share(b)) || compare(this.#order(a), this.#order(b))) >= 0);
     if (!last) return null;
-    remember(this.#turnedAway, formatPath(last.path), last.since, mostTurnedAway);
+    remember(this.#turnedAway, formatPath(last.path), last.since, maxTurnedAway);
     return last.item;
   }
 
@@ -62,7 +61,7 @@ export class FairQueue<Item> {
     if (!next) return null;
     this.#turnedAway.delete(formatPath(next.path));
     const now = ++this.#now;
-    for (const prefix of next.path) remember(this.#served, prefix, now, mostServed);
+    for (const prefix of next.path) remember(this.#served, prefix, now, maxServed);
     // Once the queue is empty, the order no longer matters.
     if (this.#waiting.length === 0) for (const memory of [this.#turnedAway, this.#served]) memory.clear();
     return next.item;

@@ -97,14 +97,14 @@ function hasLookalikes(email: string): boolean {
 export async function createSignInCode(ports: Ports, { user, issuer, challenge }: { user: string; issuer: string; challenge: string }) {
   const code = randomText(ports);
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
-  await ports.stores.links.createCode({ digest: digestOfCode(code), userId: user, issuer, challenge, expiresAt });
+  await ports.stores.links.createCode({ digest: toCodeDigest(code), userId: user, issuer, challenge, expiresAt });
   return code;
 }
 
 /** Trades a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem `unauthorized` */
 export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<LinkProof> {
   const { stores, clock, provider } = ports;
-  const taken = await stores.links.takeCode(digestOfCode(code));
+  const taken = await stores.links.takeCode(toCodeDigest(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
   // Setting the clock back must not extend a code's life.
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.toMillis());
@@ -113,7 +113,7 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   return { user, issuer: taken.issuer };
 }
 
-function digestOfCode(code: string): Digest {
+function toCodeDigest(code: string): Digest {
   return hash('sha256', code);
 }
 

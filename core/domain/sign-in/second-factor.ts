@@ -167,7 +167,7 @@ function checkCode(secret: Uint8Array, code: string, now: number): CheckedCode |
   return step === null ? null : { kind: 'step', step };
 }
 
-/** Removes what people add when they copy a code, and what they confuse (Crockford's base32). */
+/** Removes the spaces and dashes that people type, and corrects letters that look like digits (Crockford's base32). */
 function plain(code: string): string {
   return code.replace(/[\s-]/g, '').toLowerCase().replaceAll('o', '0').replace(/[il]/g, '1');
 }
@@ -192,7 +192,7 @@ function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: Checke
   return kind === 'recovery' ? [userEvent(ports, actor, user, 'recovery-code.used')] : [];
 }
 
-/** Counts separately from sign-ins, so that someone who has taken over a session can neither keep guessing nor lock out its user. */
+/** Counts separately from sign-ins, so that someone who has taken over a session can't keep guessing or lock out its user. */
 export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
   return { email, address, vouched: `change ${id}` };
 }
@@ -214,7 +214,7 @@ function refused(): Problem {
 }
 
 /** The number of secrets that one step of {@link resealSecrets} reads. */
-const resealedAtOnce = 100;
+const resealBatchSize = 100;
 
 /**
  * Encrypts all secrets with the newest key, so that the operator can remove older session secrets.
@@ -223,7 +223,7 @@ const resealedAtOnce = 100;
  */
 export async function resealSecrets({ stores: { secondFactors }, secretBox }: Ports): Promise<{ resealed: number; unreadable: number }> {
   const counts = { resealed: 0, unreadable: 0 };
-  const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealedAtOnce);
+  const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealBatchSize);
   for (let batch = await next(''); batch.length > 0; batch = await next(batch.at(-1)?.userId ?? '')) {
     for (const { userId, secret } of batch) {
       const opened = readable(() => secretBox.open(userId, secret));

@@ -6,7 +6,7 @@ import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenanc
 import type { Ports } from '../ports/ports.ts';
 import type { SessionBounds } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
-import { type Company, vouchedBy } from './devices.ts';
+import { findVoucher, type Vouchers } from './devices.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { finishSignIn } from './second-factor.ts';
 import { checkPassword, countRecorded } from './throttle.ts';
@@ -26,12 +26,12 @@ export const sessionLimits = {
 /** Checks email and password, and that the user isn't disabled. The caller starts the session. */
 export async function authenticate(
   ports: Ports,
-  { email, password, address, company }: { email: string; password: string; address: string; company: Company },
+  { email, password, address, vouchers }: { email: string; password: string; address: string; vouchers: Vouchers },
 ): Promise<Credentials> {
   requirePasswordSignIn(ports);
   const mayEnter = ({ disabledAt, passwordExpiresAt }: Credentials) =>
     disabledAt === null && (passwordExpiresAt === null || passwordExpiresAt >= ports.clock.now());
-  const attempt = { email, address, vouched: await vouchedBy(ports, email, company) };
+  const attempt = { email, address, vouched: await findVoucher(ports, email, vouchers) };
   const credentials = await checkPassword(ports, attempt, email, password, mayEnter);
   if (!credentials) throw new Problem('unauthorized', unauthorizedDetail);
   return credentials;

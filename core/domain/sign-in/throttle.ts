@@ -41,7 +41,7 @@ export const throttleLimits = {
 };
 
 /** In ms. If a counter ends later than this, it was set before the clock was set back. */
-export const longestWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
+export const maxWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
 
 /**
  * Checks a password, and counts a wrong one.
@@ -59,7 +59,7 @@ export async function checkPassword(
   mayEnter: (credentials: Credentials) => boolean = () => true,
 ): Promise<Credentials | null> {
   const { address, vouched } = attempt;
-  const counters = countersOfAttempt(attempt);
+  const counters = countersFor(attempt);
   const now = ports.clock.now();
   // Check this before queuing for the password check, so that a flood of blocked attempts doesn't take places in the queue or write
   // anything.
@@ -99,7 +99,7 @@ export type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPass
  */
 export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () => Promise<boolean>): Promise<void> {
   const { sixDigitUserId, followsPassword, vouched } = attempt;
-  const usual = countersOfAttempt(attempt);
+  const usual = countersFor(attempt);
   const digits = sixDigitUserId === null ? [] : [createCounter('code', vouched ?? sixDigitUserId)];
   const now = ports.clock.now();
   const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
@@ -122,7 +122,7 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
   if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);
 }
 
-/** Limits per minute and user, because each of these requests adds a permanent audit event. */
+/** Limits per user and minute, because each of these requests adds a permanent audit event. */
 const recorded = {
   export: { max: 10, what: 'exports' },
   /** No one can look at more than one per second. */
@@ -153,7 +153,7 @@ async function clearCounters({ throttle }: Ports, counters: readonly Counter[]):
 type Kind = keyof typeof throttleLimits;
 type Counter = ThrottleCounter & { kind: Kind };
 
-function countersOfAttempt({ email, address, vouched }: Attempt): Counter[] {
+function countersFor({ email, address, vouched }: Attempt): Counter[] {
   return vouched === null ? createCounters(email, toNetworks(address)) : [createCounter('device', vouched)];
 }
 
@@ -175,10 +175,10 @@ function createCounter(kind: Kind, of: string): Counter {
 
 function tooMany(millis: number, what = 'Too many attempts.'): Problem {
   const retryAfter = Math.max(1, Math.ceil(millis / 1_000));
-  return new Problem('too-many-requests', `${what} Try again in ${waitText(retryAfter)}.`, { retryAfter });
+  return new Problem('too-many-requests', `${what} Try again in ${formatWait(retryAfter)}.`, { retryAfter });
 }
 
-function waitText(seconds: number): string {
+function formatWait(seconds: number): string {
   const [count, unit] =
     seconds < 60 ? [seconds, 'second'] : seconds <= 7_200 ? [Math.ceil(seconds / 60), 'minute'] : [Math.ceil(seconds / 3_600), 'hour'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;

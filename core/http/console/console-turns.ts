@@ -47,7 +47,7 @@ export class ConsoleTurns {
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
       if (isGone()) return;
       await work({
-        goOn: async () => {
+        yieldTurn: async () => {
           const left = deadline - performance.now();
           if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
           if (this.#waiting.size === 0) return true;

@@ -76,13 +76,13 @@ export async function setOptOuts({ ports, caller, params, body }: Request<'setOp
 }
 
 /** The number of zones that a response names. */
-const namedZones = 20;
+const maxNamedZones = 20;
 
 export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'>): Promise<CheckedNumberView> {
   const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await check.checkNumber(ports, viewer, body);
   return {
     ...number,
-    ...{ allowed: reasons.length === 0, reasons, zones: zones.length, zoneNames: zones.slice(0, namedZones) },
+    ...{ allowed: reasons.length === 0, reasons, zones: zones.length, zoneNames: zones.slice(0, maxNamedZones) },
     ...{ entries: entries.map(entryView), rules: [...deciding], rulesFrom: rulesFrom && scopeView(rulesFrom) },
     ...(opensAt === null ? {} : { opensAt: timestamp(opensAt) }),
   };

@@ -1,5 +1,12 @@
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
-import { type AnswerOf, type BodyOf, type PathParameters, parameterNames, type QueryOf, type Route } from '#contract/routes/route.ts';
+import {
+  type PathParameters,
+  parameterNames,
+  type Route,
+  type RouteBody,
+  type RouteQuery,
+  type RouteResponse,
+} from '#contract/routes/route.ts';
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { readQuery } from '../middleware/body.ts';
@@ -20,11 +27,11 @@ export type Request<Name extends SessionRoute> = {
   /** The viewer, and how their changes are recorded. */
   caller: SignedInCaller;
   params: PathParameters<ConsoleRoutes[Name]>;
-  query: QueryOf<ConsoleRoutes[Name]>;
-  body: BodyOf<ConsoleRoutes[Name]>;
+  query: RouteQuery<ConsoleRoutes[Name]>;
+  body: RouteBody<ConsoleRoutes[Name]>;
 };
 
-type Answer<Name extends SessionRoute> = AnswerOf<ConsoleRoutes[Name]>;
+type Answer<Name extends SessionRoute> = RouteResponse<ConsoleRoutes[Name]>;
 /** Handles a route. The router sends the returned value with the route's status. */
 export type Handler<Name extends SessionRoute> = (
   request: Request<Name>,

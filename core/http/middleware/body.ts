@@ -11,16 +11,16 @@ const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
 /** The number of chunks to keep before joining them. */
 const keptChunks = 32;
 /** A body can have thousands of errors, so the response lists only the first ones. */
-const reportedErrors = 50;
+const maxReportedErrors = 50;
 
 /**
  * Reads and validates a JSON body. If the schema is optional, the request may have none.
  *
  * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
  */
-export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, mostBytes: number): Promise<z.output<Schema>> {
+export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, maxBytes: number): Promise<z.output<Schema>> {
   if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOrThrow(validate(schema, undefined));
-  return readValidBody(ctx, (input) => validate(schema, input), mostBytes);
+  return readValidBody(ctx, (input) => validate(schema, input), maxBytes);
 }
 
 /** Whether a request has a body (RFC 9112 §6.3). */
@@ -32,7 +32,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 export async function readValidBody<Data>(
   { req }: Context,
   validateInput: (input: unknown) => Validated<Data>,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<Data> {
   const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
@@ -41,8 +41,8 @@ export async function readValidBody<Data>(
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  const bytes = await readBytes(req, mostBytes);
-  if (bytes.length > limits.strangerBodyBytes) await turnOfLarge();
+  const bytes = await readBytes(req, maxBytes);
+  if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn();
   return dataOrThrow(validateInput(parse(bytes)));
 }
 
@@ -52,7 +52,7 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  * Waits for a turn to parse a large body. Each turn of the event loop parses one, because a body with thousands of unknown fields takes up
  * to 10 ms. Small bodies don't wait, so they can pass a flood of large ones.
  */
-function turnOfLarge(): Promise<unknown> {
+function waitForParseTurn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => setImmediate());
   return lastTurn;
 }
@@ -73,15 +73,15 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 }
 
 /** Reads a body within the limit. @throws Problem `too-large` or `malformed-request` */
-export async function readBytes(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
+export async function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   // Most bodies arrive with their headers, but Node parses them after it has emitted the request. Reading such a body without events takes a
   // server that does nothing else 0.85 of the time.
   await undefined;
-  if (req.complete && req.readableLength > 0 && req.readableLength <= mostBytes) return req.read();
-  return readChunks(req, mostBytes);
+  if (req.complete && req.readableLength > 0 && req.readableLength <= maxBytes) return req.read();
+  return readChunks(req, maxBytes);
 }
 
-function readChunks(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
+function readChunks(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // If there is no body (see `optimizeEmptyRequests`), or if the client has already hung up, no events will come.
@@ -92,14 +92,14 @@ function readChunks(req: IncomingMessage, mostBytes: number): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       // Read and drop the rest, because a client that's still sending wouldn't read the response.
-      if (size <= mostBytes) {
+      if (size <= maxBytes) {
         chunks.push(chunk);
         // Join the chunks: many small ones take many times their size in memory.
         if (chunks.length === keptChunks) chunks = [Buffer.concat(chunks)];
         return;
       }
       chunks = [];
-      reject(new Problem('too-large', `The body must be at most ${mostBytes} bytes.`));
+      reject(new Problem('too-large', `The body must be at most ${maxBytes} bytes.`));
     });
     req.on('end', () => resolve(Buffer.concat(chunks)));
     req.on('error', end);
@@ -118,6 +118,6 @@ function dataOrThrow<Data>(validated: Validated<Data>): Data {
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
   throw new Problem('invalid', `Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
-    errors: validated.errors.slice(0, reportedErrors),
+    errors: validated.errors.slice(0, maxReportedErrors),
   });
 }

@@ -1,5 +1,5 @@
 import type { Ports } from '../../domain/ports/ports.ts';
-import { type Company, deviceLife, deviceToken } from '../../domain/sign-in/devices.ts';
+import { deviceLife, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import type { Context } from './context.ts';
 import { getSession, isSignedIn } from './session.ts';
 
@@ -9,10 +9,10 @@ const cookieName = 'callkey_device';
 /** Marks the browser as a known device. From now on, wrong passwords from elsewhere don't lock the user out of it. */
 export function rememberDevice(ctx: Context, ports: Ports, passwordHash: string): void {
   const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict', httpOnly: true, signed: true } as const;
-  ctx.cookies.set(cookieName, deviceToken(ports, passwordHash), options);
+  ctx.cookies.set(cookieName, makeDeviceToken(ports, passwordHash), options);
 }
 
 /** Reads the device and session that a request comes with. @returns no device if the cookie's signature isn't valid */
-export function readCompany(ctx: Context): Company {
+export function readVouchers(ctx: Context): Vouchers {
   return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(cookieName, { signed: true }) };
 }

@@ -39,7 +39,7 @@ function writePlain(ctx: Context, status: number, headers: readonly string[], bo
   res.end(body);
 }
 
-/** Turns everything that a request throws into a response. No other code does this. */
+/** Turns everything that a request throws into a response, and is the only code that does. */
 export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
   return async (ctx, next) => {
     try {
@@ -87,7 +87,9 @@ function answerProblem(ctx: Context, problem: Problem): void {
   writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
 }
 
-/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. A day can have 23 or 25 hours. */
+/**
+ * Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. A day can have 23 or 25 hours.
+ */
 export function quotaHeaders(quota: Quota | undefined): string[] {
   if (quota === undefined) return [];
   const { callsPerDay, left, resetsIn } = quota;

@@ -9,7 +9,7 @@ import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.t
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
-import { sharedLookups } from '../shared-lookups.ts';
+import { shareLookups } from '../shared-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
@@ -19,7 +19,7 @@ const idBytes = 32;
 /** The open session that the request's cookie identifies. */
 type SignedIn = { id: Digest; data: Session };
 
-/** The value of `ctx.session`: the open session, one that waits for a code, or what a user has proven to start one. */
+/** The value of `ctx.session`: the open session, one that waits for a code, or the user's proof for starting one. */
 type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
@@ -27,7 +27,7 @@ type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit():
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];
-  const resume = sharedLookups((id: Digest) => resumeSession(ports, id));
+  const resume = shareLookups((id: Digest) => resumeSession(ports, id));
 
   const openSession = createSession(
     {
@@ -131,7 +131,7 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const data = await resumeSession(ports, id);
   if (!data) throw new Problem('unauthorized', unauthorizedDetail);
   koaSession(ctx).signedIn = { id, data };
-  await takeTenancy(ctx, ports);
+  await applyTenancyHeader(ctx, ports);
 }
 
 /**
@@ -139,7 +139,7 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
  *
  * @throws Problem `malformed-request`, `forbidden` or `not-found`
  */
-export async function takeTenancy(ctx: Context, ports: Ports): Promise<void> {
+export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<void> {
   const header = ctx.headers[tenancyHeader.toLowerCase()];
   if (header === undefined) return;
   const [, kind, tenancyId = ''] = /^(account|partner)\/(.*)$/.exec(String(header)) ?? [];

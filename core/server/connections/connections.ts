@@ -22,12 +22,12 @@ export const connectionLimits = {
    * connection replaces an idle one. Too low would be worse than too high: many integrators may share an address, while a thousand
    * connections take only about 10 MB.
    */
-  ofNetwork: 1_000,
+  perNetwork: 1_000,
   /**
    * The same limit for the range of addresses that one customer may have (a /24 of IPv4, or a /48 of IPv6). Without it, one customer could
    * use up the total. This many connections take about 100 MB if each has a body of 8 KiB.
    */
-  ofRange: 3_000,
+  perRange: 3_000,
   inAll: 10_000,
   /**
    * The maximum number of TLS handshakes in progress from one network. Others wait. A handshake that takes longer than `stuckHandshake` ms
@@ -54,14 +54,14 @@ type Connection = {
   outer: Socket;
   inner: Socket;
   state: 'silent' | 'busy' | 'idle';
-  crowds: readonly Crowd[];
+  groups: readonly ConnectionGroup[];
   /** The number of unsent response bytes at the last check, and when that number last changed. */
   unsent: number;
   unsentSince: number;
 };
 
 /** The connections of one network, or of all. Those in `silent` haven't sent a request yet. Sets are ordered from oldest to newest. */
-type Crowd = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
+type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
   /** Closes each connection as soon as it's idle. */
@@ -82,8 +82,8 @@ export function boundConnections(
   onCut: ObserveCut,
   limits = connectionLimits,
 ): Connections {
-  const everyone = createCrowd('', limits.inAll);
-  const networks = new Map<string, Crowd>();
+  const everyone = createGroup('', limits.inAll);
+  const networks = new Map<string, ConnectionGroup>();
   const connections = new WeakMap<Socket, Connection>();
   /** Connections by the client's address and port, because a TLS server doesn't say which connection it has secured. */
   const unsecured = new Map<string, Connection>();
@@ -91,16 +91,16 @@ export function boundConnections(
     server instanceof TlsServer ? limitHandshakes(server, { atOnce: limits.handshakes, stuck: limits.stuckHandshake }) : null;
   let isEnding = false;
 
-  function crowdsFor(address: string): readonly Crowd[] {
+  function groupsFor(address: string): readonly ConnectionGroup[] {
     if (isProxy(address)) return [everyone];
     const all = toNetworks(address);
-    return [crowdNamed(all.at(0) ?? address, limits.ofNetwork), crowdNamed(all.at(-1) ?? address, limits.ofRange), everyone];
+    return [getGroup(all.at(0) ?? address, limits.perNetwork), getGroup(all.at(-1) ?? address, limits.perRange), everyone];
   }
 
-  function crowdNamed(name: string, max: number): Crowd {
-    const crowd = networks.get(name) ?? createCrowd(name, max);
-    networks.set(name, crowd);
-    return crowd;
+  function getGroup(name: string, max: number): ConnectionGroup {
+    const group = networks.get(name) ?? createGroup(name, max);
+    networks.set(name, group);
+    return group;
   }
 
   function cut(connection: Connection, reason: CutReason): void {
@@ -111,16 +111,16 @@ export function boundConnections(
 
   function admit(socket: Socket): void {
     const connection: Connection = {
-      ...{ outer: socket, inner: socket, state: 'silent', crowds: crowdsFor(remoteAddress(socket)) },
+      ...{ outer: socket, inner: socket, state: 'silent', groups: groupsFor(remoteAddress(socket)) },
       ...{ unsent: 0, unsentSince: 0 },
     };
-    for (const crowd of connection.crowds) {
-      if (crowd.all.size < crowd.max) continue;
-      const idle = findIdle(crowd);
+    for (const group of connection.groups) {
+      if (group.all.size < group.max) continue;
+      const idle = findIdle(group);
       cut(idle ?? connection, idle ? 'idle' : 'refused');
       if (!idle) return;
     }
-    for (const { all, silent } of connection.crowds) {
+    for (const { all, silent } of connection.groups) {
       all.add(connection);
       silent.add(connection);
     }
@@ -130,7 +130,7 @@ export function boundConnections(
     const name = remotePort(socket);
     unsecured.set(name, connection);
     socket.once('close', () => unsecured.delete(name));
-    const [narrowest] = connection.crowds;
+    const [narrowest] = connection.groups;
     handshakes.begin(socket, narrowest === everyone ? null : (narrowest?.name ?? null));
   }
 
@@ -143,7 +143,7 @@ export function boundConnections(
   }
 
   function leave(connection: Connection): void {
-    for (const { name, all, silent } of connection.crowds) {
+    for (const { name, all, silent } of connection.groups) {
       all.delete(connection);
       silent.delete(connection);
       if (networks.get(name)?.all.size === 0) networks.delete(name);
@@ -173,7 +173,7 @@ export function boundConnections(
     return {
       onStart() {
         if (!connection) return;
-        if (connection.state === 'silent') for (const { silent } of connection.crowds) silent.delete(connection);
+        if (connection.state === 'silent') for (const { silent } of connection.groups) silent.delete(connection);
         connection.state = 'busy';
       },
       onEnd() {
@@ -206,11 +206,11 @@ export function boundConnections(
   };
 }
 
-function createCrowd(name: string, max: number): Crowd {
+function createGroup(name: string, max: number): ConnectionGroup {
   return { name, max, all: new Set(), silent: new Set() };
 }
 
-function findIdle({ all, silent }: Crowd): Connection | undefined {
+function findIdle({ all, silent }: ConnectionGroup): Connection | undefined {
   const [oldest] = silent;
   return oldest ?? all.values().find(({ state }) => state === 'idle');
 }

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
 /** In ms. A listener always closes after this time. */
-const patience = 1_000;
+const maxDrainTime = 1_000;
 
 /** Node's internal handle of a listening socket and of a connection. Node doesn't document either. */
 type Handle = { listen?(backlog: number): number; getpeername?(address: object): number };
@@ -15,15 +15,15 @@ type Handle = { listen?(backlog: number): number; getpeername?(address: object):
  * the system drops the packets that would open them. Clients send those packets again a second later, when the port is closed.
  */
 export async function closeListeningSocket(server: Server): Promise<void> {
-  const until = performance.now() + patience;
+  const until = performance.now() + maxDrainTime;
   if (process.platform === 'linux' && getHandle(server)?.listen?.(0) === 0) {
-    while (!(await ownConnectionWaits(server)) && performance.now() < until) await anotherTurn(server);
+    while (!(await queueOwnConnection(server)) && performance.now() < until) await waitForNextTurn(server);
   }
   server.close();
 }
 
 /** Opens one of our own connections. The code that awaits this continues before the event loop accepts anything. */
-function ownConnectionWaits(server: Server): Promise<boolean> {
+function queueOwnConnection(server: Server): Promise<boolean> {
   const own = connect(ownAddress(server)).on('error', () => undefined);
   return new Promise((resolve) => {
     // By the next tick, the socket has asked the system to connect. Within one machine, the system does so immediately if there's room in
@@ -36,7 +36,7 @@ function ownConnectionWaits(server: Server): Promise<boolean> {
 }
 
 /** Waits until a connection has left the queue and made room. */
-function anotherTurn(server: Server): Promise<void> {
+function waitForNextTurn(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {
       server.off('connection', go);

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
 import type { Tls } from '../start/config.ts';
-import { asListenError } from '../start/start-errors.ts';
+import { toListenError } from '../start/start-errors.ts';
 import { boundConnections, type connectionLimits, type ObserveCut } from './connections.ts';
 import { closeListeningSocket } from './draining.ts';
 import { SecureResponse } from './secure-response.ts';
@@ -41,7 +41,7 @@ export async function listen(handler: RequestListener, address: Address, { tls, 
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw asListenError(error, address.name, address);
+    throw toListenError(error, address.name, address);
   }
   return {
     url: formatUrl(server, address.host, tls !== null),

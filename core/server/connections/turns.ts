@@ -34,11 +34,11 @@ const upgrades = 2;
 const startsInTurn = 4;
 
 /**
- * A body may arrive in this many chunks, plus one for each `bytesOfPiece` bytes. Each chunk costs a callback, even if it isn't read:
+ * A body may arrive in this many chunks, plus one for each `bytesPerChunk` bytes. Each chunk costs a callback, even if it isn't read:
  * one-byte chunks would keep the core busy for ten times as long as it takes to send them.
  */
-const mostPieces = 1_000;
-const bytesOfPiece = 64;
+const maxChunks = 1_000;
+const bytesPerChunk = 64;
 
 /**
  * The number of bytes of a chunked body that the parser gets before other connections have their turns. More would cost too much, because
@@ -56,10 +56,10 @@ type Turns = {
   startedIn: number;
   response: ServerResponse | null;
   /** The number of chunks that are left for the current body. */
-  piecesLeft: number;
+  chunksLeft: number;
   /**
-   * What waits: `start` starts the next request, whose headers have been read, or is null if more of the current body waits; `rest` is the
-   * data after that.
+   * The waiting data: `start` starts the next request, whose headers have been read, or is null if more of the current body waits; `rest`
+   * is the data after that.
    */
   held: { start: (() => void) | null; rest: Buffer[] } | null;
   /** Called when the response has been passed to the system, or the connection broke. */
@@ -78,9 +78,9 @@ export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting():
  * The parser stops at the headers of a request that has to wait. By then, the request in progress has its whole body, so pausing the socket
  * can't keep that body from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
  *
- * @param mostHeldBytes the limit for all waiting data. Without it, connections from many networks could fill the memory
+ * @param maxHeldBytes the limit for all waiting data. Without it, connections from many networks could fill the memory
  */
-export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnObserver, mostHeldBytes: number): void {
+export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnObserver, maxHeldBytes: number): void {
   let heldBytes = 0;
   const holding = new Set<Socket>();
   /** The connections whose next request may start. */
@@ -103,9 +103,9 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       observer.onEnd();
       if (turns.held) startSoon();
     };
-    const turns: Turns = { isBusy: false, startedIn: -1, response: null, piecesLeft: mostPieces, held: null, end, observer };
+    const turns: Turns = { isBusy: false, startedIn: -1, response: null, chunksLeft: maxChunks, held: null, end, observer };
     turnsBySocket.set(socket, turns);
-    countPieces(parser);
+    countChunks(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
       // A response may be complete before the parser has reached the end of the data that was read.
@@ -138,7 +138,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     holding.add(socket);
     // With TLS, one read may return several pieces.
     stopReading(socket);
-    if (heldBytes > mostHeldBytes) cutLargest();
+    if (heldBytes > maxHeldBytes) cutLargest();
   }
 
   /** Cuts off the connection with the most waiting data, because the newest one may have only a small request. */
@@ -162,7 +162,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
   function markStart(turns: Turns): void {
     turns.isBusy = true;
     turns.startedIn = turn;
-    turns.piecesLeft = mostPieces;
+    turns.chunksLeft = maxChunks;
     turns.observer.onStart();
     if (isTurnMarked) return;
     isTurnMarked = true;
@@ -175,10 +175,10 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
   function queueStart(): void {
     if (isStarting || ready.size === 0) return;
     isStarting = true;
-    setImmediate(startSome);
+    setImmediate(startWaiting);
   }
 
-  function startSome(): void {
+  function startWaiting(): void {
     isStarting = false;
     // Iterate over a copy: a connection with more of its body is added again, for the next turn.
     for (const socket of [...ready.values().take(startsInTurn)]) {
@@ -206,7 +206,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     const more = bytes.subarray(end);
     if (turns.held) hold(socket, turns, ...(more.length > 0 ? [more] : []));
     else if (more.length > 0) holdBody(socket, turns, more);
-    else goOn(socket, parser);
+    else continueBody(socket, parser);
   }
 
   function holdBody(socket: ParsedSocket, turns: Turns, bytes: Buffer): void {
@@ -217,7 +217,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
   }
 
   /** Continues a held body. The rest of a chunked body is held as it arrives, and parsed in turns. */
-  function goOn(socket: Socket, parser: Parser): void {
+  function continueBody(socket: Socket, parser: Parser): void {
     if (!isInChunkedBody(parser)) return void socket.resume();
     parser.pause();
     // If the request's buffer is full, the socket resumes reading when the request is read.
@@ -253,14 +253,14 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
  * Ends the connection if a body has too many chunks. The parser can't be stopped in the middle of the data that was read, but it can be
  * kept from copying the rest, chunk by chunk. For 300 connections, that copying took seconds and 100 MB.
  */
-function countPieces(parser: Parser): void {
+function countChunks(parser: Parser): void {
   const onBody = parser[3];
   if (onBody === null || counting.has(onBody)) return;
   const count: OnBody = function (piece) {
     const turns = turnsBySocket.get(this.socket);
     if (turns) {
-      turns.piecesLeft -= 1 - piece.length / bytesOfPiece;
-      if (turns.piecesLeft < 0) {
+      turns.chunksLeft -= 1 - piece.length / bytesPerChunk;
+      if (turns.chunksLeft < 0) {
         this[3] = null;
         // Must happen before the parser is reused for another connection, after this one has closed.
         setImmediate(() => {

@@ -5,7 +5,7 @@ import type { Randomness } from '../../domain/ports/environment.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { type Config, ConfigError, secretLength } from './config.ts';
 import { flushToDisk } from './flush.ts';
-import { asDatabaseError } from './start-errors.ts';
+import { toDatabaseError } from './start-errors.ts';
 
 /**
  * Returns the secrets that sign session cookies: the ones in the environment, or one that's generated once and stored next to the SQLite
@@ -21,7 +21,7 @@ export function loadSessionSecrets(config: Config, randomness: Randomness): read
   try {
     if (!statSync(file, { throwIfNoEntry: false })) makeSecret(file, randomness);
   } catch (error) {
-    throw asDatabaseError(error, database);
+    throw toDatabaseError(error, database);
   }
   const { secret, fault } = readSecret(file);
   if (fault !== null) throw new ConfigError('SESSION_SECRETS', fault);

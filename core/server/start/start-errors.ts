@@ -6,7 +6,7 @@ import { isOutage } from '../../storage/engine/errors.ts';
 import { ConfigError } from './config.ts';
 
 /** Explains in one line why a listener can't start, and which variable to change. Returns any other error unchanged. */
-export function asListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
+export function toListenError(error: unknown, listener: 'public' | 'management', { host, port }: { host: string; port: number }): unknown {
   const prefix = listener === 'management' ? 'MANAGEMENT_' : '';
   switch (errorCode(error)) {
     case 'EADDRINUSE':
@@ -32,7 +32,7 @@ export function asListenError(error: unknown, listener: 'public' | 'management',
 /**
  * Explains in one line, without the password, why the database can't be used. Returns an error that may be a bug unchanged, with its stack.
  */
-export function asDatabaseError(error: unknown, location: DatabaseLocation): unknown {
+export function toDatabaseError(error: unknown, location: DatabaseLocation): unknown {
   const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
   if (!isKnown) return error;
   // A store reports an outage as a problem for callers. Its cause says what went wrong.

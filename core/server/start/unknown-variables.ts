@@ -1,36 +1,36 @@
 import { variableNames } from './config.ts';
 
 /** The minimum length of a name to check, because shorter ones, such as HOST, are similar to many others. */
-const shortest = 6;
+const minLength = 6;
 
-export type UnknownVariable = { name: string; meant: string };
+export type UnknownVariable = { name: string; suggestion: string };
 
 /**
- * Finds variables that look like ours but have no effect. For example, someone who sets SESSION_SECRET expects it to work.
+ * Finds variables that look like ours but have no effect: someone who sets SESSION_SECRET, for example, expects it to work.
  *
  * @param environment such as process.env; a variable set to an empty string counts as unset
  */
-export function unknownVariables(environment: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
+export function findUnknownVariables(environment: Readonly<Record<string, string | undefined>>): UnknownVariable[] {
   return Object.entries(environment).flatMap(([name, value]) => {
     if (value === undefined || value === '' || variableNames.includes(name)) return [];
-    const meant = closest(name.toUpperCase());
-    return meant === undefined ? [] : [{ name, meant }];
+    const suggestion = findClosest(name.toUpperCase());
+    return suggestion === undefined ? [] : [{ name, suggestion }];
   });
 }
 
-export function unknownVariableText({ name, meant }: UnknownVariable): string {
-  return `The variable ${name} isn't used. Did you mean ${meant}?`;
+export function formatUnknownVariable({ name, suggestion }: UnknownVariable): string {
+  return `The variable ${name} isn't used. Did you mean ${suggestion}?`;
 }
 
-function closest(name: string): string | undefined {
+function findClosest(name: string): string | undefined {
   const candidates = variableNames
-    .filter((known) => known.length >= shortest)
-    .map((known) => ({ ours: known, distance: editDistance(name, known) }))
+    .filter((known) => known.length >= minLength)
+    .map((known) => ({ name: known, distance: editDistance(name, known) }))
     .toSorted((a, b) => a.distance - b.distance);
-  const near = candidates.find(({ ours: known, distance }) => distance <= known.length / 5);
+  const near = candidates.find(({ name: known, distance }) => distance <= known.length / 5);
   // For example, DIALER_SECRET_FILE or TLS_CERT
-  const longer = candidates.find(({ ours: known }) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
-  return (near ?? longer)?.ours;
+  const longer = candidates.find(({ name: known }) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
+  return (near ?? longer)?.name;
 }
 
 /** Returns the number of characters to insert, delete or replace (Levenshtein distance). */

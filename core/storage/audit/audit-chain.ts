@@ -8,8 +8,8 @@ import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
 /** Rows are changed one at a time, so other writers of a SQLite file wait for only a few milliseconds. */
-const chainedAtOnce = 200;
-const prunedAtOnce = 500;
+const chainBatchSize = 200;
+const pruneBatchSize = 500;
 
 export function auditChainStore({ read, write }: Database): AuditChainStore {
   return {
@@ -29,7 +29,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           await trx('audit_chain').update({ seq, hash });
           return rows.length;
         });
-      return inShortTransactions(extendBatch, chainedAtOnce, signal);
+      return inShortTransactions(extendBatch, chainBatchSize, signal);
     },
 
     async state() {
@@ -67,7 +67,7 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
           const deleted: number = await trx('audit_events').where('seq', '<=', seq).delete();
           return deleted;
         });
-      return inShortTransactions(pruneBatch, prunedAtOnce, signal);
+      return inShortTransactions(pruneBatch, pruneBatchSize, signal);
     },
   };
 }

@@ -6,7 +6,7 @@ import { both, either, equal } from '../calls/lists/text-search.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
-import { inRange, partsOfRange } from '../instant-range.ts';
+import { inRange, splitRange } from '../instant-range.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
 /** Records an event in the transaction of the change, so that neither can exist without the other. */
@@ -55,7 +55,7 @@ export function activityStore(database: Database): ActivityStore {
       return countUpTo(
         database,
         table,
-        partsOfRange(timeColumns, filter.at).map((part) => both(where, part)),
+        splitRange(timeColumns, filter.at).map((part) => both(where, part)),
         max,
       );
     },

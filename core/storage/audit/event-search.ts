@@ -32,25 +32,25 @@ export async function eventsIn(
   { actor, action, subject }: ActivityFilter,
 ): Promise<Events> {
   const scope = scopeColumn(visibility);
-  const asked = new Map<Column, string | null>();
-  if (actor) asked.set('actor_id', actor.id);
-  if (action !== null) asked.set('action', action);
-  if (subject !== null) asked.set('subject_id', subject);
-  const other = scope && asked.get(scope.column);
+  const requested = new Map<Column, string | null>();
+  if (actor) requested.set('actor_id', actor.id);
+  if (action !== null) requested.set('action', action);
+  if (subject !== null) requested.set('subject_id', subject);
+  const other = scope && requested.get(scope.column);
   if (!scope || (other !== undefined && other !== scope.value))
     return { table: 'audit_events', where: nothing, prefix: null, others: nothing, order: 'id' };
-  const indexes = indexesFor(scope.column, asked);
-  asked.set(scope.column, scope.value);
+  const indexes = indexesFor(scope.column, requested);
+  requested.set(scope.column, scope.value);
   let best = { index: indexes[0] ?? [scope.column], events: Number.POSITIVE_INFINITY };
   for (const index of indexes.length > 1 ? indexes : []) {
-    const columns = both(...index.map((column) => isValue(column, asked.get(column) ?? null)));
+    const columns = both(...index.map((column) => isValue(column, requested.get(column) ?? null)));
     const events = await countUpTo(database, indexed(database.kind, index), [columns], manyEvents);
     if (events < best.events) best = { index, events };
   }
   return {
     table: indexed(database.kind, best.index),
-    where: conditionOn(best.index, asked),
-    ...sortedBy(database.kind, best.index, asked),
+    where: conditionOn(best.index, requested),
+    ...sortedBy(database.kind, best.index, requested),
     order: [...best.index, 'id'].map((column) => `${column} DESC`).join(', '),
   };
 }
@@ -62,11 +62,11 @@ const manyEvents = 3_000;
  * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first one is used. It begins
  * with the user if there is one: nearly all events of a user are in one scope, so hardly any row of that index is outside of it.
  */
-function indexesFor(scope: Column, asked: ReadonlyMap<Column, unknown>): Column[][] {
-  const firsts = asked.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
+function indexesFor(scope: Column, requested: ReadonlyMap<Column, unknown>): Column[][] {
+  const firsts = requested.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
   const pairs = firsts.flatMap((first) =>
     (['subject_id', 'actor_id', 'action'] as const)
-      .filter((second) => asked.has(second) && second !== first)
+      .filter((second) => requested.has(second) && second !== first)
       .map((second): Column[] => [first, second]),
   );
   return pairs.length > 0 ? pairs : [[scope]];
@@ -82,8 +82,8 @@ function indexed(kind: Dialect, index: readonly Column[]): string {
  * Builds the condition for these columns, and hides those that aren't in the index from PostgreSQL's planner. The order also has to name the
  * index's columns, because PostgreSQL doesn't know that a column that's null has only one value.
  */
-function conditionOn(index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Condition {
-  return both(...[...asked].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
+function conditionOn(index: readonly Column[], requested: ReadonlyMap<Column, string | null>): Condition {
+  return both(...[...requested].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
 }
 
 /**
@@ -92,10 +92,14 @@ function conditionOn(index: readonly Column[], asked: ReadonlyMap<Column, string
  * between two rows of the index, whose order only this index has. The other columns are compared as ranges, which PostgreSQL does in the
  * index.
  */
-function sortedBy(kind: Dialect, index: readonly Column[], asked: ReadonlyMap<Column, string | null>): Pick<Events, 'prefix' | 'others'> {
-  const values = index.flatMap((column) => asked.get(column) ?? []);
+function sortedBy(
+  kind: Dialect,
+  index: readonly Column[],
+  requested: ReadonlyMap<Column, string | null>,
+): Pick<Events, 'prefix' | 'others'> {
+  const values = index.flatMap((column) => requested.get(column) ?? []);
   if (kind === 'sqlite' || values.length < index.length) return { prefix: null, others: nothing };
-  const others = [...asked].filter(([column]) => !index.includes(column));
+  const others = [...requested].filter(([column]) => !index.includes(column));
   const conditions = others.map(
     ([column, value]): Condition =>
       value === null ? isValue(column, value) : { sql: `${column} >= ? AND ${column} <= ?`, values: [value, value] },

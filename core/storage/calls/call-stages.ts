@@ -2,9 +2,9 @@ import type { CallState } from '#contract/calls/calls.ts';
 import {
   type CallEvent,
   type EndState,
-  type Handoff,
-  handoffs,
-  isHandoff,
+  type HandoffStage,
+  handoffStages,
+  isHandoffStage,
   type Stage,
   stagesBefore,
   toState,
@@ -24,8 +24,8 @@ export function stageSql(calls: string): string {
  * don't match parameters.
  */
 export function isAt(...stages: readonly Stage[]): string {
-  const before = stages.filter((stage) => !isHandoff(stage)).map((stage) => `state = '${stage}'`);
-  const dialing = stages.filter(isHandoff);
+  const before = stages.filter((stage) => !isHandoffStage(stage)).map((stage) => `state = '${stage}'`);
+  const dialing = stages.filter(isHandoffStage);
   if (dialing.length > 0) before.push(`(state = '${toState('open')}' AND handoff IN (${dialing.map((stage) => `'${stage}'`).join(', ')}))`);
   return `(${before.join(' OR ')})`;
 }
@@ -33,7 +33,7 @@ export function isAt(...stages: readonly Stage[]): string {
 export const isQueued = isAt('queued');
 /** SQL: the call can still be cancelled, or lapse. */
 export const isUndialed = isAt(...stagesBefore('cancel'));
-export const isDialing = isAt(...handoffs);
+export const isDialing = isAt(...handoffStages);
 
 /** Builds the SQL for the stage that an event moves a call to; null if the event doesn't apply. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
@@ -42,10 +42,10 @@ export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
 }
 
 /** Returns the columns to set when a dialing call moves to this stage. */
-export function columnsAt(to: Handoff): { handoff: Handoff };
+export function columnsAt(to: HandoffStage): { handoff: HandoffStage };
 export function columnsAt(to: EndState): { state: CallState; due_at: null };
-export function columnsAt(to: Handoff | EndState): object {
-  return isHandoff(to) ? { handoff: to } : { state: toState(to), due_at: null };
+export function columnsAt(to: HandoffStage | EndState): object {
+  return isHandoffStage(to) ? { handoff: to } : { state: toState(to), due_at: null };
 }
 
 const cancelled = 'cancelled' satisfies CallState;

@@ -35,7 +35,7 @@ import { readBack } from './read-back.ts';
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
-/** A placing of a key with a limit of calls per day. */
+/** A call to place with a key that has a limit of calls per day. */
 type CountedPlacing = Placing & { day: string };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
@@ -77,7 +77,7 @@ export function callStore(
   const readLimits = limitsReader();
   const findActive = batched({
     ...batching,
-    getShare: networkOfCaller,
+    getShare: getCallerNetwork,
     run: activeKeys(database, readLimits),
     observe: observer('look up'),
   });
@@ -164,7 +164,7 @@ export function callStore(
         const explanation = await explained(request, 'request_id', call.requestId, call.phone);
         if (!explanation.allowed) return { kind: explanation.refusal };
         const { placedToday } = explanation;
-        if (explanation.call) return asRepeat(call, explanation.call, placedToday);
+        if (explanation.call) return toRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
         // Check against the new limits.
         if (limits?.version !== request.key.limits?.version) continue;
@@ -188,13 +188,13 @@ export function callStore(
         const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name, phone: '' }) : null;
         if (won) {
           keyUse.note(request, 'cancelled');
-          return asCancelled(won, request.at);
+          return toCancellation(won, request.at);
         }
         const explanation = await explained(request, by, name);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
         const { stage, cancelled_at: cancelledAt } = explanation.call;
-        if (stage === stageAfter('cancel', initialStage)) return asCancelled(explanation.call, instant(Number(cancelledAt)));
+        if (stage === stageAfter('cancel', initialStage)) return toCancellation(explanation.call, instant(Number(cancelledAt)));
         if (!stagesBefore('cancel').some((cancellable) => cancellable === stage)) return { kind: 'already-dialed' };
       }
       throw unsettled();
@@ -266,7 +266,7 @@ function inserter(database: Database) {
       const count = await insert(placingGroups(batch), beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
-      const insertedRows = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(asUnknown);
+      const insertedRows = await findInserted(batch.map(({ campaignId, call }) => [campaignId, call.contactId])).catch(throwResultUnknown);
       const inserted = new Set(insertedRows.map((row) => row['contact_id']));
       return batch.map(({ call }) => inserted.has(call.contactId));
     },
@@ -304,8 +304,14 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       return targets.map((target) => (counts.get(target) === 1 ? (changed.get(target) ?? null) : null));
     },
     confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
-      const row = cancelledRows.find((one) => one !== null);
-      await confirmOne?.(row && { campaignId: String(row['campaign_id']), contactId: String(row['contact_id']), state: 'cancelled' });
+      const cancelledRow = cancelledRows.find((row) => row !== null);
+      await confirmOne?.(
+        cancelledRow && {
+          campaignId: String(cancelledRow['campaign_id']),
+          contactId: String(cancelledRow['contact_id']),
+          state: 'cancelled',
+        },
+      );
     },
   };
 }
@@ -317,12 +323,12 @@ const unknownKey: ActiveKey = {
 };
 
 /** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are made up. */
-function networkOfCaller({ address }: { address: string }): string {
+function getCallerNetwork({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
 
 /** Throws an unknown result: some calls of the batch were placed, but it isn't known which. */
-function asUnknown(cause: unknown): never {
+function throwResultUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
 
@@ -385,7 +391,7 @@ function countVariableBytes({ call: { variables } }: Placing): number {
 }
 
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
-function asRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
+function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
   const values = callRow(call);
   // Earlier releases stored missing variables as an empty list.
   const stored: Row = row['variables'] === '[]' ? { ...row, variables: null } : row;
@@ -401,6 +407,6 @@ function asRepeat(call: NewCall, row: Row, placedToday: number | null): Placemen
   };
 }
 
-function asCancelled(row: Row, cancelledAt: Millis): Cancellation {
+function toCancellation(row: Row, cancelledAt: Millis): Cancellation {
   return { kind: 'cancelled', contactId: String(row['contact_id']), requestId: String(row['request_id']), cancelledAt };
 }

@@ -13,11 +13,11 @@ import { erasedColumns } from './retention.ts';
  * The number of calls that one statement reads. No index finds them by phone number, and reading millions takes longer than a statement
  * may.
  */
-const lookedAtOnce = 20_000;
+const lookupBatchSize = 20_000;
 
 type FoundRow = CallRow & { campaign_name: string; account_name: string };
 
-export function contactStore(database: Database, atOnce = lookedAtOnce): ContactStore {
+export function contactStore(database: Database, atOnce = lookupBatchSize): ContactStore {
   const { write } = database;
   return {
     async findCalls(phone) {

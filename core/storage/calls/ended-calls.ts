@@ -8,7 +8,7 @@ import { type Count, getDialect } from '../engine/database.ts';
  * cancels a tenth to a quarter slower (measured).
  */
 
-/** What counting ended calls reads. */
+/** The columns that counting ended calls reads. */
 const counted = ['campaign_id', 'placed_at', 'state'];
 
 const quarterAt = 'placed_at - placed_at % 900000';

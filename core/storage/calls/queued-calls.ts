@@ -61,7 +61,7 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
 }
 
 /** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
-const cancelledAtOnce = 1_000;
+const cancelBatchSize = 1_000;
 /**
  * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process out until it gives up.
  */
@@ -78,10 +78,10 @@ export async function cancelQueued(
   keys: KeysWithCalls,
   at: Millis,
   signal?: AbortSignal,
-  size = cancelledAtOnce,
+  size = cancelBatchSize,
 ): Promise<number> {
   let cancelled = 0;
-  // Handle locked calls last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
+  // Handle locked calls last: waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
   // calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
@@ -100,10 +100,10 @@ async function cancelOnce(database: Database, keys: KeysWithCalls, options: Opti
   let cancelled = 0;
   for (let after = start; ; ) {
     signal?.throwIfAborted();
-    const found = await findQueued(database, keys, after, options.size);
-    const last = found.at(-1);
+    const calls = await findQueued(database, keys, after, options.size);
+    const last = calls.at(-1);
     if (!last) return cancelled;
-    cancelled += await cancelFound(database, found, options);
+    cancelled += await cancelFound(database, calls, options);
     after = position.map((column) => last[column]);
     await setTimeout(pause);
   }

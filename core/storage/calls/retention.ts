@@ -7,8 +7,8 @@ import type { Database } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import { callKey } from './calls.ts';
 
-const erasedAtOnce = 500;
-const forgottenAtOnce = 2_000;
+const eraseBatchSize = 500;
+const forgetBatchSize = 2_000;
 
 const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly string[] }[] = [
   { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
@@ -52,7 +52,7 @@ export function retentionStore(database: Database): RetentionStore {
         // database from reading the index of all calls to erase.
         return write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
       };
-      const erased = await inShortTransactions(eraseBatch, erasedAtOnce, signal);
+      const erased = await inShortTransactions(eraseBatch, eraseBatchSize, signal);
       if (erased > 0) await emptyLog(database);
       return erased;
     },
@@ -64,7 +64,7 @@ export function retentionStore(database: Database): RetentionStore {
           const batch = write(table).where('quarter_at', '<', before).select(key).limit(limit);
           return write(table).whereIn(key, batch).delete();
         };
-        forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
+        forgotten += await inShortTransactions(forgetBatch, forgetBatchSize, signal);
       }
       // A day of any time zone ends at most 14 hours after it does in UTC, and `before` is a month ago.
       const days = (limit: number) => {
@@ -78,7 +78,7 @@ export function retentionStore(database: Database): RetentionStore {
         const batch = write('api_key_addresses').where('used_at', '<', before).select('api_key_id', 'address').limit(limit);
         return write('api_key_addresses').whereIn(['api_key_id', 'address'], batch).delete();
       };
-      for (const forgetBatch of [days, addresses]) forgotten += await inShortTransactions(forgetBatch, forgottenAtOnce, signal);
+      for (const forgetBatch of [days, addresses]) forgotten += await inShortTransactions(forgetBatch, forgetBatchSize, signal);
       return forgotten;
     },
   };

@@ -22,7 +22,7 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
  * the index, because one account may have a million due calls.
  */
 export async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
-  const found = new Set<string>();
+  const accounts = new Set<string>();
   for (const start of [after, '']) {
     const rows = await database.query<{ account_id: string }>(
       `WITH RECURSIVE waiting (account_id) AS (
@@ -37,10 +37,10 @@ export async function accountsWithDue(database: Database, after: string, now: Mi
        LIMIT ?`,
       [start, now, limit],
     );
-    for (const { account_id } of rows) found.add(account_id);
-    if (found.size >= limit) break;
+    for (const { account_id } of rows) accounts.add(account_id);
+    if (accounts.size >= limit) break;
   }
-  return [...found].slice(0, limit);
+  return [...accounts].slice(0, limit);
 }
 
 const pickedColumns = [
@@ -72,13 +72,13 @@ export async function pick(
     const keys = others.get(account) ?? [];
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
     const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
-    behind.sort((one, other) => (positions.get(one.contact_id) ?? 0) - (positions.get(other.contact_id) ?? 0));
+    behind.sort((a, b) => (positions.get(a.contact_id) ?? 0) - (positions.get(b.contact_id) ?? 0));
     queues.push(turns.takeTurns(account, front, behind, front.length === each));
   }
   return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
 }
 
-/** What the rules say about the selected calls. */
+/** The rules' verdict on the selected calls. */
 export type JudgedCalls = {
   /** Calls to claim. Those with a reason may be with the provider already, and must not be handed off again. */
   open: { key: CallKeyPair; stopped: string | null }[];

@@ -20,12 +20,12 @@ import { keyTurns } from './key-turns.ts';
 import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
 
 /** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
-const accountsAtOnce = 100;
+const accountsPerClaim = 100;
 /** The number of calls that a sweep changes in one transaction. */
-const sweptAtOnce = 500;
+const sweepBatchSize = 500;
 
-/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweptAtOnce`. */
-const mostRounds = 20;
+/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweepBatchSize`. */
+const maxRounds = 20;
 
 export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
@@ -39,7 +39,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
   /** Claims due calls of these accounts. @returns also how many it ended or postponed instead */
   function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return write.transaction(async (trx) => {
-      await lapseBatch(trx, claim.now, sweptAtOnce);
+      await lapseBatch(trx, claim.now, sweepBatchSize);
       const picked = await pick(trx, accounts, { now: claim.now, each: Math.ceil(size / accounts.length), turns, others });
       const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
       const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
@@ -51,14 +51,14 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
   return {
     async claim(limit, provider, now, leaseUntil) {
       // Query with a reader first, because an idle dialer must not take the writer's lock every second.
-      const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsAtOnce));
+      const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsPerClaim));
       const last = accounts.at(-1);
       if (last === undefined) return [];
       lastAccount = last;
       const others = await turns.findOthers(accounts, now, Math.ceil(limit / accounts.length));
       const all: ClaimedCall[] = [];
       // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
-      for (let round = 0, size = limit; round < mostRounds && all.length < limit; round++, size = sweptAtOnce) {
+      for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
         const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, { provider, now, leaseUntil }, others);
         all.push(...claimed);
         if (moved === 0) break;
@@ -93,14 +93,14 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       return result;
     },
 
-    lapse: (now, signal) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweptAtOnce, signal),
+    lapse: (now, signal) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweepBatchSize, signal),
 
-    endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweptAtOnce, signal),
+    endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal),
 
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
       const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
-      return markAllDue(database, now, { size: sweptAtOnce, judgesHeldAgain: hasStepped || wasAhead, signal });
+      return markAllDue(database, now, { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal });
     },
 
     async noteTrouble(core, trouble, now) {
@@ -111,8 +111,8 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
 
     async findTrouble(notedSince) {
       const oldest = read('dialer_troubles').where('noted_at', '>=', notedSince).orderBy('since').limit(1);
-      const [found]: DialerTrouble[] = await oldest.select('since', 'reason');
-      return found ?? null;
+      const [trouble]: DialerTrouble[] = await oldest.select('since', 'reason');
+      return trouble ?? null;
     },
 
     async queue(now) {

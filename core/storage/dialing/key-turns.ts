@@ -11,11 +11,11 @@ const start: Position = [0, 0, '', ''];
 /** The number of calls in an account's queue that one claim searches: 3 to 5 ms, on a different connection from the claim's. */
 const stretchLength = 10_000;
 /** The number of keys whose calls one claim adds for an account. */
-const mostKeys = 8;
+const maxKeys = 8;
 
 /** A part of an account's queue in which a key has calls. */
 type Stretch = { from: Position; to: Position };
-/** What's known about an account with a long queue. @property scanned how far it has been searched for other keys */
+/** The known state of an account with a long queue. @property scanned how far it has been searched for other keys */
 type Account = { front: ReadonlySet<string>; scanned: Position; keys: Map<string, Stretch>; isTurnOfOthers: boolean };
 
 export type KeyTurns = ReturnType<typeof keyTurns>;
@@ -35,7 +35,7 @@ export function keyTurns(database: Database) {
     const from = account.scanned;
     const bindings = [id, now, ...from];
     const inOrder = `ORDER BY ${position} LIMIT ${stretchLength}`;
-    const found = await database.query<Omit<PositionRow, 'contact_id'>>(
+    const stretches = await database.query<Omit<PositionRow, 'contact_id'>>(
       `SELECT api_key_id, min(due_at) AS due_at, min(placed_at) AS placed_at
        FROM (SELECT ${position} ${part} ${inOrder}) AS stretch GROUP BY api_key_id`,
       bindings,
@@ -46,40 +46,40 @@ export function keyTurns(database: Database) {
     );
     account.scanned = last ? [last.due_at, last.placed_at, last.api_key_id, last.contact_id] : start;
     const to: Position = last ? account.scanned : [now + 1, 0, '', ''];
-    for (const { api_key_id, due_at, placed_at } of found) {
+    for (const { api_key_id, due_at, placed_at } of stretches) {
       if (!account.front.has(api_key_id) && !account.keys.has(api_key_id))
         account.keys.set(api_key_id, { from: [due_at, placed_at, '', ''], to });
     }
   }
 
   /** Returns the next calls of a key, and forgets the key if there are no more in its stretch. */
-  async function next(id: string, { keys }: Account, key: string, now: Millis, most: number): Promise<CallKeyPair[]> {
+  async function next(id: string, { keys }: Account, key: string, now: Millis, limit: number): Promise<CallKeyPair[]> {
     const stretch = keys.get(key);
     if (!stretch) return [];
     const rows = await database.query<PositionRow & { campaign_id: string }>(
-      `SELECT campaign_id, ${position} ${part} AND (${position}) <= (?, ?, ?, ?) AND api_key_id = ? ORDER BY ${position} LIMIT ${most}`,
+      `SELECT campaign_id, ${position} ${part} AND (${position}) <= (?, ?, ?, ?) AND api_key_id = ? ORDER BY ${position} LIMIT ${limit}`,
       [id, now, ...stretch.from, ...stretch.to, key],
     );
     // Moves the key behind all others, so that each gets its turn.
     keys.delete(key);
     const [first] = rows;
     // The stretch still begins before the first call, because this claim may not take all of them. Claimed calls leave the queue.
-    if (first && rows.length === most) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
+    if (first && rows.length === limit) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
     return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
   }
 
   return {
-    /** Returns calls of keys that aren't in front of these accounts' queues. @param most per key */
-    async findOthers(ids: readonly string[], now: Millis, most: number): Promise<Map<string, CallKeyPair[]>> {
+    /** Returns calls of keys that aren't in front of these accounts' queues. @param limit per key */
+    async findOthers(ids: readonly string[], now: Millis, limit: number): Promise<Map<string, CallKeyPair[]>> {
       const others = new Map<string, CallKeyPair[]>();
       for (const id of ids) {
         const account = accounts.get(id);
         if (!account) continue;
         for (const key of account.front) account.keys.delete(key);
-        if (account.keys.size < mostKeys) await search(id, account, now);
-        const found: CallKeyPair[] = [];
-        for (const key of [...account.keys.keys()].slice(0, mostKeys)) found.push(...(await next(id, account, key, now, most)));
-        others.set(id, found);
+        if (account.keys.size < maxKeys) await search(id, account, now);
+        const calls: CallKeyPair[] = [];
+        for (const key of [...account.keys.keys()].slice(0, maxKeys)) calls.push(...(await next(id, account, key, now, limit)));
+        others.set(id, calls);
         // The next claim begins with another key.
         const [first] = account.keys;
         if (first) {

@@ -4,7 +4,7 @@ import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
-import { mostDaysAhead } from '../../domain/protection/hours/calling-hours.ts';
+import { maxDaysAhead } from '../../domain/protection/hours/calling-hours.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
 import { endCalls } from '../calls/ended-calls.ts';
@@ -39,7 +39,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
  * SQL: the call is one of these. On PostgreSQL, a long list of pairs may become a filter on all calls of a campaign, which took 0.7 s for
  * five hundred of twenty thousand calls, and ten times as long for ten times as many.
  */
-export function among(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
+export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
   if (getDialect(on) === 'sqlite') return on('calls').whereIn(callKey, calls);
   const columns = [calls.map(([campaignId]) => campaignId), calls.map(([, contactId]) => contactId)];
   const pairs = on.raw('unnest(?::text[], ?::text[]) AS pairs (campaign_id, contact_id)', columns);
@@ -54,13 +54,13 @@ export async function blockBatch(
   detail: string,
   narrow: (calls: Knex.QueryBuilder) => Knex.QueryBuilder = (all) => all,
 ): Promise<number> {
-  const waiting = among(on, calls).whereRaw(isAt(...stagesBefore('block')));
+  const waiting = selectAmong(on, calls).whereRaw(isAt(...stagesBefore('block')));
   return endCalls(on, narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail }));
 }
 
 /** Lapses those of these calls that haven't been dialed, because calling hours leave them no time. */
 export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
-  const waiting = among(on, calls).whereRaw(isAt(...stagesBefore('lapse')));
+  const waiting = selectAmong(on, calls).whereRaw(isAt(...stagesBefore('lapse')));
   return endCalls(on, waiting.update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail }));
 }
 
@@ -69,7 +69,7 @@ export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], n
  * starts again.
  */
 export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {
-  return among(on, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
+  return selectAmong(on, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
     due_at: until,
     held_until: until,
     first_attempt_at: null,
@@ -102,7 +102,7 @@ export async function markAllDue(
   const { write } = database;
   const { size, judgesHeldAgain, signal } = options;
   const latest = now + clockSkew.toMillis();
-  const longest = mostDaysAhead * oneDay;
+  const longest = maxDaysAhead * oneDay;
   const isHeldTooLong = judgesHeldAgain
     ? 'held_until IS NOT NULL'
     : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
@@ -116,7 +116,7 @@ export async function markAllDue(
   let changed = 0;
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-    const overdue = among(write, keys).whereRaw(isTooFar);
+    const overdue = selectAmong(write, keys).whereRaw(isTooFar);
     if (keys.length > 0) changed += await selectBatch(write, overdue, keys.length).update({ due_at: dueAt, held_until: null });
   }
   return changed;

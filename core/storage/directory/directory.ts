@@ -79,9 +79,9 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
       });
     },
 
-    rename(thing, { id, name }, event) {
+    rename(kind, { id, name }, event) {
       return write.transaction(async (trx) => {
-        const renamed = await trx<Named>(`${thing}s`).where({ id }).update({ name });
+        const renamed = await trx<Named>(`${kind}s`).where({ id }).update({ name });
         if (renamed > 0) await recordAudit(trx, event);
         return renamed > 0;
       });

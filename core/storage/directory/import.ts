@@ -8,7 +8,7 @@ import type { Database } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
 import { updateUser } from './keys-of-users.ts';
 
-type ThingRow = {
+type EntityRow = {
   id: string;
   external_id: string;
   name: string;
@@ -36,14 +36,14 @@ export function importStore({ read, write }: Database): ImportStore {
     write: (kind, { added, changed }) =>
       retryWhileLocked(() =>
         write.transaction(async (trx) => {
-          const rows = added.map(({ thing, password, event }) => ({
-            ...{ id: thing.id, external_id: thing.externalId, created_at: event.at },
-            ...toColumns(kind, thing),
+          const rows = added.map(({ entity, password, event }) => ({
+            ...{ id: entity.id, external_id: entity.externalId, created_at: event.at },
+            ...toColumns(kind, entity),
             ...passwordColumns(password),
           }));
           for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
-          for (const { thing, event } of changed) {
-            const changing = kind === 'users' ? updateUser(trx, thing.id, userColumns(thing), event.id) : update(trx, kind, thing);
+          for (const { entity, event } of changed) {
+            const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event.id) : update(trx, kind, entity);
             if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
           const events = [...added, ...changed].map(({ event }) => event);
@@ -69,7 +69,7 @@ async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
 async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>> {
   const entities = new Map<string, ImportedEntity>();
   for (const chunk of inChunks(externalIds)) {
-    const rows: ThingRow[] = await selectEntities(from, kind).whereIn('t.external_id', chunk);
+    const rows: EntityRow[] = await selectEntities(from, kind).whereIn('t.external_id', chunk);
     for (const row of rows) {
       entities.set(row.external_id, {
         externalId: row.external_id,
@@ -86,16 +86,16 @@ async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly 
 }
 
 function selectEntities(from: Knex, kind: ImportKind): Knex.QueryBuilder {
-  const things = from(`${kind} as t`).select('t.*');
-  return kind === 'campaigns' ? things.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : things;
+  const entities = from(`${kind} as t`).select('t.*');
+  return kind === 'campaigns' ? entities.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : entities;
 }
 
-async function update(trx: Knex.Transaction, kind: ImportKind, thing: ImportedEntity): Promise<boolean> {
-  return (await trx(kind).where({ id: thing.id }).update(toColumns(kind, thing))) > 0;
+async function update(trx: Knex.Transaction, kind: ImportKind, entity: ImportedEntity): Promise<boolean> {
+  return (await trx(kind).where({ id: entity.id }).update(toColumns(kind, entity))) > 0;
 }
 
-function toColumns(kind: ImportKind, thing: ImportedEntity) {
-  const { name, partnerId, accountId } = thing;
+function toColumns(kind: ImportKind, entity: ImportedEntity) {
+  const { name, partnerId, accountId } = entity;
   switch (kind) {
     case 'partners':
       return { name };
@@ -104,7 +104,7 @@ function toColumns(kind: ImportKind, thing: ImportedEntity) {
     case 'campaigns':
       return { name, account_id: accountId };
     case 'users':
-      return userColumns(thing);
+      return userColumns(entity);
   }
 }
 

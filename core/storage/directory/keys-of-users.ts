@@ -8,15 +8,15 @@ import { tallyKeys } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
 
 /** The number of keys to change in the user's own transaction. By default, a user can't have more active keys. */
-export const keysAtOnce = 1_000;
+export const keysPerTransaction = 1_000;
 /**
  * The number of keys per step. Steps are smaller, because another process that writes to SQLite polls for its lock. A step takes about 10
  * ms.
  */
-const keysInStep = 200;
+const keysPerStep = 200;
 
 /** Finds a user who hasn't been deleted. */
-export function standing(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
+export function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
 }
 
@@ -39,16 +39,16 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
   let revoked = 0;
   await eachDespiteErrors(ids, signal, async (id) => {
     const step = async (size: number) => {
-      const batch = await write.transaction((trx) => goOnDeleting(trx, id, size));
+      const batch = await write.transaction((trx) => continueDeleting(trx, id, size));
       revoked += batch;
       return batch;
     };
-    await inShortTransactions(step, keysInStep, signal);
+    await inShortTransactions(step, keysPerStep, signal);
   });
   return revoked;
 }
 
-async function goOnDeleting(trx: Knex.Transaction, id: string, max: number): Promise<number> {
+async function continueDeleting(trx: Knex.Transaction, id: string, max: number): Promise<number> {
   // Lock the user, because another core may be doing the same.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
@@ -75,15 +75,15 @@ export async function updateUser(
   moveId: string,
 ): Promise<boolean> {
   // This lock keeps the user from creating keys until the transaction ends.
-  const user = await standing(trx, id).forNoKeyUpdate().first('partner_id');
+  const user = await selectUndeleted(trx, id).forNoKeyUpdate().first('partner_id');
   if (user === undefined) return false;
   await trx('users').where({ id }).update(columns);
   if (user.partner_id === columns.partner_id) return true;
-  const newest: string[] = await selectNewestKeys(trx, id, keysAtOnce).pluck('id');
+  const newest: string[] = await selectNewestKeys(trx, id, keysPerTransaction).pluck('id');
   await recordPartner(trx, newest, columns.partner_id);
   await trx('users')
     .where({ id })
-    .update({ moving_keys: newest.length < keysAtOnce ? null : moveId });
+    .update({ moving_keys: newest.length < keysPerTransaction ? null : moveId });
   return true;
 }
 
@@ -128,7 +128,7 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
     last = keys.at(-1);
     return keys.length;
   };
-  await inShortTransactions(step, keysInStep, signal);
+  await inShortTransactions(step, keysPerStep, signal);
   return moved;
 }
 

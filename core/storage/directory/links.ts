@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
-import { standing } from './keys-of-users.ts';
+import { selectUndeleted } from './keys-of-users.ts';
 import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 /** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
@@ -21,7 +21,7 @@ export function linkStore({ read, write }: Database): LinkStore {
     async create(userId, { issuer, subject }, at, event) {
       const linking = write.transaction(async (trx) => {
         // The lock lets only one of two people with the same email address link.
-        const user = await standing(trx, userId).whereNull('disabled_at').forUpdate().first('id');
+        const user = await selectUndeleted(trx, userId).whereNull('disabled_at').forUpdate().first('id');
         if (user === undefined) return false;
         await trx('oidc_links').where({ user_id: userId }).whereNot({ issuer }).delete();
         if ((await trx('oidc_links').where({ user_id: userId }).first('user_id')) !== undefined) return false;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
 import type { ExternalNamed, Tenancy } from '../../domain/model.ts';
 import type { TenancyStore } from '../../domain/ports/directory.ts';
@@ -111,7 +111,7 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
         ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: name })),
         ...foundAccounts.map((row) => ({ kind: 'account' as const, ...toTenancy(row) })),
       ];
-      return inOrderOfMatch(all, text).slice(0, limit);
+      return sortByMatch(all, text).slice(0, limit);
     },
   };
 }
@@ -179,10 +179,10 @@ function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, 
 }
 
 /** Sorts a short list in the same way. Sorts numbers in names by value, and ignores case and accents. */
-function inOrderOfMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
-  const sought = folded(text.trim());
+function sortByMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
+  const sought = foldText(text.trim());
   const rank = (name: string) => {
-    const text = folded(name);
+    const text = foldText(name);
     if (text === sought) return 0;
     if (text.startsWith(sought)) return 1;
     return text.includes(` ${sought}`) ? 2 : 3;

@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import { deadlines } from '../../domain/deadlines.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
 import type { ThrottleCounter, ThrottleStore } from '../../domain/ports/sign-in.ts';
-import { longestWindow } from '../../domain/sign-in/throttle.ts';
+import { maxWindow } from '../../domain/sign-in/throttle.ts';
 import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { isSingleRowError } from '../engine/errors.ts';
 
 /** The maximum number of counters, about 20 MB. It's more than honest users need, and limits a flood from many addresses. */
-export const mostThrottleCounters = 100_000;
+export const maxThrottleCounters = 100_000;
 /** The number of attempts between sweeps, because a flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;
 
@@ -89,12 +89,12 @@ export function throttleStore(database: Database): ThrottleStore {
     async sweep(now) {
       const over = write('sign_in_attempts')
         .where('expire', '<=', now)
-        .orWhere('expire', '>', now + longestWindow);
+        .orWhere('expire', '>', now + maxWindow);
       await deleteFound(database, over);
       // Keep the counters with the most points: a flood of made-up addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(
         database,
-        write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(mostThrottleCounters),
+        write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(maxThrottleCounters),
       );
     },
   };

@@ -11,8 +11,8 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
-import { cancelInFlight, cancelOfDeleted } from '../keys/revocation.ts';
-import { deleteStep, finishDeletions, finishMoves, keysAtOnce, standing, updateUser } from './keys-of-users.ts';
+import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/revocation.ts';
+import { deleteStep, finishDeletions, finishMoves, keysPerTransaction, selectUndeleted, updateUser } from './keys-of-users.ts';
 import { deleteFactor } from './second-factors.ts';
 
 /** A user with the names of their account and partner. */
@@ -195,7 +195,7 @@ export function userStore(database: Database): UserStore {
 
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
-        const user = standing(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
+        const user = selectUndeleted(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
         // Lock the session first, so that a request that ends it sets a password either before or after this one.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
@@ -219,7 +219,7 @@ export function userStore(database: Database): UserStore {
     async setDisabled(userId, disabledAt, event) {
       return write.transaction(async (trx) => {
         // Update the user first: the row's lock keeps out a sign-in that has already checked the password.
-        const user = standing(trx, userId);
+        const user = selectUndeleted(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
           disabled_at: disabledAt,
         });
@@ -233,21 +233,21 @@ export function userStore(database: Database): UserStore {
     async delete(userId, options, event) {
       const deleted = await write.transaction(async (trx) => {
         // This lock keeps anyone from creating keys or sessions for this user, because the foreign key of a new row waits for it.
-        const user = await standing(trx, userId).forUpdate().first('id');
+        const user = await selectUndeleted(trx, userId).forUpdate().first('id');
         if (user === undefined) return null;
         const sessions = await trx('sessions').where({ user_id: userId }).delete();
         await deleteFactor(trx, userId);
         const apiKeys = await countKeys(trx, userId);
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
-        const revoked = await deleteStep(trx, userId, keysAtOnce, options);
+        const revoked = await deleteStep(trx, userId, keysPerTransaction, options);
         await recordAudit(trx, event);
         return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
       const { revoked, apiKeys, sessions } = deleted;
-      if (revoked.length < keysAtOnce) await cancelInFlight(database, revoked, options);
-      else await cancelOfDeleted(database, userId, options);
+      if (revoked.length < keysPerTransaction) await cancelInFlight(database, revoked, options);
+      else await cancelDeletedUsersCalls(database, userId, options);
       return { apiKeys, sessions };
     },
 

@@ -12,14 +12,14 @@ type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void;
  * The maximum number of requests in the queue. At 15,000 per second, the queue empties in 0.15 s, and the limit keeps memory bounded if the
  * database hangs.
  */
-const mostWaiting = 2_000;
+const maxWaiting = 2_000;
 /** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
-const mostAtOnce = 128;
+const maxBatchSize = 128;
 /**
  * The maximum number of bytes from callers in a batch. 128 of the largest calls would block other writers for as long as thousands of small
  * ones.
  */
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 /** In ms: how late a request may learn that its deadline has passed. */
 const watchEvery = 250;
 
@@ -55,7 +55,7 @@ export function batched<Input extends Timed, Output>(options: {
   type Batch = { requests: readonly Request[]; isSent: boolean };
   const { getShare, countBytes } = options;
   const waiting = sharedQueue<Request>(
-    mostWaiting,
+    maxWaiting,
     ({ input }) => getShare(input),
     ({ input }) => countBytes?.(input) ?? 0,
   );
@@ -85,7 +85,7 @@ export function batched<Input extends Timed, Output>(options: {
     try {
       const outputs = await options.run(inputs, () => send(batch));
       return async () => {
-        await options.confirm?.(inputs, outputs).catch(asUnknown);
+        await options.confirm?.(inputs, outputs).catch(throwResultUnknown);
         answer(requests, outputs);
       };
     } catch (error) {
@@ -99,7 +99,7 @@ export function batched<Input extends Timed, Output>(options: {
     }
   }
 
-  /** Whether it's certain that nothing was changed, also if the batch is only a query. */
+  /** Whether it's certain that nothing was changed. For a query, it always is. */
   function isKnown({ isSent }: Batch, error: unknown): boolean {
     return !isSent || options.isUndone === undefined || options.isUndone(error);
   }
@@ -123,7 +123,7 @@ export function batched<Input extends Timed, Output>(options: {
     waiting.keep(inTime(deadlines.statement));
     const count = waiting.length();
     if (count === 0) return;
-    const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), mostAtOnce), mostBytes));
+    const batch = begin(waiting.take(Math.min(Math.max(options.size, Math.ceil(count / 2)), maxBatchSize), maxBytes));
     inFlight++;
     requestsInFlight += batch.requests.length;
     // The rest goes in the next batch.
@@ -193,7 +193,7 @@ function unknown(cause: unknown): ResultUnknown {
 }
 
 /** Turns an error into an unknown result, because it may be the check that failed, and not the change. */
-function asUnknown(error: unknown): never {
+function throwResultUnknown(error: unknown): never {
   throw error instanceof Problem ? error : unknown(error);
 }
 

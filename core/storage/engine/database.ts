@@ -28,7 +28,7 @@ type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' |
 export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
-/** What the stores need from a database, in either dialect. Each instance is one lane. */
+/** The functions that the stores need from a database, in either dialect. Each instance is one lane. */
 export type Database = {
   kind: Dialect;
   /** For queries only. A query sees everything that was committed before it started. */

@@ -93,7 +93,7 @@ export class TookTooLong extends Error {
 const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
-function asProblem(error: unknown): unknown {
+function toProblem(error: unknown): unknown {
   // Don't return 503, because it asks for the same request again. That would take just as long, and the console and others would repeat it
   // forever.
   if (error instanceof TookTooLong)
@@ -111,7 +111,7 @@ export function reportingOutages<Store extends Record<keyof Store, (...args: nev
       try {
         return await method(...args);
       } catch (error) {
-        throw asProblem(error);
+        throw toProblem(error);
       }
     },
   ]);

@@ -34,7 +34,7 @@ export async function requireRights(database: Database, location: DatabaseLocati
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */
-const leastRoom = 1_048_576;
+const minFreeBytes = 1_048_576;
 
 /** Returns the free bytes on the database's disk; null on PostgreSQL, because it doesn't report them. */
 export function freeBytes(location: DatabaseLocation): number | null {
@@ -46,7 +46,7 @@ export function freeBytes(location: DatabaseLocation): number | null {
 /** Checks the free space. @throws Error if there's hardly any left */
 export function requireRoom(location: DatabaseLocation): void {
   const free = freeBytes(location);
-  if (free !== null && free < leastRoom) throw new NoRoom(`Only ${free} bytes are free on the database's disk.`);
+  if (free !== null && free < minFreeBytes) throw new NoRoom(`Only ${free} bytes are free on the database's disk.`);
 }
 
 class NoRoom extends Error {

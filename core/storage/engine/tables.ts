@@ -1,7 +1,7 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import type { TenancyKind, UserType } from '#contract/console/common.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
-import type { EndState, Handoff } from '../../domain/calls/call-states.ts';
+import type { EndState, HandoffStage } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditSubject } from '../../domain/model.ts';
 
@@ -134,7 +134,7 @@ type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_
 /** One part of a scope's key count. The count is the sum of these rows. */
 type KeyCountRow = { scope: string; id: string; keys: number };
 
-/** What a key did in the quarter-hour that begins at `quarter_at`, and how many requests its addresses refused. */
+/** A key's use in the quarter-hour that begins at `quarter_at`, and how many of its requests were refused because of their address. */
 export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number; refused: number };
 
 /** When a key was last used from an address. */
@@ -229,7 +229,7 @@ export type CallRow = {
   due_at: Millis | null;
   attempt: number;
   first_attempt_at: Millis | null;
-  handoff: Handoff | null;
+  handoff: HandoffStage | null;
   provider: string | null;
   dialed_at: Millis | null;
   ended_at: Millis | null;

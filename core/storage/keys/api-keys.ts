@@ -141,13 +141,13 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     keys.join('users as u', 'u.id', 'k.creator_id').select('k.*', creatorColumns);
 
   return {
-    create(key, digest, mostActive, event) {
+    create(key, digest, maxActive, event) {
       return write.transaction(async (trx) => {
         // Lock the creator until the end of the transaction. A concurrent request that creates a key for the same
         // user waits, and then counts this key. An import that moves the user waits, too.
         const creator = await trx('users').where({ id: key.creator.id, disabled_at: null }).forNoKeyUpdate().first('partner_id');
         if (creator === undefined) throw new Problem('unauthorized', unauthorizedDetail);
-        if ((await countActive(key.creator.id, key.createdAt, mostActive, trx)) >= mostActive) return false;
+        if ((await countActive(key.creator.id, key.createdAt, maxActive, trx)) >= maxActive) return false;
         await trx('api_keys').insert({
           id: key.id,
           digest,

@@ -1,11 +1,11 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * Decides what a key may do; nothing else does. It's in SQL, because the statement that places or cancels a call must check it: if a
+ * The only code that decides what a key may do. It's in SQL, because the statement that places or cancels a call must check it: if a
  * revoke, deletion or move was committed before the statement started, it takes effect, in every process. No cache is involved.
  *
- * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c` the campaign, and
- * `a` the campaign's account.
+ * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c`
+ * the campaign, and `a` the campaign's account.
  */
 
 /** SQL: the key hasn't expired, and its creator isn't disabled. A revoked key is refused because a revoke deletes its row in `api_keys`. */

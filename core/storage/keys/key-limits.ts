@@ -29,13 +29,13 @@ export function limitsReader(): (row: Row) => KeyLimits | null {
     const seen = known.get(version);
     if (seen) return seen;
     const limits = parseLimits(version, JSON.parse(String(row['limits'])));
-    if (known.size >= mostKnown) known.clear();
+    if (known.size >= maxKnown) known.clear();
     known.set(version, limits);
     return limits;
   };
 }
 
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 export function parseLimits(version: string, row: Row): KeyLimits {
   const { addresses, calls_per_day: callsPerDay, time_zone, expiry_time_zone } = row;
@@ -94,7 +94,7 @@ async function countToday(database: Database, id: string, today: Today, older: n
     .update({ placed: older + recent });
 }
 
-/** Counts the calls of each quarter-hour by themselves, because all of a day's calls may be too many for one statement. */
+/** Counts the calls of each quarter-hour separately, because a whole day's calls may be too many for one statement. */
 async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
   let placed = 0;
   for (const [n, first] of ids.entries()) placed += await countCalls(database, id, from, first, ids[n + 1] ?? recentId);

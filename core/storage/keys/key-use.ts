@@ -11,13 +11,13 @@ import type { Database, Value } from '../engine/database.ts';
 const writeEvery = 45_000;
 const sweepEvery = 10_000;
 /** The number of addresses that are written for each key at a time. */
-const mostAddresses = 10;
+const maxAddresses = 10;
 
 /** In ms. In all of today's time zones, days begin on a quarter-hour. */
 const quarter = 900_000;
 
 /**
- * What a key has done since its use was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
+ * A key's use since it was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
  * has when the key was used from each address; only the first few, because IPv6 has enough for each request.
  */
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
@@ -91,7 +91,7 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
       if (at >= use.at) {
         use.at = at;
         use.address = address;
-        if (use.addresses.size < mostAddresses || use.addresses.has(address)) use.addresses.set(address, at);
+        if (use.addresses.size < maxAddresses || use.addresses.has(address)) use.addresses.set(address, at);
       }
       if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
     },

@@ -48,7 +48,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
  * Cancels the queued calls of a deleted user who still has keys. The keys are marked when they're revoked, and housekeeping finishes the
  * rest.
  */
-export async function cancelOfDeleted(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
+export async function cancelDeletedUsersCalls(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
   if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at));
 }
 
@@ -64,11 +64,11 @@ const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
 /** The number of marked keys that one pass through the queue finishes. */
-const unmarkedAtOnce = 10_000;
+const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
 export async function finishCancelling(database: Database, at: Millis, signal?: AbortSignal): Promise<number> {
-  const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkedAtOnce);
+  const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
   for (let changed = 0, last = ''; ; ) {
     const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
     const next = ids.at(-1);
@@ -81,7 +81,7 @@ export async function finishCancelling(database: Database, at: Millis, signal?: 
 
 async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
   const before = await cancelQueued(database, keys, at, signal);
-  // A batch that checked the keys before they were deleted may write after it. Once it has ended, no more calls can be added.
+  // A batch that checked the keys before they were deleted may still write. Once it has ended, no more calls can be added.
   if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
   return before + (await cancelQueued(database, keys, at, signal));
 }

@@ -63,7 +63,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 
 export const migrationsTable = 'schema_migrations';
 /** In ms. The maximum wait for another core's migration: longer than a large database took. */
-const longestWait = 300_000;
+const maxWait = 300_000;
 
 /** The names of the migrations that were applied now, and of migrations that a newer program has added. */
 export type Migrated = { applied: string[]; added: string[] };
@@ -84,7 +84,7 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
       return { applied: await applyMissing(database, signal), added };
     } catch (error) {
       // On SQLite, another core's migration may take longer than a statement waits for the lock.
-      if (!isLocked(error) || performance.now() - started > longestWait) throw error;
+      if (!isLocked(error) || performance.now() - started > maxWait) throw error;
       await setTimeout(100, undefined, signal && { signal });
     }
   }

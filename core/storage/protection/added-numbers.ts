@@ -5,7 +5,7 @@ import { required } from '../engine/columns.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */
-const insertedAtOnce = 100;
+const insertBatchSize = 100;
 
 /**
  * Adds numbers to a list, marks the scope as having one, raises the version of the partner's lists, and asks for the scope's queue to be
@@ -19,8 +19,8 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
   // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
   const rows = entry.numbers.toSorted((a, b) => (a.phone < b.phone ? -1 : 1)).map((number) => toRow(entry, scopeId, number));
   let added = 0;
-  for (let start = 0; start < rows.length; start += insertedAtOnce)
-    added += await insertSome(trx, scopeId, rows.slice(start, start + insertedAtOnce), now);
+  for (let start = 0; start < rows.length; start += insertBatchSize)
+    added += await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now);
   const [first] = rows;
   if (!first) return 0;
   await trx(owner.accountId === null ? 'partners' : 'accounts')
@@ -48,7 +48,7 @@ async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: read
   });
 }
 
-async function insertSome(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {
+async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {
   const phones = rows.map(({ phone }) => phone);
   // An entry that has ended no longer has any effect, and neither does its date.
   await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();

@@ -4,12 +4,12 @@ import { type NumberFilter, numberFilter } from './number-filter.ts';
 
 /** In ms. The lists are refreshed only while calls are placed. */
 const refreshEvery = 200;
-const numbersAtOnce = 5_000;
-const additionsAtOnce = 20;
-const smallestFilter = 4_000;
+const numbersPerRead = 5_000;
+const additionsPerRead = 20;
+const minFilterSize = 4_000;
 /** All filters together take at most 30 MB. If a partner's lists no longer fit, all of the partner's calls are looked up. */
-const mostNumbers = 20_000_000;
-const mostCampaigns = 10_000;
+const maxNumbers = 20_000_000;
+const maxCampaigns = 10_000;
 
 /** The lists of a partner and its accounts. The filter, if any, has all entries of this version. */
 type Lists = { partnerId: string; version: number; filter: NumberFilter | null };
@@ -31,7 +31,7 @@ export function knownLists(database: Database): KnownLists {
   const byPartner = new Map<string, Lists>();
   const byCampaign = new Map<string, Lists | null>();
   const newCampaigns = new Set<string>();
-  let room = mostNumbers;
+  let room = maxNumbers;
   let isAsked = false;
   let isClosed = false;
   let refreshing: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export function knownLists(database: Database): KnownLists {
       .where({ partner_id: lists.partnerId })
       .where('version', '>=', lists.version)
       .orderBy('version')
-      .limit(additionsAtOnce);
+      .limit(additionsPerRead);
     // The oldest are deleted first: if the version of the filter is there, all newer ones are.
     if (same?.version !== lists.version) return false;
     for (const { version, phones } of newer) {
@@ -87,14 +87,14 @@ export function knownLists(database: Database): KnownLists {
     room += lists.filter?.capacity ?? 0;
     Object.assign(lists, { version: 0, filter: null });
     let count = 0;
-    for await (const found of chunks(lists.partnerId, 'count(*)')) count += Number(found);
-    const capacity = Math.max(smallestFilter, Math.ceil(count * 1.25));
+    for await (const chunk of chunks(lists.partnerId, 'count(*)')) count += Number(chunk);
+    const capacity = Math.max(minFilterSize, Math.ceil(count * 1.25));
     if (capacity > room) {
       byPartner.delete(lists.partnerId);
       return;
     }
     const filter = numberFilter(capacity);
-    // The numbers come as one text, because the drivers need much more time for thousands of rows.
+    // The numbers come as one text, because drivers take much longer to read thousands of rows.
     for await (const phones of chunks(lists.partnerId, "string_agg(phone, ' ')"))
       for (const phone of String(phones).split(' ')) filter.add(phone);
     room -= capacity;
@@ -106,7 +106,7 @@ export function knownLists(database: Database): KnownLists {
     for (let after = ''; ; ) {
       const [chunk] = await database.query<{ last: string | null; found: string | number }>(
         `SELECT max(phone) AS last, ${select} AS found FROM (
-           SELECT phone FROM do_not_call WHERE partner_id = ? AND phone > ? ORDER BY phone LIMIT ${numbersAtOnce}
+           SELECT phone FROM do_not_call WHERE partner_id = ? AND phone > ? ORDER BY phone LIMIT ${numbersPerRead}
          ) AS chunk`,
         [partnerId, after],
       );
@@ -139,7 +139,7 @@ export function knownLists(database: Database): KnownLists {
       isAsked = true;
       const lists = byCampaign.get(campaignId);
       if (lists === undefined) {
-        if (byCampaign.size >= mostCampaigns) byCampaign.clear();
+        if (byCampaign.size >= maxCampaigns) byCampaign.clear();
         byCampaign.set(campaignId, null);
         newCampaigns.add(campaignId);
       }

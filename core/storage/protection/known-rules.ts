@@ -55,7 +55,7 @@ export function parseList<Item>(json: string | null): readonly Item[] {
   return json === null ? [] : JSON.parse(json);
 }
 
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 /**
  * Remembers the rules of campaigns. This only saves a lookup: the statement that places a call makes sure that the call was checked against
@@ -75,7 +75,7 @@ export function knownRules(database: Database): KnownRules {
   const known = new Map<string, CampaignRules>();
   const loading = new Map<string, Promise<void>>();
   function remember(campaignId: string, rules: CampaignRules): void {
-    if (known.size >= mostKnown) known.clear();
+    if (known.size >= maxKnown) known.clear();
     if (rules.version === null) known.delete(campaignId);
     else known.set(campaignId, rules);
   }

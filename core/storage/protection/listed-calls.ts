@@ -4,13 +4,13 @@ import { listedDetail } from '../../domain/protection/objections.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
 import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { among, type CallKeyPair, selectBatch } from '../dialing/overdue-calls.ts';
+import { type CallKeyPair, selectAmong, selectBatch } from '../dialing/overdue-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';
 
 /** The number of queued calls that one statement reads. */
-const lookedAtOnce = 1_000;
+const lookupBatchSize = 1_000;
 
 type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
 
@@ -39,7 +39,7 @@ async function* listAccounts({ read }: Database, partnerId: string): AsyncGenera
       .where({ partner_id: partnerId })
       .where('id', '>', after)
       .orderBy('id')
-      .limit(lookedAtOnce)
+      .limit(lookupBatchSize)
       .pluck('id');
     yield* ids;
     const last = ids.at(-1);
@@ -54,10 +54,10 @@ async function blockInAccount(database: Database, accountId: string, now: Millis
   const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isCallListed(String(now))}`;
   const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: listedDetail };
   let blocked = 0;
-  for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookedAtOnce, signal })) {
+  for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookupBatchSize, signal })) {
     for (const chunk of inChunks(rows.filter(({ flag }) => flag))) {
       const keys = chunk.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-      const listed = among(write, keys).whereRaw(isBlockable);
+      const listed = selectAmong(write, keys).whereRaw(isBlockable);
       blocked += await endCalls(write, selectBatch(write, listed, keys.length).update(columns));
     }
   }

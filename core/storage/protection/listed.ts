@@ -3,8 +3,8 @@
  * they respect every entry that was committed before they started.
  *
  * Both lists are found in a single place in one index, because each additional place costs a tenth of a call if there are millions of
- * entries. An account never moves to another partner. A subquery with LIMIT, because PostgreSQL may turn EXISTS into a hash of the whole
- * list.
+ * entries. An account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL may turn EXISTS into a hash of the
+ * whole list.
  *
  * @param sql.listing from {@link listingSql}
  */
@@ -23,7 +23,10 @@ export function listingSql(account: string, partner: string): string {
   return `CASE WHEN ${account}.lists_numbers IS NOT NULL OR ${partner}.lists_numbers IS NOT NULL THEN ${partner}.id END`;
 }
 
-/** SQL: joins a group of calls to place with everything that {@link isJudgedByCurrentRules} and {@link placingLists} read, after the account `a`. */
+/**
+ * SQL: joins a group of calls to place with everything that {@link isJudgedByCurrentRules} and {@link placingLists} read, after the account
+ * `a`.
+ */
 export const joinProtection = 'CROSS JOIN partners p';
 
 /** SQL: the process checked the calls against the current rules. */

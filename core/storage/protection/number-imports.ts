@@ -7,13 +7,13 @@ import { insertNumbers } from './added-numbers.ts';
 
 /** In ms: about how long a step may write, because on SQLite, placing a call waits for it. */
 const stepTime = 20;
-const fewestAtOnce = 100;
-const mostAtOnce = 1_000;
+const minBatchSize = 100;
+const maxBatchSize = 1_000;
 
 export function numberImportStore(database: Database): NumberImportStore {
   const { read, write } = database;
   /** How many numbers the next step moves. It depends on the last one, because a busy machine needs ten times as long. */
-  let size = fewestAtOnce;
+  let size = minBatchSize;
   return {
     async begin(id, entry, startedAt) {
       await write('number_imports').insert({ id, entry: JSON.stringify(entry), started_at: startedAt, committed_at: null });
@@ -31,7 +31,7 @@ export function numberImportStore(database: Database): NumberImportStore {
       });
     },
 
-    moveSome: (id, newId, now) =>
+    moveBatch: (id, newId, now) =>
       write.transaction(async (trx) => {
         // A core and the command may both move numbers.
         const stored = await trx('number_imports').where({ id }).forUpdate().first();
@@ -46,7 +46,7 @@ export function numberImportStore(database: Database): NumberImportStore {
         const remaining = phones.slice(size);
         await (remaining.length === 0 ? row.delete() : row.update({ phones: remaining.join('\n') }));
         const ideal = (size * stepTime) / (performance.now() - started);
-        size = Math.round(Math.max(Math.min(ideal, 2 * size, mostAtOnce), fewestAtOnce));
+        size = Math.round(Math.max(Math.min(ideal, 2 * size, maxBatchSize), minBatchSize));
         return { added, known: numbers.length - added };
       }),
 

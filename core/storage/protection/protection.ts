@@ -12,7 +12,7 @@ import { blockListed } from './listed-calls.ts';
 import { countBeingDialed, findScope, toEntries } from './lookups.ts';
 
 /** The number of entries that one statement deletes. */
-const deletedAtOnce = 2_000;
+const deleteBatchSize = 2_000;
 
 export function protectionStore(database: Database): ProtectionStore {
   const { read, write } = database;
@@ -37,14 +37,14 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async entriesFor(phone) {
-      const rows: DoNotCallRow[] = await ofNumber(read, phone);
+      const rows: DoNotCallRow[] = await selectByNumber(read, phone);
       return toEntries(read, rows);
     },
 
     async forget(phone) {
-      // All additions, because a process that knows one version expects to find all later ones.
+      // Delete all additions, because a process that knows one version expects to find all later ones.
       await write('do_not_call_additions').delete();
-      return ofNumber(write, phone).delete();
+      return selectByNumber(write, phone).delete();
     },
 
     async findEntry(access, id) {
@@ -122,7 +122,7 @@ export function protectionStore(database: Database): ProtectionStore {
           const ended = write('do_not_call').where('ends_at', '<', now).whereNotNull('ends_at').limit(limit).select('id');
           return write('do_not_call').whereIn('id', ended).delete();
         },
-        deletedAtOnce,
+        deleteBatchSize,
         signal,
       );
     },
@@ -138,7 +138,7 @@ export function protectionStore(database: Database): ProtectionStore {
 }
 
 /** Selects a number's entries on all lists. Only the indexes that begin with a scope contain numbers. */
-function ofNumber(on: Knex, phone: string): Knex.QueryBuilder {
+function selectByNumber(on: Knex, phone: string): Knex.QueryBuilder {
   return on('do_not_call').whereIn('partner_id', on('partners').select('id')).where({ phone });
 }
 

@@ -1,6 +1,6 @@
 import type { Named } from '#contract/console/common.ts';
 import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView } from '#contract/console/directory.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
 import { oneOf, text, viewFields } from './address/fields.ts';
 import type { Pages } from './loading/pages.ts';
@@ -111,5 +111,5 @@ export function directoryPages(kind: DirectoryKind, parent: string, search: stri
 /** Returns the entries that match the search by name or ID, as the core would find them. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
   const sought = search.trim();
-  return entries.filter(({ id, name }) => folded(name).includes(folded(sought)) || id === sought);
+  return entries.filter(({ id, name }) => foldText(name).includes(foldText(sought)) || id === sought);
 }

@@ -66,10 +66,10 @@ export function createDirectoryRuns({
       findEmails: (findEmails) => findEmails([user.email]),
       write: (write) =>
         each(['partners', 'accounts', 'campaigns', 'users'] as const, async (kind) => {
-          const thing = createEntity();
+          const entity = createEntity();
           const password = kind === 'users' ? secrets : null;
-          await write(kind, { added: [{ thing, password, event: event() }], changed: [] });
-          await write(kind, { added: [], changed: [{ thing, event: event() }] });
+          await write(kind, { added: [{ entity, password, event: event() }], changed: [] });
+          await write(kind, { added: [], changed: [{ entity, event: event() }] });
         }),
     },
     activity: {

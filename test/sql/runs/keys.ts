@@ -69,10 +69,10 @@ export function createKeysRuns({
         const id = await begunImport();
         await commit(id, now, event());
       },
-      async moveSome(moveSome) {
+      async moveBatch(moveBatch) {
         const id = await begunImport();
         await stores.numberImports.addPart(id, 0, Array.from({ length: 101 }, somePhone));
-        for (let step = 0; step < 3; step++) await moveSome(id, () => testRandomness.id(), now);
+        for (let step = 0; step < 3; step++) await moveBatch(id, () => testRandomness.id(), now);
       },
       finish: (finish) => finish(testRandomness.id()),
       discard: (discard) => discard(testRandomness.id()),

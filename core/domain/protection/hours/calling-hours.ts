@@ -6,7 +6,7 @@ import { getOffset, oneMinute } from './local-time.ts';
 export { selectRules } from './hours-rules.ts';
 
 /** Openings later than this aren't considered. */
-export const mostDaysAhead = 31;
+export const maxDaysAhead = 31;
 
 /**
  * Finds when someone who may be in any of the zones can be called.
@@ -43,7 +43,7 @@ const cachedOpenings = new WeakMap<readonly HoursRule[], WeakMap<readonly string
 function searchOpening({ rules, zones, from }: Parameters<typeof findOpening>[0]): Opening {
   if (zones.length === 0) return null;
   const schedule = getSchedule(rules);
-  const limit = from + mostDaysAhead * oneDay;
+  const limit = from + maxDaysAhead * oneDay;
   for (let at: number = from; at < limit; ) {
     let latest = at;
     for (const zone of zones) latest = findOpeningIn(schedule, zone, latest, limit);

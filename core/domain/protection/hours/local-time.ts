@@ -10,7 +10,7 @@ type Offset = { ms: number; until: number };
 type DayOffsets = { first: number; change: { at: number; ms: number } | null };
 
 /** Looking up an offset takes much longer than everything else, so each zone's days are remembered, up to this many. */
-const mostDays = 20_000;
+const maxDays = 20_000;
 const days = new Map<string, DayOffsets>();
 
 export function getOffset(at: number, timeZone: string): Offset {
@@ -18,7 +18,7 @@ export function getOffset(at: number, timeZone: string): Offset {
   const key = `${day} ${timeZone}`;
   let offsets = days.get(key);
   if (!offsets) {
-    if (days.size >= mostDays) days.clear();
+    if (days.size >= maxDays) days.clear();
     offsets = findOffsets(day * oneDay, timeZone);
     days.set(key, offsets);
   }

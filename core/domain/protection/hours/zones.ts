@@ -25,14 +25,14 @@ function parsePrefixes(): PrefixTree<readonly string[]> {
   return tree;
 }
 
-const mostNames = 1_000;
+const maxNames = 1_000;
 const alone = new Map<string, readonly string[]>();
 
 /** Returns a zone as a list. The same name gets the same array. */
 export function onlyZone(name: string): readonly string[] {
   const known = alone.get(name);
   if (known) return known;
-  if (alone.size >= mostNames) alone.clear();
+  if (alone.size >= maxNames) alone.clear();
   const zones = [name];
   alone.set(name, zones);
   return zones;

@@ -6,8 +6,8 @@ import type { Context, HttpDeps } from '../../middleware/context.ts';
 const app = z.object({ port: z.number(), challenge: z.string() });
 
 /**
- * What a browser stores between two steps of signing in with the provider: until the provider redirects it back and, when signing in the
- * app, until the user has confirmed it. `expiresAt` is in ms.
+ * The data that a browser stores between two steps of signing in with the provider: until the provider redirects it back and, when signing
+ * in the app, until the user has confirmed it. `expiresAt` is in ms.
  */
 const flowSchema = z.discriminatedUnion('step', [
   z.object({
@@ -23,8 +23,8 @@ const flowSchema = z.discriminatedUnion('step', [
 export type Flow = z.infer<typeof flowSchema>;
 
 /**
- * Sets or clears the cookie. It's sent only to the paths of this sign-in, and, unlike the session's, with the provider's redirect to them. A
- * path rules out the prefix `__Host-`.
+ * Sets or clears the cookie. It's sent only to the paths of this sign-in, and, unlike the session's, with the provider's redirect to them.
+ * A path rules out the prefix `__Host-`.
  */
 export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void {
   const { pathname, protocol } = new URL(deps.publicUrl);

@@ -2,11 +2,11 @@ import type { EnrolledSecondFactorView, RecoveryCodesView, SecondFactorView } fr
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import { Problem } from '../../../domain/problem.ts';
-import { vouchedBy } from '../../../domain/sign-in/devices.ts';
+import { findVoucher } from '../../../domain/sign-in/devices.ts';
 import * as domain from '../../../domain/sign-in/second-factor.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { readCompany, rememberDevice } from '../../middleware/known-device.ts';
+import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { getHalfOpenSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
@@ -20,7 +20,7 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const { ports } = deps;
   const { user, passwordChangeDue } = halfOpen.data;
   const address = deps.getClientAddress(ctx);
-  const vouched = await vouchedBy(ports, user.email, readCompany(ctx));
+  const vouched = await findVoucher(ports, user.email, readVouchers(ctx));
   await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onCodeRefused(user, address);
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);

@@ -7,7 +7,7 @@ import { Problem } from '../../../domain/problem.ts';
 import * as domain from '../../../domain/sign-in/sessions.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { readCompany, rememberDevice } from '../../middleware/known-device.ts';
+import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { signOut as endSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
@@ -17,7 +17,7 @@ const { signIn: route } = sessionRoutes;
 export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   const { email, password } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const address = deps.getClientAddress(ctx);
-  const attempt = { email, password, address, company: readCompany(ctx) };
+  const attempt = { email, password, address, vouchers: readVouchers(ctx) };
   const credentials = await domain.authenticate(deps.ports, attempt).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onSignInRefused(email, address);
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);

@@ -124,8 +124,8 @@ async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[])
     'u.name as creator_name',
   );
   const revoked = narrowToVisible(keysById(read, 'retired_api_keys', ids), visibility).select(...columns, 'k.creator_name');
-  const found: KeyRow[][] = await Promise.all([active, revoked]);
-  return new Map(found.flat().map((key) => [key.id, key]));
+  const rows: KeyRow[][] = await Promise.all([active, revoked]);
+  return new Map(rows.flat().map((key) => [key.id, key]));
 }
 
 function callDetails(row: ShownRow, call: ListedCall): CallDetails {

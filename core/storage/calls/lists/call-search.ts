@@ -1,12 +1,12 @@
 import { type CallState, callStates } from '#contract/calls/states.ts';
-import { phoneDigits } from '#contract/text/text.ts';
+import { parsePhoneDigits } from '#contract/text/text.ts';
 import { areOpen, areUncommon, commonStates, isOpen } from '../../../domain/calls/call-states.ts';
 import type { Millis } from '../../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
 import type { CallScope } from '../../../domain/ports/calls.ts';
 import { required } from '../../engine/columns.ts';
 import type { Database, Dialect } from '../../engine/database.ts';
-import { idsIn, inRange, partsOfRange } from '../../instant-range.ts';
+import { idsIn, inRange, splitRange } from '../../instant-range.ts';
 import { both, type Condition, either, matching } from './text-search.ts';
 
 const timeColumns = { id: 'contact_id', at: 'placed_at' };
@@ -31,7 +31,7 @@ function inStates(states: readonly CallState[]): Condition {
 
 function containing(kind: Dialect, search: string): Condition {
   const conditions = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
-  const digits = phoneDigits(search);
+  const digits = parsePhoneDigits(search);
   if (digits !== null) conditions.push(matching(kind, 'phone', digits, 'anywhere'));
   return either(...conditions);
 }
@@ -72,16 +72,16 @@ function campaignsIn(scope: CallScope): Condition {
 /** See the port. */
 export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const { kind } = database;
-  if (isDense(filter)) return (await countKept(database, scope, filter)) < max ? null : max;
-  const ofKey = filter.search === '' ? await callsOfKey(database, scope, filter) : null;
+  if (isDense(filter)) return (await countStored(database, scope, filter)) < max ? null : max;
+  const ofKey = filter.search === '' ? await buildKeyConditions(database, scope, filter) : null;
   if (!ofKey && !isOneRange(filter)) return null;
   const calls = ofKey ?? [both(within(kind, scope), matchingCalls(kind, filter))];
-  const parts = partsOfRange(timeColumns, filter.placed).flatMap((part) => calls.map((each) => both(each, part)));
+  const parts = splitRange(timeColumns, filter.placed).flatMap((part) => calls.map((each) => both(each, part)));
   return countMatching(database, parts, max);
 }
 
-/** Adds up some of the counts for charts. There are at least this many matching calls, and usually more. */
-async function countKept(database: Database, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
+/** Adds up some of the counts for charts, as a lower bound: there are usually more matching calls. */
+async function countStored(database: Database, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
   const campaigns = campaignsIn(scope);
   const counts = both(
     { sql: `c.campaign_id = s.id AND c.state IN (${states.map(() => '?').join(', ')})`, values: [...states] },
@@ -94,7 +94,7 @@ async function countKept(database: Database, scope: CallScope, { states, placed 
       ? `LATERAL (SELECT c.calls FROM call_counts AS c WHERE ${counts.sql} OFFSET 0) AS c`
       : `call_counts AS c WHERE ${counts.sql}`;
   const [row] = await database.query<Counted>(
-    `SELECT sum(calls) AS calls FROM (SELECT c.calls FROM (SELECT s.id ${campaigns.sql}) AS s CROSS JOIN ${ofEach} LIMIT ${keptCounts}) AS counted`,
+    `SELECT sum(calls) AS calls FROM (SELECT c.calls FROM (SELECT s.id ${campaigns.sql}) AS s CROSS JOIN ${ofEach} LIMIT ${maxStoredCounts}) AS counted`,
     [...campaigns.values, ...counts.values],
   );
   return Number(row?.calls ?? 0);
@@ -102,7 +102,7 @@ async function countKept(database: Database, scope: CallScope, { states, placed 
 
 const quarterMs = 900_000;
 /** Reading these takes 10 ms. Campaigns with millions of calls have several in each. */
-const keptCounts = 3_000;
+const maxStoredCounts = 3_000;
 
 /** Whether only the state has to be read, and most calls are probably in it. */
 function isDense({ states, apiKey, search }: CallFilter): boolean {
@@ -143,25 +143,25 @@ export async function findStretch(
   const matches = matchingCalls(kind, filter);
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
   if (open) return { calls: [both(open, matches, inPage(null))], end: null };
-  const ofKey = await callsOfKey(database, scope, filter);
+  const ofKey = await buildKeyConditions(database, scope, filter);
   // The index also has the campaign, so that few calls of a key are found without reading the others.
   if (ofKey && isOneCampaign(scope) && filter.search === '') return { calls: ofKey.map((each) => both(each, inPage(null))), end: null };
-  const starts = ofKey ? startsOfKey(filter) : listStarts(scope, filter);
+  const starts = ofKey ? toKeyStarts(filter) : listStarts(scope, filter);
   const isRange = ofKey ? filter.search === '' : isOneRange(filter);
   const length = limit > 0 && isRange ? limit : limit > 0 && isDense(filter) ? stretchOfDense : await sparseLength(database, starts);
   const ahead = idsIn('contact_id', filter.placed, { from: null, before: cursor });
-  const end = await endOfStretch(database, starts, ahead, length);
+  const end = await findStretchEnd(database, starts, ahead, length);
   const calls = ofKey ?? [both(within(kind, scope), matches)];
   return { calls: calls.map((each) => both(each, inPage(end?.contactId ?? null))), end };
 }
 
 /**
- * Builds the conditions for a key's matching calls: those that have ended are in an index by key, and all others are in the queue. Hides the
- * campaign from the other indexes.
+ * Builds the conditions for a key's matching calls: those that have ended are in an index by key, and all others are in the queue. Hides
+ * the campaign from the other indexes.
  *
  * @returns null without a key, if the queue is too long to search, or if the key may have far more calls in other campaigns
  */
-async function callsOfKey(database: Database, scope: CallScope, filter: CallFilter): Promise<Condition[] | null> {
+async function buildKeyConditions(database: Database, scope: CallScope, filter: CallFilter): Promise<Condition[] | null> {
   const { states, apiKey, search, placed } = filter;
   if (apiKey === null) return null;
   const { kind } = database;
@@ -185,8 +185,8 @@ const fewOfKey = 10_000;
 const hasEnded: Condition = { sql: 'due_at IS NULL', values: [] };
 
 function splitStates(states: readonly CallState[]): { open: CallState[]; ended: CallState[] } {
-  const asked = states.length === 0 ? callStates : states;
-  return { open: asked.filter(isOpen), ended: asked.filter((state) => !isOpen(state)) };
+  const requested = states.length === 0 ? callStates : states;
+  return { open: requested.filter(isOpen), ended: requested.filter((state) => !isOpen(state)) };
 }
 
 /** Builds the condition for all calls in a scope that haven't ended, if they're few. Hides the campaign from the other indexes. */
@@ -230,7 +230,7 @@ function listStarts(scope: CallScope, { states }: CallFilter): Starts {
   };
 }
 
-function startsOfKey({ states, apiKey }: CallFilter): Starts {
+function toKeyStarts({ states, apiKey }: CallFilter): Starts {
   const { ended } = splitStates(states);
   return {
     table: { sql: `FROM ${valuesTable(ended)}`, values: ended },
@@ -249,7 +249,7 @@ async function sparseLength(database: Database, { table }: Starts): Promise<numb
 }
 
 /** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all ranges. */
-async function endOfStretch(database: Database, starts: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
+async function findStretchEnd(database: Database, starts: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
   const { table, start, column, isStart, shared } = starts;
   const inStart = both({ sql: isStart, values: [] }, shared, ahead);
   const [row] = await database.query<{ start: string; contact_id: string | null }>(

@@ -1,4 +1,4 @@
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { Dialect, Value } from '../../engine/database.ts';
 
 /** An SQL condition with its values. */
@@ -17,7 +17,7 @@ const variants = new Map<string, string>();
 for (const [first, last] of alphabets) {
   for (let code = first; code <= last; code++) {
     const letter = String.fromCodePoint(code);
-    const base = folded(letter);
+    const base = foldText(letter);
     if (/^\p{L}$/u.test(letter) && /^\p{L}$/u.test(base)) variants.set(base, (variants.get(base) ?? '') + letter);
   }
 }
@@ -35,7 +35,9 @@ const maxCompared = 60;
  * @param where the text must be: the whole column, its beginning, the beginning of a word in it, or anywhere
  */
 export function matching(dialect: Dialect, column: string, text: string, where: 'whole' | 'start' | 'word' | 'anywhere'): Condition {
-  const letters = [...folded(text)].map((letter, index) => (index < maxCompared ? literal(dialect, letter) : anyLetter[dialect])).join('');
+  const letters = [...foldText(text)]
+    .map((letter, index) => (index < maxCompared ? literal(dialect, letter) : anyLetter[dialect]))
+    .join('');
   if (dialect === 'postgres') {
     const patterns = { whole: `^${letters}$`, start: `^${letters}`, word: ` ${letters}`, anywhere: letters };
     return { sql: `${column} ~ ?`, values: [patterns[where]] };

@@ -11,7 +11,7 @@ import { isDataError, TookTooLong } from '../errors.ts';
 /**
  * `synchronous=FULL`: an acknowledged commit survives a power cut, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about 16
  * MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. At 1,000 pages, one batch in thirty
- * waited for a checkpoint, and the slowest 1 % took 58 ms instead of 36 on a busy machine.
+ * waited for a checkpoint, and the slowest 1% took 58 ms instead of 36 on a busy machine.
  */
 const pragmas = [
   `PRAGMA busy_timeout = ${deadlines.lock}`,
@@ -170,7 +170,7 @@ async function prepareOn(connection: Connection, sql: string): Promise<Statement
   const prepared = ofConnection.get(sql);
   if (prepared) return prepared;
   const statement = await new Promise<Statement>((resolve, reject) => {
-    const made: Statement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(made)));
+    const created: Statement = connection.prepare(sql, (error: Error | null) => (error ? reject(error) : resolve(created)));
   });
   ofConnection.set(sql, statement);
   return statement;

@@ -31,7 +31,7 @@ function makeFile(filename: string): void {
     if (statSync(filename, { throwIfNoEntry: false })?.isFile()) requireWritable(filename);
     else closeSync(openSync(filename, 'a', 0o600));
   } catch (error) {
-    throw notOpened(filename, error);
+    throw cannotOpenError(filename, error);
   }
 }
 
@@ -46,12 +46,12 @@ export function requireFile(filename: string): void {
   try {
     statSync(filename);
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw notOpened(filename, error);
+    if (errorCode(error) !== 'ENOENT') throw cannotOpenError(filename, error);
     throw new Problem('not-found', `The database ${filename} doesn't exist. Set DATABASE_URL to an existing one, or start a core first.`);
   }
 }
 
-function notOpened(filename: string, error: unknown): Problem {
+function cannotOpenError(filename: string, error: unknown): Problem {
   return new Problem(
     'unavailable',
     `Couldn't open the database file ${filename}: ${explainDatabaseError(error)?.cause ?? String(error)}.`,
@@ -107,7 +107,7 @@ export function fileGuard(filename: string): FileGuard {
     const identity = toIdentity(statIfPresent(path));
     const cached = identities.get(path);
     if (cached !== undefined && cached !== identity)
-      harm = moved(path, 'which writes everything it acknowledged to the database as it stops, and start it again');
+      harm = movedError(path, 'which writes everything it acknowledged to the database as it stops, and start it again');
     if (harm) throw harm;
     if (identity !== undefined) identities.set(path, identity);
     return identity;
@@ -138,8 +138,8 @@ export function fileGuard(filename: string): FileGuard {
       // Read this first, because a checkpoint between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const stats = statIfPresent(filename);
-      if (!stats || toIdentity(stats) !== atFirst) throw moved(filename, 'put the file back with its -wal, and start it again');
-      if (stats.nlink > 1n) throw linked(file);
+      if (!stats || toIdentity(stats) !== atFirst) throw movedError(filename, 'put the file back with its -wal, and start it again');
+      if (stats.nlink > 1n) throw hardLinkError(file);
       // Check for the marker, too: a core that has noticed an overwritten file reopens its connections, and their checkpoint can hide the
       // change from the other cores.
       if (existsSync(markerPath(file))) harm ??= overwrittenError(file);
@@ -177,13 +177,13 @@ function toIdentity(stats: BigIntStats | undefined): string | undefined {
 }
 
 function refuseUnsafe(file: string): void {
-  const error = unsafeAtStart(file);
+  const error = findStartProblem(file);
   if (error) throw new Problem('unavailable', error.message, { cause: error });
 }
 
-function unsafeAtStart(file: string): UnsafeFileError | undefined {
+function findStartProblem(file: string): UnsafeFileError | undefined {
   if (existsSync(markerPath(file))) return overwrittenError(file);
-  if ((statIfPresent(file)?.nlink ?? 1n) > 1n) return linked(file);
+  if ((statIfPresent(file)?.nlink ?? 1n) > 1n) return hardLinkError(file);
   if (isMountPoint(file))
     return new UnsafeFileError(file, "is mounted without its folder, so other programs can't find its -wal", 'Mount its folder instead.');
   return undefined;
@@ -219,11 +219,11 @@ function overwrittenError(file: string): UnsafeFileError {
   return new UnsafeFileError(file, 'was overwritten or truncated by another program while a core was using it', todo);
 }
 
-function linked(file: string): UnsafeFileError {
+function hardLinkError(file: string): UnsafeFileError {
   const todo = `Remove its other names. To find them, run: find ${dirname(file)} -samefile ${file}`;
   return new UnsafeFileError(file, 'has a second name (a hard link), and programs that use it have a different -wal', todo);
 }
 
-function moved(file: string, todo: string): UnsafeFileError {
+function movedError(file: string, todo: string): UnsafeFileError {
   return new UnsafeFileError(file, 'was moved, deleted or replaced', `Stop the core, ${todo}.`);
 }

@@ -1,6 +1,6 @@
 import { deadlines } from '../../../domain/deadlines.ts';
 
-/** What knex needs from a connection pool. */
+/** The part of a connection pool that knex uses. */
 export type ConnectionPool<Connection> = {
   acquire(): { promise: Promise<Connection> };
   release(connection: Connection): boolean;
@@ -14,9 +14,9 @@ export type ConnectionPool<Connection> = {
  * The number of statements with keys that go first. Then one of the others gets a turn, because otherwise a flood of keys would keep them
  * out.
  */
-const mostInARow = 8;
+const maxInARow = 8;
 /** In ms: how long a statement may wait for a turn. It must also have time to run within `deadlines.answer`. */
-export const longestTurn = deadlines.answer - deadlines.statement;
+export const maxTurnWait = deadlines.answer - deadlines.statement;
 
 /**
  * Shares a pool's only connection between lanes. Keys go first, and the others take turns. Otherwise, a key's statement would wait for
@@ -33,7 +33,7 @@ export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 
 
   function startNext(): void {
     const other = others.find(({ length }) => length > 0);
-    const next = keys.length > 0 && (other === undefined || inARow < mostInARow) ? keys : other;
+    const next = keys.length > 0 && (other === undefined || inARow < maxInARow) ? keys : other;
     isTaken = next !== undefined;
     inARow = next === keys ? inARow + 1 : 0;
     if (next !== undefined && next !== keys) others = [...others.filter((queue) => queue !== next), next];
@@ -53,7 +53,7 @@ export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(start), 1);
         reject(new Error('Unable to acquire a connection: others are writing.'));
-      }, longestTurn);
+      }, maxTurnWait);
       queue.push(start);
     });
   }

@@ -394,7 +394,7 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
--- numberImports.moveSome
+-- numberImports.moveBatch
 
 select *
 from "number_imports"

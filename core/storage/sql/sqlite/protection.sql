@@ -347,7 +347,7 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- numberImports.moveSome
+-- numberImports.moveBatch
 
 select *
 from `number_imports`

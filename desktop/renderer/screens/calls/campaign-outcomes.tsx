@@ -1,6 +1,6 @@
 import type { AllCallsSummaryView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
@@ -158,8 +158,8 @@ function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesVie
 
 /** Returns the matching campaigns, once all campaigns are loaded. */
 function searched(view: OutcomesView, search: string): OutcomesView {
-  const query = folded(search.trim());
-  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => folded(text).includes(query)));
+  const query = foldText(search.trim());
+  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => foldText(text).includes(query)));
   return { ...view, campaigns };
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
 import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
 import { capitalized } from '../../state/format/labels.ts';
@@ -73,7 +73,7 @@ async function findScopes(home: NamedScope | null, kinds: readonly ProtectionSco
   if (!accounts.ok) return accounts;
   return mapped(campaigns, (view) => ({
     options: [
-      ...(home && folded(home.name).includes(folded(search)) ? [toOption(home, '')] : []),
+      ...(home && foldText(home.name).includes(foldText(search)) ? [toOption(home, '')] : []),
       ...accounts.value.accounts.map(({ id, name }) => toOption({ kind: 'account', id, name }, '')),
       ...view.campaigns.map(({ id, name, account }) => toOption({ kind: 'campaign', id, name }, account.name)),
     ],

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { limits } from '#contract/limits.ts';
-import { codePoints } from '#contract/text/text.ts';
+import { countCodePoints } from '#contract/text/text.ts';
 import { CodeField } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
@@ -60,7 +60,7 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
     );
   }
 
-  const length = codePoints(newPassword);
+  const length = countCodePoints(newPassword);
   return (
     <form ref={form} onSubmit={submit} noValidate>
       {!isDue && (

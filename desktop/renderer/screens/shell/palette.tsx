@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import type { Command } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
@@ -33,8 +33,8 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const { value: results, isLoading } = searchResults.state.value;
   const places = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {
-    const query = folded(search.trim());
-    const matches = ({ name }: { name: string }) => folded(name).includes(query);
+    const query = foldText(search.trim());
+    const matches = ({ name }: { name: string }) => foldText(name).includes(query);
     const matchingKeys = query === '' ? [] : (keys ?? []).filter(matches).slice(0, shownKeys);
     const keyOptions = matchingKeys.map(({ id, name, owner }) => ({
       id: `${keyPrefix}${id}`,

@@ -1,5 +1,5 @@
 import type { UserView } from '#contract/console/users.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import { oneOf, sortBy, text, viewFields } from '../../state/address/fields.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { type Sort, type SortValue, sorted } from '../../state/format/sorting.ts';
@@ -26,8 +26,8 @@ const sortValues: Readonly<Record<UserColumn, (user: UserView) => SortValue>> = 
 
 /** Returns the users whose name or email address contains the search text, in the chosen order. */
 export function usersInView(users: readonly UserView[], { search, sort }: UserListView): UserView[] {
-  const query = folded(search.trim());
-  const matches = users.filter(({ name, email }) => folded(`${name} ${email}`).includes(query));
+  const query = foldText(search.trim());
+  const matches = users.filter(({ name, email }) => foldText(`${name} ${email}`).includes(query));
   return sorted(matches, sortValues[sort.column], sort.isDescending);
 }
 

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { codePoints, lineProblem, normalLine } from '#contract/text/text.ts';
+import { countCodePoints, describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import type { Result } from '../../../../ipc.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
@@ -43,8 +43,8 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
 
-  const line = normalLine(name, limits.apiKeyName);
-  const length = codePoints(line);
+  const line = normalizeLine(name, limits.apiKeyName);
+  const length = countCodePoints(line);
   // This is computed every minute, because at midnight, the range and the date of every choice change.
   const resolved = resolve(draft, serverNow.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
@@ -161,7 +161,7 @@ function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
 }
 
 function nameProblem(line: string): string | null {
-  return line === '' ? 'Enter a name for the key.' : lineProblem(line, limits.apiKeyName);
+  return line === '' ? 'Enter a name for the key.' : describeLineProblem(line, limits.apiKeyName);
 }
 
 function Guidance({ session }: { session: SessionView }) {

@@ -1,6 +1,6 @@
 import type { ApiKeyView, RevocationView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
-import { lineProblem, normalLine } from '#contract/text/text.ts';
+import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import { Field } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { Moment } from '../../../components/time.tsx';
@@ -26,12 +26,12 @@ export function isComplete({ reason, note }: ReasonDraft): boolean {
 
 export function toReason({ reason, note }: ReasonDraft): { reason?: RevokeReason; note?: string } {
   if (reason === '') return {};
-  return reason === 'other' ? { reason, note: normalLine(note, limits.revokeNote) } : { reason };
+  return reason === 'other' ? { reason, note: normalizeLine(note, limits.revokeNote) } : { reason };
 }
 
 function noteProblem(note: string): string | null {
-  const line = normalLine(note, limits.revokeNote);
-  return line === '' ? 'Enter the reason.' : lineProblem(line, limits.revokeNote);
+  const line = normalizeLine(note, limits.revokeNote);
+  return line === '' ? 'Enter the reason.' : describeLineProblem(line, limits.revokeNote);
 }
 
 /** Asks why keys are revoked. The answer is shown in the activity. */

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { expiresSoon, isExpired } from '#contract/expiry.ts';
-import { folded } from '#contract/text/text.ts';
+import { foldText } from '#contract/text/text.ts';
 import { ownZone } from '../../../state/clock.ts';
 import { formatDay } from '../../../state/format/format-time.ts';
 import type { SortValue } from '../../../state/format/sorting.ts';
@@ -45,10 +45,10 @@ export function ownerName({ owner }: ApiKeyView): string {
 
 /** Returns the keys whose names contain the search text and that match the filter, in the same order. */
 export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
-  const query = folded(search.trim());
+  const query = foldText(search.trim());
   const matches = filters[filter](now);
   return keys.filter(
-    (key) => (query === '' || folded(key.name).includes(query)) && (owner === '' || getOwnerId(key) === owner) && matches(key),
+    (key) => (query === '' || foldText(key.name).includes(query)) && (owner === '' || getOwnerId(key) === owner) && matches(key),
   );
 }
 
@@ -84,8 +84,8 @@ export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): Ap
 
 /** Whether the list already has a key with this name, ignoring case and accents. */
 export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
-  const foldedName = folded(name.trim());
-  return foldedName !== '' && keys.some((key) => folded(key.name.trim()) === foldedName);
+  const foldedName = foldText(name.trim());
+  return foldedName !== '' && keys.some((key) => foldText(key.name.trim()) === foldedName);
 }
 
 /** Returns the other keys with the same name. */

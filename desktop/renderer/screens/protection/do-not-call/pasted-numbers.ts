@@ -1,4 +1,4 @@
-import { mostAddedNumbers } from '#contract/protection/do-not-call.ts';
+import { maxAddedNumbers } from '#contract/protection/do-not-call.ts';
 import type { AddedNumbersView } from '#contract/protection/protection.ts';
 import type { Result } from '../../../../ipc.ts';
 import { pluralize } from '../../../state/format/format.ts';
@@ -18,8 +18,8 @@ export async function addAll(
   add: (part: string[]) => Promise<Result<AddedNumbersView>>,
 ): Promise<Result<AddedNumbersView>> {
   const sum = { added: 0, known: 0, beingDialed: 0 };
-  for (let from = 0; from < numbers.length; from += mostAddedNumbers) {
-    const result = await add(numbers.slice(from, from + mostAddedNumbers));
+  for (let from = 0; from < numbers.length; from += maxAddedNumbers) {
+    const result = await add(numbers.slice(from, from + maxAddedNumbers));
     if (!result.ok) return withNumbers(result, numbers, from);
     sum.added += result.value.added;
     sum.known += result.value.known;

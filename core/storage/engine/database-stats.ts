@@ -2,10 +2,10 @@ import { migrationsTable } from '../migrations/index.ts';
 import type { Database } from './database.ts';
 
 /**
- * The database's figures for the metrics. `bytes` has the size of the database and of its write-ahead log (`wal`). PostgreSQL may not
+ * The database's statistics for the metrics. `bytes` has the size of the database and of its write-ahead log (`wal`). PostgreSQL may not
  * report `wal` to this user.
  */
-export type DatabaseFigures = {
+export type DatabaseStats = {
   migrations: number;
   sessions: number;
   /** In epoch seconds; 0 if the audit events don't contain any. */
@@ -15,7 +15,7 @@ export type DatabaseFigures = {
   free: number;
 };
 
-export async function databaseFigures(database: Database, free: number | null): Promise<DatabaseFigures> {
+export async function readDatabaseStats(database: Database, free: number | null): Promise<DatabaseStats> {
   const [[counted], { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
