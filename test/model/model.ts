@@ -606,6 +606,7 @@ export class Model {
       if (call.endedAt !== null && call.endedAt < this.now - retentionDays * day) call.isErased = true;
     }
     for (const user of this.users.values()) if (!this.isSignedIn({ user: user.id, tenancy: null })) user.session = null;
+    this.dial();
   }
 
   /** Sets the clock back. */
