@@ -13,7 +13,7 @@ export type Answer = {
 };
 
 /** Returns how many milliseconds this computer's clock is ahead of the server's, from the `Date` header of a response. */
-export function leadOver(date: string | undefined): number | null {
+export function computeClockLead(date: string | undefined): number | null {
   const lead = Date.now() - Date.parse(date ?? '');
   return Number.isNaN(lead) ? null : lead;
 }
@@ -30,7 +30,7 @@ export function failed(failure: Failure): Result<never> {
   return { ok: false, failure };
 }
 
-/** Returns the failure that a response represents; null if the request succeeded. */
+/** Returns the failure in a response; null if the request succeeded. */
 export function findFailure({ status, header, text }: Answer): Result<never> | null {
   if (status >= 200 && status < 300) return generationMismatch(header(generationHeader.toLowerCase()));
   const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;

@@ -36,12 +36,12 @@ export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name,
   by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
 );
 
-/** The routes of the files that the page can request. */
+/** The routes that return CSV files. */
 export const exportNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { answer }]) =>
   answer === 'csv' ? [name as ExportName] : [],
 );
 
-/** Returns the path and query of a file. */
+/** Returns the path and query that request a file. */
 export function exportPath({ name, input }: ExportRequest): string {
   const route: Route = consoleRoutes[name];
   return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }).query);
@@ -54,7 +54,7 @@ export function exportPath({ name, input }: ExportRequest): string {
 export function toFields({ path, query, body }: Route, input: Fields): { query: Fields; body: Fields } {
   const names = parameterNames(path);
   const fields = Object.entries(input).filter(([name]) => !names.includes(name));
-  // A route with both takes everything else in its body.
+  // If a route has both, its body takes the fields that aren't in its query.
   const isInQuery = (name: string) => query !== undefined && (body === undefined || name in query.shape);
   return {
     query: Object.fromEntries(fields.filter(([name, value]) => isInQuery(name) && value !== null && value !== '')),
@@ -81,7 +81,7 @@ function toQuery(fields: Fields): string {
   return query.size === 0 ? '' : `?${query}`;
 }
 
-/** In ms. During a rush, the core prefers clients that retry. */
+/** How long to keep retrying a sign-in, in ms. A busy core prefers clients that retry. */
 const signInPatience = 10_000;
 
 const signInAnswer = z.union([sessionSchema, secondFactorNeededSchema]);
@@ -94,7 +94,7 @@ export async function signInAt(send: Send, { email, password }: SignIn): Promise
   const start = performance.now();
   const attempt = () => send({ ...coreRequest('signIn', { email, password }), schema: signInAnswer });
   let answer = await attempt();
-  for (let wait = shortWaitIn(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = shortWaitIn(answer)) {
+  for (let wait = retryDelay(answer); wait > 0 && performance.now() - start + wait < signInPatience; wait = retryDelay(answer)) {
     await new Promise((resolve) => setTimeout(resolve, wait));
     answer = await attempt();
   }
@@ -110,8 +110,8 @@ export async function enterCodeAt(send: Send, code: string): Promise<Result<Sess
 
 const wrongCode = 'This code isn’t valid or has already been used. Enter the current code from your app, or another recovery code.';
 
-/** @returns the ms until the next attempt; 0 if the sign-in was processed, or the wait would be minutes */
-function shortWaitIn(answer: Result<unknown>): number {
+/** Returns how long to wait before retrying a throttled sign-in, in ms; 0 if it wasn't throttled. */
+function retryDelay(answer: Result<unknown>): number {
   if (answer.ok || answer.failure.kind !== 'refused' || answer.failure.code !== 'too-many-requests') return 0;
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }

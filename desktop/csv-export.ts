@@ -3,7 +3,7 @@ import { incompleteLine } from '#contract/text/csv.ts';
 /** A file that was saved. @property problem why it's incomplete; null if it's complete */
 export type Exported = { rows: number; problem: string | null };
 
-/** Without any data for this long, the connection counts as lost. A busy core takes up to ten seconds for a part of a file. */
+/** Without any data for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
 const idleMs = 60_000;
 /** How often to report the progress, in ms. */
 const reportMs = 200;
@@ -17,7 +17,7 @@ type Copying = {
 };
 
 /**
- * Copies a CSV file from the core while it arrives. If the connection is lost, the file ends with a line that says so.
+ * Copies a CSV file as it arrives from the core. If the connection is lost, the file ends with a line that says so.
  *
  * @returns null if it was cancelled
  */
@@ -74,7 +74,7 @@ export class CsvProgress {
     this.#tail = (this.#tail + text).slice(-tailLength);
   }
 
-  /** The number of complete rows so far, without the head. */
+  /** The number of complete rows so far, not counting the header. */
   get rows(): number {
     return Math.max(0, this.#lines - 1);
   }

@@ -55,16 +55,16 @@ export type RequestName = Exclude<
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
   ExportName | 'signOut'
 >;
-/** The routes for files. */
+/** The routes that return CSV files. */
 export type ExportName = {
   [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name] extends { answer: 'csv' } ? Name : never;
 }[keyof ConsoleRoutes];
 /** Null and empty fields of a query aren't sent. */
 type QueryFields<Fields> = { [Name in keyof Fields]: Fields[Name] | (undefined extends Fields[Name] ? null | '' : never) };
-type FieldsOf<Given> = (Given extends { query: infer Schema extends z.ZodType } ? QueryFields<z.input<Schema>> : unknown) &
-  (Given extends { body: infer Schema extends z.ZodType } ? z.input<Schema> : unknown);
+type RouteFields<Declared> = (Declared extends { query: infer Schema extends z.ZodType } ? QueryFields<z.input<Schema>> : unknown) &
+  (Declared extends { body: infer Schema extends z.ZodType } ? z.input<Schema> : unknown);
 /** The parameters of a route's path, and the fields of its query or body. */
-export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<ConsoleRoutes[Name]> & FieldsOf<ConsoleRoutes[Name]>;
+export type RequestInput<Name extends keyof ConsoleRoutes> = PathParameters<ConsoleRoutes[Name]> & RouteFields<ConsoleRoutes[Name]>;
 /** A file to request. @property file its suggested name */
 export type ExportRequest = {
   [Name in ExportName]: { name: Name; input: RequestInput<Name>; file: string };

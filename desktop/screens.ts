@@ -20,7 +20,7 @@ type ScreenDeclaration = {
   needsTenancy: boolean;
 };
 
-const everybody: readonly UserType[] = ['account', 'partner', 'staff'];
+const everyone: readonly UserType[] = ['account', 'partner', 'staff'];
 
 /**
  * Every screen in the order of the navigation; the first one is the home screen. The menu, the shell and the tests use this list. The
@@ -33,10 +33,10 @@ export const screens = [
     menuLabel: '&API Keys',
     icon: 'key',
     shortcut: 'CmdOrCtrl+1',
-    userTypes: everybody,
+    userTypes: everyone,
     needsTenancy: true,
   },
-  { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', shortcut: 'CmdOrCtrl+2', userTypes: everybody, needsTenancy: true },
+  { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', shortcut: 'CmdOrCtrl+2', userTypes: everyone, needsTenancy: true },
   {
     name: 'users',
     label: 'Users',
@@ -52,7 +52,7 @@ export const screens = [
     menuLabel: 'Ac&tivity',
     icon: 'activity',
     shortcut: 'CmdOrCtrl+4',
-    userTypes: everybody,
+    userTypes: everyone,
     needsTenancy: false,
   },
   {
@@ -61,7 +61,7 @@ export const screens = [
     menuLabel: '&Protection',
     icon: 'shield',
     shortcut: 'CmdOrCtrl+5',
-    userTypes: everybody,
+    userTypes: everyone,
     needsTenancy: true,
   },
   {

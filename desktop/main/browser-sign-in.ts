@@ -7,8 +7,8 @@ import { failed } from '../core-answers.ts';
 import { coreRequest, type Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';
 
-/** In ms. How long the core waits for the browser to come back, and for the user to confirm. */
-const longestWait = 12 * 60_000;
+/** As long as the core waits for the browser to come back and for the user to confirm. */
+const maxWaitMs = 12 * 60_000;
 
 const pages = {
   done: 'You’re signed in. You can close this tab and go back to the Callkey app.',
@@ -23,14 +23,14 @@ const pages = {
  */
 export async function signInThroughBrowser(send: Send, url: string, signal: AbortSignal): Promise<Result<SessionView>> {
   const verifier = randomBytes(32).toString('base64url');
-  const ended = AbortSignal.any([signal, AbortSignal.timeout(longestWait)]);
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]);
   const { promise, resolve } = Promise.withResolvers<Result<SessionView>>();
   const server = createServer((request, response) => {
     void receive(request, response);
   });
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const code = codeIn(request);
+    const code = readCode(request);
     const result = code === null ? null : await send(coreRequest('signInFromApp', { code, verifier }));
     response.writeHead(result?.ok ? 200 : 400, pageHeaders).end(result?.ok ? pages.done : pages.wrong);
     if (result?.ok) response.once('finish', () => resolve(result));
@@ -57,7 +57,7 @@ export async function signInThroughBrowser(send: Send, url: string, signal: Abor
 
 const pageHeaders = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', Connection: 'close' };
 
-function codeIn({ method, url = '' }: IncomingMessage): string | null {
+function readCode({ method, url = '' }: IncomingMessage): string | null {
   return method === 'GET' ? (/^\/\?code=([A-Za-z0-9_-]{43})$/.exec(url)?.[1] ?? null) : null;
 }
 

@@ -15,12 +15,12 @@ export type Request = { name: RequestName; input: RequestInput<RequestName> };
 const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
 
 /** Whether an input has exactly the parameters and fields of the route, with the right types. */
-function fits(route: Route, input: Readonly<Record<string, unknown>>): boolean {
+function matchesRoute(route: Route, input: Readonly<Record<string, unknown>>): boolean {
   const { query, body } = toFields(route, input);
   const parsed = [(route.query ?? z.strictObject({})).safeParse(query), (route.body ?? z.strictObject({})).safeParse(body)];
   const issues = parsed.flatMap(({ error }) => error?.issues ?? []);
-  const isWhole = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
-  return isWhole && issues.every(({ code }) => leftToCore.includes(code));
+  const hasAllParameters = parameterNames(route.path).every((name) => identifierSchema.safeParse(input[name]).success);
+  return hasAllParameters && issues.every(({ code }) => leftToCore.includes(code));
 }
 
 const boundedField: z.ZodType = z.lazy(() =>
@@ -30,13 +30,13 @@ const boundedFields = z.record(text, boundedField);
 
 const request = z
   .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
-  .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
 
 const csvName = z.string().regex(/^[a-z-]{1,40}\.csv$/);
 
 const exportRequest = z
   .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
-  .refine(({ name, input }) => fits(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
+  .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
   // The refinement has checked the type of the input.
   .transform((request) => request as ExportRequest);
 

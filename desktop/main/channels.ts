@@ -29,7 +29,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   const servers = new ServerSessions(settings, sessionStore);
   let exporting = new AbortController();
 
-  /** Ends a session on the server after it was forgotten here, so that someone can already sign in again. */
+  /** Ends a session on the server. The app has already forgotten it, so that the user doesn't have to wait to sign in again. */
   async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
     if (!client) return failed({ kind: 'session-ended' });
     const answer = await client.send(coreRequest('signOut', {}));
@@ -112,7 +112,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const options = await readOptions(server);
       const read = readTypedAddress(server);
       if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
-      if (!options.value.oidc) return refused('server', 'This server has no sign-in provider. Use your password.');
+      if (!options.value.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
       waiting.abort();
       waiting = new AbortController();
       const client = coreClient(read.address, await servers.deviceAt(read.address));

@@ -2,11 +2,11 @@ import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
-import { failed, findFailure, leadOver, readAnswer } from '../core-answers.ts';
+import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import type { Send } from '../core-requests.ts';
+import { withEtags } from '../etag-cache.ts';
 import type { Result } from '../ipc.ts';
-import { withKnownAnswers } from '../known-answers.ts';
-import { inTenancyOfPage } from '../page-tenancy.ts';
+import { withTenancyHeader } from '../tenancy-header.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describeNetworkError } from './network-errors.ts';
 
@@ -36,7 +36,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   const cookieHeader = () => (jar.header() === '' ? {} : { cookie: jar.header() });
 
   let lead: number | null = null;
-  const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
+  const exchange = withEtags(async ({ method, path, body }, more) => {
     const options: Dispatcher.RequestOptions = {
       origin,
       path: fullPath(path),
@@ -52,13 +52,13 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     };
     agent ??= newAgent();
     const { statusCode, headers, body: answer } = await (await agent).request(options);
-    const text = await decoded(Buffer.from(await answer.arrayBuffer()), headers['content-encoding']);
+    const text = await decode(Buffer.from(await answer.arrayBuffer()), headers['content-encoding']);
     jar.update(headers['set-cookie'] ?? []);
-    lead = leadOver(headers['date']?.toString()) ?? lead;
+    lead = computeClockLead(headers['date']?.toString()) ?? lead;
     return { status: statusCode, header: (name) => headers[name]?.toString(), text };
   });
 
-  const inTenancy = inTenancyOfPage(async (request, headers) => {
+  const inTenancy = withTenancyHeader(async (request, headers) => {
     try {
       return readAnswer(await exchange(request, headers), request.schema);
     } catch (error) {
@@ -98,11 +98,11 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
 }
 
 /** Decodes a response. @throws if it exceeds the size limit */
-async function decoded(bytes: Buffer, encoding: unknown): Promise<string> {
+async function decode(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
-/** Loads undici and the system's certificates only when needed, since this would delay the start, and most servers are only remembered. */
+/** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers aren't contacted. */
 async function newAgent(options: Agent.Options = {}): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({

@@ -20,7 +20,7 @@ export function watchPage(window: ConsoleWindow): void {
     return question.signal.aborted ? buttons.length : response;
   }
 
-  async function afterCrash({ reason }: RenderProcessGoneDetails): Promise<void> {
+  async function handleCrash({ reason }: RenderProcessGoneDetails): Promise<void> {
     if (reason === 'clean-exit' || browserWindow.isDestroyed()) return;
     const lost = window.showsSecret ? lostSecret : '';
     // The page can no longer call `dismissSecret`.
@@ -32,15 +32,15 @@ export function watchPage(window: ConsoleWindow): void {
     else app.quit();
   }
 
-  async function whileHanging(): Promise<void> {
+  async function handleHang(): Promise<void> {
     const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
     const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
-    // afterCrash handles the crash, and its dialog says what was lost.
+    // handleCrash takes over, and its dialog says what was lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
 
-  webContents.on('render-process-gone', (_event, details) => void afterCrash(details));
-  browserWindow.on('unresponsive', () => void whileHanging());
+  webContents.on('render-process-gone', (_event, details) => void handleCrash(details));
+  browserWindow.on('unresponsive', () => void handleHang());
   browserWindow.on('responsive', () => openQuestion?.abort());
 }
 
@@ -71,6 +71,6 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
 /** Returns the stack trace without the message, because the message may contain a secret. */
 function stackTrace(error: unknown): string {
   if (!(error instanceof Error)) return 'A value that isn’t an Error was thrown.';
-  const places = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
-  return [error.name, ...places].join('\n');
+  const frames = error.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? [];
+  return [error.name, ...frames].join('\n');
 }

@@ -6,7 +6,7 @@ import { createChannels } from './channels.ts';
 import { SecretClipboard } from './clipboard.ts';
 import { restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { serveChannels } from './ipc-server.ts';
-import { describeApp, enableCommands, installMenu } from './menu.ts';
+import { enableCommands, installMenu, setAboutPanel } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
 import { SessionStore } from './session-store.ts';
 import { SettingsFile } from './settings.ts';
@@ -30,7 +30,7 @@ async function start(): Promise<void> {
   watchPage(window);
   app.on('second-instance', () => window.focus());
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
-  describeApp();
+  setAboutPanel();
   installMenu((command) => window.send(command));
   await opened;
 }

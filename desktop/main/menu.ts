@@ -117,7 +117,7 @@ export function showEditMenu({ editFlags, isEditable, selectionText }: Electron.
   Menu.buildFromTemplate(items).popup();
 }
 
-export function describeApp(): void {
+export function setAboutPanel(): void {
   app.setAboutPanelOptions({
     applicationName: app.name,
     applicationVersion: app.getVersion(),

@@ -17,7 +17,7 @@ export class SessionStore {
     this.#path = join(folder, 'session');
   }
 
-  /** Whether the system encrypts; `basic_text` is Chromium's plain-text fallback. */
+  /** Whether the system can encrypt sessions. `basic_text` is Chromium's plain-text fallback. */
   async persistence(): Promise<SessionPersistence> {
     if (process.platform === 'linux' && safeStorage.getSelectedStorageBackend() === 'basic_text') {
       return {

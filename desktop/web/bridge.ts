@@ -1,17 +1,17 @@
 import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
-import { failed, findFailure, leadOver, readAnswer } from '../core-answers.ts';
+import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { coreRequest, enterCodeAt, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';
+import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
-import { withKnownAnswers } from '../known-answers.ts';
-import { inTenancyOfPage } from '../page-tenancy.ts';
+import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;
 
 let clockLead: number | null = null;
 
 /** Requests go to the core that the page comes from. The browser adds the session's cookie, which no script can read. */
-const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
+const exchange = withEtags(async ({ method, path, body }, more) => {
   // The address is relative, because a proxy may serve the core under a path.
   const response = await fetch(new URL(path.slice(1), document.baseURI), {
     method,
@@ -23,11 +23,11 @@ const exchange = withKnownAnswers(async ({ method, path, body }, more) => {
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  clockLead = leadOver(response.headers.get('date') ?? undefined) ?? clockLead;
+  clockLead = computeClockLead(response.headers.get('date') ?? undefined) ?? clockLead;
   return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, text: await response.text() };
 });
 
-const inTenancy = inTenancyOfPage(async (request, headers) => {
+const inTenancy = withTenancyHeader(async (request, headers) => {
   try {
     return readAnswer(await exchange(request, headers), request.schema);
   } catch {
@@ -110,7 +110,7 @@ export function webBridge(): Bridge {
     async signInWithProvider({ staysOnPage }) {
       const options = await send(coreRequest('showSignIn', {}));
       if (!options.ok) return options;
-      const url = startUrl(options.value);
+      const url = signInUrl(options.value);
       if (staysOnPage) open(url, '_blank', 'noopener');
       else location.assign(url);
       return { ok: true, value: null };
@@ -172,10 +172,10 @@ function takeSignInResult(): SignInResult | null {
 }
 
 /**
- * Returns where to start. If the page isn't at the address that the provider knows, it goes there first, because the cookie wouldn't come
- * back to it.
+ * Returns the address that starts the sign-in. If the provider redirects to another origin than the page's, returns the console's address
+ * there instead, because the sign-in's cookie would be missing after the redirect.
  */
-function startUrl({ oidc }: SignInOptions): string {
+function signInUrl({ oidc }: SignInOptions): string {
   const start = new URL(oidc?.url ?? document.baseURI, document.baseURI);
   return start.origin === location.origin ? start.href : new URL('..', start).href;
 }

@@ -33,11 +33,11 @@ describeDesktop('the console, for protection', () => {
     await row('+493012345678').getByText('Pat Partner').waitFor();
     await page.getByLabel('Search by number').fill('+49 30');
     await row('+33123456789').waitFor({ state: 'detached' });
-    await button('Lift +493012345678').click();
-    await button('Lift').click();
+    await button('Remove +493012345678').click();
+    await button('Remove').click();
     await page.getByText('Enter the reason.').waitFor();
     await page.getByLabel('Why may it be called again?').fill('She asked for a call.');
-    await button('Lift').click();
+    await button('Remove').click();
     await page.getByText('No matching numbers').waitFor();
     await link('Activity').click();
     await page.getByText('She asked for a call.').waitFor();
@@ -70,7 +70,7 @@ describeDesktop('the console, for protection', () => {
     await openAs('account');
     await add('+49 30 12345678');
     await row('+493012345678').waitFor();
-    expect(await button('Lift +493012345678').count()).to.equal(0);
+    expect(await button('Remove +493012345678').count()).to.equal(0);
     await button('Calling hours').click();
     await harness.page.getByText('No calling hours').waitFor();
     expect(await button('Set hours…').count()).to.equal(0);

@@ -52,7 +52,7 @@ for (const [where, describeHome, openHome] of homes) {
         network.faults.push({ path: '/deletion', fault: arrival.promise });
         await page().getByRole('row', { name: 'Tom Teammate' }).getByRole('button').click();
         const dialog = page().getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
-        await dialog.getByText('Loading the keys…').waitFor();
+        await dialog.getByText('Loading keys…').waitFor();
         const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
         const before = await remove.boundingBox();
         arrival.resolve();

@@ -311,7 +311,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByText('If someone opts out').waitFor();
     yield stop('opt-outs');
     await button('Cancel').click();
-    await button('Lift +493012345678').click();
+    await button('Remove +493012345678').click();
     await page.getByRole('alertdialog').waitFor();
     yield stop('lift-number');
     await button('Cancel').click();

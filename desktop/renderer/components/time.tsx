@@ -16,52 +16,52 @@ function TimeWithTip({ at, text, tip, isInTable = false }: TimeProps) {
   );
 }
 
-function here(at: string): DateTime {
+function inOwnZone(at: string): DateTime {
   return DateTime.fromISO(at, { zone: ownZone.value });
 }
 
-function exactly(instant: DateTime): string {
+function formatExact(instant: DateTime): string {
   return `${formatInstant(instant)}, ${formatRelative(instant, now.value)}`;
 }
 
 /** Shows a relative time, or the day if it's far away. Hover and focus show the exact time with its zone. */
 export function Time({ at }: { at: string }) {
-  const instant = here(at);
+  const instant = inOwnZone(at);
   const isNear = Math.abs(instant.toMillis() - now.value.toMillis()) < nearMs;
-  return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={exactly(instant)} />;
+  return <TimeWithTip at={at} text={isNear ? formatRelative(instant, now.value) : formatDay(instant)} tip={formatExact(instant)} />;
 }
 
 /** Shows a day in a table column. */
 export function Day({ at }: { at: string }) {
-  const instant = here(at);
-  return <TimeWithTip at={at} text={formatDay(instant)} tip={exactly(instant)} isInTable />;
+  const instant = inOwnZone(at);
+  return <TimeWithTip at={at} text={formatDay(instant)} tip={formatExact(instant)} isInTable />;
 }
 
 /** Shows a day and a time to the minute. */
 export function Moment({ at, isInTable = false }: { at: string; isInTable?: boolean }) {
-  const instant = here(at);
-  return <TimeWithTip at={at} text={formatMinute(instant)} tip={exactly(instant)} isInTable={isInTable} />;
+  const instant = inOwnZone(at);
+  return <TimeWithTip at={at} text={formatMinute(instant)} tip={formatExact(instant)} isInTable={isInTable} />;
 }
 
 /** Returns the time when a key expires, in the zone that was chosen for it. */
 export function toExpiry(at: string, zone: string | null): DateTime {
   const there = DateTime.fromISO(at, { zone: zone ?? ownZone.value });
-  return there.isValid ? there : here(at);
+  return there.isValid ? there : inOwnZone(at);
 }
 
 /** Formats the day when a key expires, in the zone that was chosen for it. Names the zone if clocks there differ from the machine's. */
-export function formatEndDay(at: string, zone: string | null): string {
+export function formatExpiryDay(at: string, zone: string | null): string {
   const end = toExpiry(at, zone);
-  return end.offset === here(at).offset ? formatDay(end) : `${formatDay(end)} ${end.setLocale('en').toFormat('ZZZZ')}`;
+  return end.offset === inOwnZone(at).offset ? formatDay(end) : `${formatDay(end)} ${end.setLocale('en').toFormat('ZZZZ')}`;
 }
 
 /**
  * Shows the day when a key expires, in the zone that was chosen for it. Hover and focus show the exact time in that zone and in the
  * machine's own.
  */
-export function EndDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
+export function ExpiryDay({ at, zone, isInTable = false }: { at: string; zone: string | null; isInTable?: boolean }) {
   const end = toExpiry(at, zone);
-  const own = here(at);
+  const own = inOwnZone(at);
   const tip = end.zoneName === own.zoneName ? formatInstant(end) : `${formatInstant(end)} (${formatInstant(own)})`;
-  return <TimeWithTip at={at} text={formatEndDay(at, zone)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
+  return <TimeWithTip at={at} text={formatExpiryDay(at, zone)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
 }

@@ -9,12 +9,12 @@ export const typingMs = 250;
 type Searched<View extends Paged> = {
   resource: Resource<View>;
   pages: Pages<View>;
-  /** Whether all of it is loaded. If so, the screen searches it immediately; otherwise, the core has searched it. */
+  /** Whether the whole list is loaded. If so, the screen searches it immediately; otherwise, the core has searched it. */
   isWhole: boolean;
 };
 
 /**
- * Loads a list. If all of it is loaded, the screen searches it; otherwise, the core does.
+ * Loads a list. If the whole list is loaded, the screen searches it; otherwise, the core does.
  *
  * @param getPages loads the list for a search
  */

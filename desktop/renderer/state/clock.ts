@@ -19,7 +19,7 @@ export async function readServerClock(): Promise<void> {
   clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;
 }
 
-/** The machine's own time zone, which can change on a journey while the console is running. */
+/** The machine's own time zone, which changes if the user travels while the console is running. */
 export const ownZone = signal(readZone());
 
 function readZone(): string {

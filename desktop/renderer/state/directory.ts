@@ -110,6 +110,6 @@ export function directoryPages(kind: DirectoryKind, parent: string, search: stri
 
 /** Returns the entries that match the search by name or ID, as the core would find them. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
-  const sought = search.trim();
-  return entries.filter(({ id, name }) => foldText(name).includes(foldText(sought)) || id === sought);
+  const query = search.trim();
+  return entries.filter(({ id, name }) => foldText(name).includes(foldText(query)) || id === query);
 }

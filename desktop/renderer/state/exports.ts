@@ -13,7 +13,7 @@ window.callkey.onExportProgress((rows) => {
   if (exportedRows.peek() !== null) exportedRows.value = rows;
 });
 
-/** Saves every match of a list, while the core sends them. @param noun what a row is: "call" */
+/** Exports every match of a list as the core sends it. @param noun what to call a row: "call" */
 export async function exportAll(request: ExportRequest, noun: string): Promise<void> {
   exportedRows.value = 0;
   const result = await handleSessionFailure(window.callkey.saveExport(request));

@@ -54,12 +54,12 @@ function serverPrefix(): string {
 let departures = 0;
 
 /**
- * Updates the session state when a failure concerns the whole session. A response that arrives after the user has left reports only that.
+ * Updates the session state when a failure concerns the whole session. After the user has left, returns only that the session has ended.
  */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
-  const asked = departures;
+  const departuresBefore = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
-  if (asked !== departures) return { ok: false, failure: { kind: 'session-ended' } };
+  if (departuresBefore !== departures) return { ok: false, failure: { kind: 'session-ended' } };
   if (result.ok) return result;
   if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
   if (result.failure.kind === 'incompatible') connectionError.value = result.failure;
@@ -137,8 +137,8 @@ export async function signInWithProvider(input: ProviderSignIn): Promise<Result<
 
 /** Selects a tenancy for staff, unless the session has it already. */
 export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice | null): Promise<Result<SessionView>> {
-  const isThere = tenancy?.kind == null || (tenancy.kind === view.tenancy?.kind && tenancy.id === view.tenancy.id);
-  if (isThere || view.viewer.userType !== 'staff' || view.passwordChangeDue || view.secondFactorDue) return { ok: true, value: view };
+  const isSelected = tenancy?.kind == null || (tenancy.kind === view.tenancy?.kind && tenancy.id === view.tenancy.id);
+  if (isSelected || view.viewer.userType !== 'staff' || view.passwordChangeDue || view.secondFactorDue) return { ok: true, value: view };
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
@@ -191,9 +191,9 @@ async function continueSession(signingIn: Promise<Result<SignInAnswer>>): Promis
 }
 
 export async function signOut(): Promise<void> {
-  const hadProvider = session.peek()?.signedInWith !== undefined;
+  const usedProvider = session.peek()?.signedInWith !== undefined;
   resetSession();
-  leftProvider.value = hadProvider;
+  leftProvider.value = usedProvider;
   const isOver = await hasEnded(window.callkey.signOut());
   signOutFailed.value = !isOver && !session.peek();
 }

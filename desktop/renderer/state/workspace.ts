@@ -7,7 +7,7 @@ export function workspaceName({ viewer, tenancy }: SessionView): string {
 }
 
 /** Returns the selected tenancy's name, along with an account's partner, because two accounts may have the same name. */
-export function formatFullPlace(session: SessionView): string {
+export function formatWorkspace(session: SessionView): string {
   return [workspaceName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
 }
 
@@ -23,5 +23,5 @@ export function serverHost(server: string): string {
 
 /** Builds the window title: "API keys · Blue Clinic · calls.example.com". */
 export function windowTitle(screen: string, session: SessionView, server: string): string {
-  return [screen, formatFullPlace(session), serverHost(server)].filter((part) => part !== '').join(' · ');
+  return [screen, formatWorkspace(session), serverHost(server)].filter((part) => part !== '').join(' · ');
 }

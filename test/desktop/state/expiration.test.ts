@@ -21,7 +21,7 @@ describe('the expiration form', () => {
     expect(resolve(draft({ choice: 'none' }), now)).to.deep.equal({
       ok: true,
       expiration: { kind: 'none' },
-      text: 'Works until it is revoked.',
+      text: 'Works until it’s revoked.',
     });
   });
 

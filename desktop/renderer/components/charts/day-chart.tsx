@@ -10,7 +10,7 @@ type DayChartProps = {
   what: string;
   /** In pixels. */
   height: number;
-  /** A text version of the picture. */
+  /** A text version of the chart. */
   text: string;
   /** The highlighted day. */
   chosen?: string | undefined;

@@ -1,8 +1,7 @@
 type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
 
 /**
- * The first and last day of a filter in date input format: "2026-11-21". If the first would be after the last, the other one moves
- * along.
+ * Shows the first and last day of a filter, in the format of date inputs: "2026-11-21". Moving one past the other moves both.
  */
 export function DayRange({ from, to, onChange }: DayRangeProps) {
   return (

@@ -15,11 +15,11 @@ export const outcomeGroups: readonly { name: string; label: string; states: read
 export const summaryMs = 60_000;
 
 /** Adds up the calls of all campaigns. */
-export function summaryOfAll({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
+export function combineCampaigns({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
   return { ...rest, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
 }
 
-/** Counts each campaign's calls by group, for one day, or for all days if it's empty. @returns a function that takes a campaign's ID */
+/** Counts each campaign's calls by group, for one day, or for all days if `day` is empty. @returns a function that takes a campaign's ID */
 export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
   const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
   const byId = Map.groupBy(counted, ({ id }) => id);

@@ -2,14 +2,14 @@ import type { ExportRequest } from '../../../ipc.ts';
 import { exportAll, exportedRows } from '../../state/exports.ts';
 import { pluralize } from '../../state/format/format.ts';
 
-/** @property noun what a row is: "call" */
-type ExportAllButtonProps = { wanted: ExportRequest; noun: string };
+/** @property noun what to call a row: "call" */
+type ExportAllButtonProps = { request: ExportRequest; noun: string };
 
-/** Saves every match of a list as a file for spreadsheets, not only what's loaded. Shows the progress, and cancels. */
-export function ExportAllButton({ wanted, noun }: ExportAllButtonProps) {
+/** Exports every match of a list to CSV, not only the loaded ones. Shows the progress, and lets the user cancel. */
+export function ExportAllButton({ request, noun }: ExportAllButtonProps) {
   if (exportedRows.value === null)
     return (
-      <button type="button" onClick={() => void exportAll(wanted, noun)}>
+      <button type="button" onClick={() => void exportAll(request, noun)}>
         Export CSV
       </button>
     );

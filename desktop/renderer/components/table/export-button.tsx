@@ -11,7 +11,7 @@ type ExportButtonProps = {
   rows: () => string[][];
 };
 
-/** Saves the listed rows as a file for spreadsheets. */
+/** Exports the listed rows to CSV. */
 export function ExportButton({ name, head, rows }: ExportButtonProps) {
   return (
     <button type="button" onClick={() => void saveRows(name, head, rows())}>
@@ -20,7 +20,7 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
   );
 }
 
-/** Asks where, saves the file and records an event. */
+/** Asks where to save the file, saves it, and records the export in the audit log. */
 export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
   const isSaved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) }).catch(() => null);
   if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');

@@ -46,6 +46,6 @@ export function focusRow(id: string | null): void {
 /** Returns the row that gets the focus when this row disappears: the next one, or at the end the previous one. */
 export function adjacentRowId(id: string): string | null {
   const row = document.getElementById(rowId(id));
-  const neighbour = row?.nextElementSibling ?? row?.previousElementSibling;
-  return neighbour?.id.slice(rowPrefix.length) ?? null;
+  const adjacent = row?.nextElementSibling ?? row?.previousElementSibling;
+  return adjacent?.id.slice(rowPrefix.length) ?? null;
 }

@@ -25,7 +25,7 @@ export function TableHead<Row, Name extends string>({ columns, rows, getId, sele
   );
 }
 
-/** Sorts and selects while the rows are stacked and have no head. */
+/** Offers sorting and selecting while the rows are stacked without a header. */
 export function StackedHead<Row, Name extends string>({ columns, rows, getId, selection, sort, onSort }: DataTableProps<Row, Name>) {
   const sortable = columns.filter(({ isSortable = true }) => isSortable);
   if (!selection && !onSort) return null;
@@ -94,15 +94,15 @@ function Head<Row, Name extends string>({ column, sort, onSort }: HeadProps<Row,
 type SelectAllProps = { rows: readonly string[]; selection: Selection; label?: string };
 
 function SelectAll({ rows, selection: { ids, onChange }, label = 'Select all on this page' }: SelectAllProps) {
-  const areAll = rows.length > 0 && rows.every((id) => ids.has(id));
+  const areAllSelected = rows.length > 0 && rows.every((id) => ids.has(id));
   return (
     <input
       type="checkbox"
       tabIndex={-1}
       aria-label={label}
-      checked={areAll}
-      indeterminate={!areAll && rows.some((id) => ids.has(id))}
-      onChange={() => onChange(areAll ? new Set([...ids].filter((id) => !rows.includes(id))) : new Set([...ids, ...rows]))}
+      checked={areAllSelected}
+      indeterminate={!areAllSelected && rows.some((id) => ids.has(id))}
+      onChange={() => onChange(areAllSelected ? new Set([...ids].filter((id) => !rows.includes(id))) : new Set([...ids, ...rows]))}
     />
   );
 }

@@ -64,7 +64,7 @@ function AppStep({
   const [code, setCode] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
-  useSecretOnScreen();
+  useCloseWithoutAsking();
 
   return (
     <form
@@ -107,7 +107,7 @@ function AppStep({
 }
 
 /** Nothing is lost if the window closes now, because the secret hasn't taken effect yet. */
-function useSecretOnScreen(): void {
+function useCloseWithoutAsking(): void {
   useEffect(
     () =>
       window.callkey.onCommand((command) => {
@@ -122,7 +122,7 @@ export function RecoveryCodes({ announcement, codes, onClose }: { announcement: 
   return (
     <SecretDialog
       title="Save your recovery codes"
-      lead={`${announcement} If you lose your phone, each of these codes replaces one code from the app, once. Keep them where you’ll find them without it.`}
+      lead={`${announcement} If you lose your phone, enter one of these codes instead of the app’s. Each works once. Don’t keep them only on your phone.`}
       label="Recovery codes"
       rows={10}
       secret={codes}

@@ -78,7 +78,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
 type AccountFactsProps = { session: SessionView; onShow: (page: Page) => void; onClose: () => void };
 
 function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow, onClose }: AccountFactsProps) {
-  const place = formatMembership(viewer);
+  const membership = formatMembership(viewer);
   return (
     <Dialog title="Your account" onDismiss={onClose}>
       <Facts
@@ -86,7 +86,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Name', <bdi key="name">{viewer.name}</bdi>],
           ['Email', <bdi key="email">{viewer.email}</bdi>],
           ['Type', userTypeLabels[viewer.userType]],
-          ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
+          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] as const)),
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
           // A provider has its own second factor, which the core doesn't know about.
           ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] as const) : []),

@@ -35,7 +35,7 @@ export function describeSubject(action: string, name: string): string {
   return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
 }
 
-/** Formats the days in a recorded text as elsewhere: "from 1 Oct 2026 to 31 Oct 2026". */
+/** Formats the dates in an event's detail: "from 1 Oct 2026 to 31 Oct 2026". */
 export function describeDetail(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }

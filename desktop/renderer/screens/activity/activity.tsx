@@ -95,7 +95,7 @@ export function Activity({ session, title }: ScreenProps) {
     <Page
       title={title}
       actions={
-        events.length > 0 && <ExportAllButton wanted={{ name: 'exportActivity', input: filter, file: 'activity.csv' }} noun="event" />
+        events.length > 0 && <ExportAllButton request={{ name: 'exportActivity', input: filter, file: 'activity.csv' }} noun="event" />
       }
       head={<Filters filter={chosen} viewerId={viewerId} onChange={change} />}
       resource={resource}

@@ -27,7 +27,7 @@ const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
 
 export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTime): Resolved {
   if (choice === '') return { ok: false, field: 'choice', problem: 'Choose an expiration.' };
-  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, text: 'Works until it is revoked.' };
+  if (choice === 'none') return { ok: true, expiration: { kind: 'none' }, text: 'Works until it’s revoked.' };
   if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
   const range = customRange(now, timeZone);
   if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };

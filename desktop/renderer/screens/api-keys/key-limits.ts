@@ -47,7 +47,7 @@ export function changedLimits(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApi
   return Object.keys(change).length === 0 ? null : { ...change, limitsVersion: apiKey.limitsVersion };
 }
 
-/** Warns if the addresses would refuse the client that used the key last, or can't distinguish clients. */
+/** Warns if the addresses exclude the client that used the key last, or if the server can't tell clients apart. */
 export function lockOutWarning(
   text: string,
   view: Pick<ApiKeyDetailsView, 'lastUsedAddress'> & { ignoredProxy?: string | undefined },
@@ -63,7 +63,7 @@ export function lockOutWarning(
   return `The key was last used from ${lastUsedAddress}, which isn’t in this list. That client will be refused immediately.`;
 }
 
-/** Describes the limits of a key: "2 networks, 1,000 calls a day". Empty if there are none. */
+/** Describes the limits of a key: "only from 2 networks, 1,000 calls a day". Empty if there are none. */
 export function summarizeLimits({ addresses, callsPerDay }: Pick<ApiKeyView, 'addresses' | 'callsPerDay'>): string {
   const parts = [
     ...(addresses === null ? [] : [addresses.length === 1 ? `only from ${addresses[0]}` : `only from ${addresses.length} networks`]),

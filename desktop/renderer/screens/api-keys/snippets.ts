@@ -4,7 +4,7 @@ import { pathTo } from '#contract/routes/route.ts';
 /** The variable that the command line reads the key from. */
 const keyVariable = 'CALLKEY_API_KEY';
 
-/** One of the numbers that Germany reserves for films, so no one has it. The simulated dialer says that it was answered. */
+/** One of the numbers that Germany reserves for films, so no one has it. The simulated dialer reports the call as answered. */
 const phone = '+493023125000';
 
 /**

@@ -7,7 +7,7 @@ import { fieldError, generalError } from '../../state/format/failure-text.ts';
 
 type WhichKeyProps = { onFound: (key: ApiKeyView) => void; onClose: () => void };
 
-/** Finds the key that a value belongs to. The value is hashed on this computer and goes nowhere else. */
+/** Finds the key that a value belongs to. The value is hashed on this computer and never leaves it. */
 export function WhichKey({ onFound, onClose }: WhichKeyProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isUnknown, setUnknown] = useState(false);

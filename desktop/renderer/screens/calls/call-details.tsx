@@ -18,7 +18,7 @@ import { describeHeld } from './held.ts';
 type CallDetailsProps = {
   campaignId: string;
   contactId: string;
-  /** The call, if it's in the list: an address may name an older one. */
+  /** The call, if it's in the list. An address may name an older one. */
   listed: CallView | undefined;
   onClose: () => void;
 };
@@ -45,7 +45,7 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
       <Loadable resource={resource} noun="details">
         {(view) => (
           <>
-            <HandOff view={view} />
+            <Dialing view={view} />
             <Variables view={view} />
           </>
         )}
@@ -85,7 +85,7 @@ function buildFacts(call: CallView): Fact[] {
 }
 
 /** Shows when the call may be dialed, and the dialer's attempts. */
-function HandOff({ view }: { view: CallDetailsView }) {
+function Dialing({ view }: { view: CallDetailsView }) {
   const { notBefore, notAfter, timeZone, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = view;
   const facts: Fact[] = [
     ...momentAt('Not before', notBefore),

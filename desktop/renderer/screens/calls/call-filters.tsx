@@ -49,7 +49,7 @@ function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
   const keys = useFreshResource('keys-of-calls', () => window.callkey.request('listApiKeys', {}), summaryMs);
   const options = labelKeys([...calls.flatMap((call) => call.apiKey ?? []), ...(keys.state.value.value?.apiKeys ?? [])]);
   // The address may name an older key than the ones that are listed.
-  if (apiKey !== '' && !options.has(apiKey)) options.set(apiKey, 'The chosen key');
+  if (apiKey !== '' && !options.has(apiKey)) options.set(apiKey, 'Selected key');
   return (
     <label>
       <span class="visually-hidden">Key</span>

@@ -14,7 +14,7 @@ import type { Resource } from '../../state/loading/resource.ts';
 import { CallDetails } from './call-details.tsx';
 import { CallFilters } from './call-filters.tsx';
 import { CallTable } from './call-table.tsx';
-import { type CallsSettings, callsView, openCallIn } from './calls-view.ts';
+import { type CallsSettings, callsView, getOpenCall } from './calls-view.ts';
 import { useCalls } from './use-calls.ts';
 
 type CallsPageProps = {
@@ -42,7 +42,7 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
   const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
   const showAll = () => onChange({ ...callsView.initial, campaign: campaignId ?? '' });
   const reset = isFiltered ? { label: 'Show all calls', onReset: showAll } : null;
-  const open = openCallIn(settings);
+  const open = getOpenCall(settings);
   const closeDetails = useCallback(() => {
     onChange({ open: '', call: '' });
     focusRow(open?.contactId ?? null);
@@ -59,7 +59,7 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
           {actions}
           {calls.length > 0 && (
             <ExportAllButton
-              wanted={
+              request={
                 campaignId === null
                   ? { name: 'exportAllCalls', input: filter, file: 'calls.csv' }
                   : { name: 'exportCalls', input: { id: campaignId, ...filter }, file: 'calls.csv' }

@@ -8,7 +8,7 @@ import type { Sort } from '../../state/format/sorting.ts';
  *
  * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
  * @property open the contact ID of the call whose details show, in the campaign
- * @property call the same in the list of all campaigns, with the ID of its campaign in front: `c1/k1`
+ * @property call the same in the list of all campaigns, after its campaign's ID: `c1/k1`
  * @property by whether the calls of all campaigns are listed, or the outcomes of each
  * @property sort of the campaigns
  * @property pages how many pages of calls are loaded
@@ -51,7 +51,7 @@ export function chartFilter({ state, apiKey, from, to }: CallsSettings, search: 
 }
 
 /** Returns the call whose details show. */
-export function openCallIn({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
+export function getOpenCall({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
   if (open !== '') return { campaignId: campaign, contactId: open };
   const [campaignId, contactId] = call.split('/');
   return campaignId && contactId ? { campaignId, contactId } : null;

@@ -3,7 +3,7 @@ import type { CampaignsView } from '#contract/console/directory.ts';
 import { foldText } from '#contract/text/text.ts';
 import { sum } from '../../components/charts/charts.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
-import { outcomeGroups, outcomesByCampaign, summaryMs, summaryOfAll } from '../../components/charts/outcomes.ts';
+import { combineCampaigns, outcomeGroups, outcomesByCampaign, summaryMs } from '../../components/charts/outcomes.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
@@ -55,10 +55,10 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
       <DialerOff />
       {view && <DialerTrouble trouble={view.dialerTrouble} />}
       <OutcomeChart
-        summary={view && summaryOfAll(view)}
+        summary={view && combineCampaigns(view)}
         day={day}
         filter={filter}
-        note={isWhole || !view ? '' : `Of the first ${pluralize(view.campaigns.length, 'campaign')}`}
+        note={isWhole || !view ? '' : `Counts only the first ${pluralize(view.campaigns.length, 'campaign')}`}
         onChoose={(chosen) => onChange({ from: chosen, to: chosen, call: '', pages: 1 })}
       />
     </>
@@ -86,7 +86,7 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
       <Loadable resource={resource} noun="outcomes" isInPage>
         {(shown) => (
           <Outcomes
-            view={isMany && isWhole ? searched(shown, search) : shown}
+            view={isMany && isWhole ? filterCampaigns(shown, search) : shown}
             isMany={isMany}
             day={day}
             sort={sort}
@@ -157,7 +157,7 @@ function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesVie
 }
 
 /** Returns the matching campaigns, once all campaigns are loaded. */
-function searched(view: OutcomesView, search: string): OutcomesView {
+function filterCampaigns(view: OutcomesView, search: string): OutcomesView {
   const query = foldText(search.trim());
   const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => foldText(text).includes(query)));
   return { ...view, campaigns };
@@ -189,13 +189,13 @@ const groupColumns: readonly Column<CampaignRow, string>[] = outcomeGroups.map((
   label,
   width: 'count',
   ...((name === 'undialed' || name === 'waiting') && ({ needs: 'wide' } as const)),
-  cell: ({ counts }) => <Count of={counts[index] ?? 0} />,
+  cell: ({ counts }) => <Count value={counts[index] ?? 0} />,
 }));
 
 const columns: readonly Column<CampaignRow, string>[] = [
   { name: 'name', label: 'Campaign', width: 'name', cell: ({ name }) => <Clip>{name}</Clip> },
   { name: 'account', label: 'Account', width: 'text', cell: ({ account }) => <Clip>{account.name}</Clip> },
-  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count of={total} /> },
+  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count value={total} /> },
   ...groupColumns,
 ];
 
@@ -228,6 +228,6 @@ function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
   );
 }
 
-function Count({ of }: { of: number }) {
-  return <span class={of === 0 ? 'faint' : undefined}>{formatNumber(of)}</span>;
+function Count({ value }: { value: number }) {
+  return <span class={value === 0 ? 'faint' : undefined}>{formatNumber(value)}</span>;
 }

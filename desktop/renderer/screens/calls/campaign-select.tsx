@@ -13,7 +13,7 @@ type OnChange = (id: string, campaign: Campaign | null) => void;
 
 /**
  * @property chosen null for all campaigns
- * @property isRequired whether all campaigns together aren't a choice
+ * @property isRequired whether the user must choose a single campaign
  */
 type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; isRequired?: boolean; onChange: OnChange };
 

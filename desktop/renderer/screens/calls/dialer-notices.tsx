@@ -15,7 +15,7 @@ export function DialerOff() {
   );
 }
 
-/** Says that the provider isn't accepting calls, for as long as that lasts. */
+/** Shows a notice while the provider isn't accepting calls. */
 export function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
   return (
     <div role="status">

@@ -7,7 +7,7 @@ import { remember } from '../../state/loading/view.ts';
 import { tenancyKey } from '../../state/session.ts';
 
 const pollMs = 2_000;
-const narrowMs = 10_000;
+const filteredMs = 10_000;
 const idleMs = 15_000;
 
 type CachedCalls = { key: string; view: CallsView | null };
@@ -24,8 +24,8 @@ export function useCalls(campaignId: string | null, filter: CallsFilter, pages: 
   const resource = useResource(load, key, cached.key === key ? cached.view : null);
   const { value, isLoading } = resource.state.value;
   if (value && !isLoading) Object.assign(cached, { key, view: value });
-  const isNarrow = filter.state !== null || filter.apiKey !== '' || filter.search !== '';
-  usePolling(resource, (isNarrow ? narrowMs : pollMs) * pages);
+  const isFiltered = filter.state !== null || filter.apiKey !== '' || filter.search !== '';
+  usePolling(resource, (isFiltered ? filteredMs : pollMs) * pages);
   return resource;
 }
 
@@ -58,7 +58,7 @@ async function loadPages(
 }
 
 /**
- * Reloads a visible list every two seconds, and a longer one less often, because each page is a request and a search reads many calls.
+ * Reloads a visible list every two seconds. Longer or filtered lists reload less often, because each page is a request, and a filter reads many calls.
  * While nothing changes, it doubles the wait each time, up to 15 seconds, but starts over when the user returns to the window: they may
  * have just placed a call.
  */

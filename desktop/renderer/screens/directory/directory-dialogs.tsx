@@ -71,14 +71,14 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
 }
 
 /**
- * Returns whether there's an entry with this name already. Checks again after a failure, because only the response may have been lost.
+ * Returns whether an entry with this name already exists. Checks again after a failure, because only the response may have been lost.
  */
 function useIsTaken(kind: DirectoryKind, name: string, parentId: string, hasFailed: boolean): boolean {
   const search = useDebounced(name.trim(), typingMs);
   const nothing = { ok: true as const, value: { entries: [], nextCursor: null } };
   const find = async () => (search === '' ? nothing : requests[kind].list(parentId === '' ? null : parentId, { search, cursor: null }));
-  const found = useResource<DirectoryPage>(find, `${parentId} ${search} ${hasFailed}`).state.value.value?.entries ?? [];
-  return name.trim() !== '' && found.some((entry) => entry.name.toLowerCase() === name.trim().toLowerCase());
+  const matches = useResource<DirectoryPage>(find, `${parentId} ${search} ${hasFailed}`).state.value.value?.entries ?? [];
+  return name.trim() !== '' && matches.some((entry) => entry.name.toLowerCase() === name.trim().toLowerCase());
 }
 
 type RenameEntryProps = { entry: DirectoryEntry; onRenamed: (entry: DirectoryEntry) => void; onClose: () => void };

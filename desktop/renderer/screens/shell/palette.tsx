@@ -11,13 +11,13 @@ import { typingMs } from '../../components/use-pages.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { showKey } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
-import { findAnything, type Place } from './find-anything.ts';
+import { type Destination, findAnything } from './find-anything.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
 
 const keyPrefix = 'key:';
 const shownKeys = 20;
-const shortestSearch = 2;
+const minSearchLength = 2;
 
 /** Opens any screen, finds keys, users and campaigns, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
@@ -25,13 +25,13 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const resource = useFreshResource('api-keys', reloadKeys);
   const keys = resource.state.value.value?.apiKeys;
   const debouncedSearch = useDebounced(search.trim(), typingMs);
-  const searchResults = useResource<Place[]>(
-    async () => (debouncedSearch.length < shortestSearch ? { ok: true, value: [] } : findAnything(session, debouncedSearch)),
+  const searchResults = useResource<Destination[]>(
+    async () => (debouncedSearch.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, debouncedSearch)),
     debouncedSearch,
   );
   // Until the results for the current text arrive, the previous ones don't match it.
   const { value: results, isLoading } = searchResults.state.value;
-  const places = !isLoading && debouncedSearch === search.trim() ? results : null;
+  const destinations = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {
     const query = foldText(search.trim());
     const matches = ({ name }: { name: string }) => foldText(name).includes(query);
@@ -41,15 +41,15 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       name,
       caption: owner ? `API key · ${owner.name}` : 'API key',
     }));
-    return [...commandOptions(session).filter(matches), ...keyOptions, ...(places ?? [])];
-  }, [search, keys, places, session]);
+    return [...commandOptions(session).filter(matches), ...keyOptions, ...(destinations ?? [])];
+  }, [search, keys, destinations, session]);
 
   function choose(option: Option): void {
     const { id } = option;
     onClose();
-    const place = places?.find((each) => each.id === id);
+    const destination = destinations?.find((each) => each.id === id);
     // An open dialog would keep the page where it is.
-    if (place) return void requestAnimationFrame(() => location.assign(place.address));
+    if (destination) return void requestAnimationFrame(() => location.assign(destination.address));
     if (id.startsWith(keyPrefix)) showKey(id.slice(keyPrefix.length));
     else onCommand(id as Command);
   }
@@ -65,7 +65,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
         options={options}
         onChoose={choose}
       />
-      {options.length === 0 && places !== null && <p class="hint">Nothing matches “{search.trim()}”.</p>}
+      {options.length === 0 && destinations !== null && <p class="hint">Nothing matches “{search.trim()}”.</p>}
     </Dialog>
   );
 }

@@ -20,7 +20,7 @@ const opens = (dialog: typeof openDialog.value) => () => {
 export function Sidebar({ session, current, onPalette }: SidebarProps) {
   return (
     <header class="sidebar">
-      <Place session={session} />
+      <Workspace session={session} />
       <nav aria-label="Screens">
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
@@ -51,7 +51,7 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
 }
 
 /** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
-function Place({ session }: { session: SessionView }) {
+function Workspace({ session }: { session: SessionView }) {
   const names = (
     <span>
       <span class="name clip">{workspaceName(session)}</span>
@@ -77,14 +77,14 @@ function Place({ session }: { session: SessionView }) {
 }
 
 function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
-  const place = formatMembership(viewer);
+  const membership = formatMembership(viewer);
   return (
     <div class="who">
       <p>
         <span class="name clip">{viewer.name}</span>
         <span class="caption">
           {userTypeLabels[viewer.userType]}
-          {place === '' ? '' : ` · ${place}`}
+          {membership === '' ? '' : ` · ${membership}`}
         </span>
       </p>
       {window.callkey.capabilities.choosesServer && (

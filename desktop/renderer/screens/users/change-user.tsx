@@ -56,7 +56,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
         )}
         {hasMoved && (
           <p class="hint" role="status">
-            Their API keys will follow immediately.
+            Their API keys will move with them immediately.
           </p>
         )}
         <FormError text={generalError(failure, ['name', 'accountId'])} />

@@ -22,7 +22,7 @@ type Preview = Omit<DeletionView, 'apiKeys' | 'sessions'> & { apiKeys: DeletionV
 
 /** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
-  // The list knows how many keys there are, so that nothing in the dialog moves when the preview arrives.
+  // The list already knows the number of keys, so nothing in the dialog moves when the preview arrives.
   const preview = useResource<Preview>(() => window.callkey.request('previewDeletion', { id: user.id }), '', {
     ...{ user, apiKeys: null, nextCursor: null, sessions: null },
   });
@@ -64,7 +64,7 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
         <p>This user has no API keys.</p>
       ) : (
         <>
-          <p class="two-lines-high">{apiKeys ? <Effect {...{ user, apiKeys, nextCursor }} /> : 'Loading the keys…'}</p>
+          <p class="two-lines-high">{apiKeys ? <Effect {...{ user, apiKeys, nextCursor }} /> : 'Loading keys…'}</p>
           <div class="actions at-start">
             <ExportPagesButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
           </div>
@@ -82,12 +82,12 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
                   <th scope="col">Calls not yet dialed</th>
                 </tr>
               </thead>
-              <tbody>{apiKeys ? <KeyRows apiKeys={apiKeys} /> : <RowsToCome count={user.apiKeys} />}</tbody>
+              <tbody>{apiKeys ? <KeyRows apiKeys={apiKeys} /> : <PlaceholderRows count={user.apiKeys} />}</tbody>
             </table>
           </div>
         </>
       )}
-      <p class="hint">{sessions === null ? 'Loading the sessions…' : describeSessions(sessions)}</p>
+      <p class="hint">{sessions === null ? 'Loading sessions…' : describeSessions(sessions)}</p>
     </>
   );
 }
@@ -98,7 +98,7 @@ function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiK
   return (
     <>
       <strong>{pluralize(user.apiKeys - expired, 'API key stops', 'API keys stop')} working</strong> immediately
-      {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already`}.{' '}
+      {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
       {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
       <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
     </>
@@ -118,7 +118,7 @@ function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
 }
 
 /** Keeps the room that the rows will need, up to the height of the table. */
-function RowsToCome({ count }: { count: number }) {
+function PlaceholderRows({ count }: { count: number }) {
   return Array.from({ length: Math.min(count, visibleRows) }, (_, row) => (
     <tr key={row}>
       <td colSpan={3} />

@@ -2,7 +2,7 @@ import type { UserView } from '#contract/console/users.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { server } from '../../state/session.ts';
 
-/** Shows the text of a message to a new user. It doesn't contain the password, which should be sent another way. */
+/** Shows the text of a message to a new user. The password isn't included, because it should be sent separately. */
 export function Invitation({ user }: { user: UserView }) {
   const text = buildInvitation(user, server.value);
   return (
@@ -12,7 +12,7 @@ export function Invitation({ user }: { user: UserView }) {
         <CopyButton text={text} noun="invitation" />
       </div>
       <pre>{text}</pre>
-      <p class="hint">It doesn’t contain the password. Send that another way.</p>
+      <p class="hint">The password isn’t included. Send it separately.</p>
     </div>
   );
 }

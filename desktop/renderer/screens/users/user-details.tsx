@@ -35,7 +35,7 @@ export function UserDetails({
   onDelete,
   onClose,
 }: UserDetailsProps) {
-  const place = formatMembership(user);
+  const membership = formatMembership(user);
   return (
     <Details
       title={user.name}
@@ -85,7 +85,7 @@ export function UserDetails({
       <Facts
         facts={[
           ['Email', <bdi key="email">{user.email}</bdi>],
-          ...(place === '' ? [] : ([['Belongs to', <bdi key="place">{place}</bdi>]] as const)),
+          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] as const)),
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
           ...(user.secondFactor === undefined ? [] : ([['Second factor', user.secondFactor ? 'On' : 'Off']] as const)),

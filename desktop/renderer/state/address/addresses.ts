@@ -10,20 +10,20 @@ import { readView, type ViewFields, writeView } from './fields.ts';
 import { type ScreenView, screenViews } from './screen-views.ts';
 
 type Tenancy = Extract<TenancyChoice, { id: string }>;
-type Place = { name: ScreenName; view: object; tenancy: Tenancy | null };
+type Target = { name: ScreenName; view: object; tenancy: Tenancy | null };
 
 /** Returns the fields of a screen's view. Each screen has its own. */
 function getFields(name: ScreenName): ViewFields<object> {
   return screenViews[name] as unknown as ViewFields<object>;
 }
 
-function createView(name: ScreenName) {
+function currentView(name: ScreenName) {
   const { name: viewName, initial } = getFields(name);
   return viewSignal<object>(tenancyKey.value, viewName, initial);
 }
 
-/** Writes the address of a place, the inverse of `placeAt`. */
-export function writeAddress({ name, view, tenancy }: Place): string {
+/** Writes the address of a view, the inverse of `readAddress`. */
+export function writeAddress({ name, view, tenancy }: Target): string {
   const { path, query } = writeView(getFields(name), view);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
   // Keeps these characters readable, because they don't end a part of a query.
@@ -32,18 +32,18 @@ export function writeAddress({ name, view, tenancy }: Place): string {
 }
 
 /** Reads an address. @returns null if it isn't a screen's */
-export function placeAt(hash: string): Place | null {
+export function readAddress(hash: string): Target | null {
   const [path = '', search = ''] = hash.split('?', 2);
   const [start, screenName, ...parts] = path.split('/');
   const screen = screens.find(({ name }) => name === screenName);
   if (start !== '#' || !screen) return null;
   const query = new URLSearchParams(search);
-  const view = readView(getFields(screen.name), parts.map(decoded), query);
+  const view = readView(getFields(screen.name), parts.map(decode), query);
   const [, kind, id] = /^(account|partner)\/(.+)$/.exec(query.get('tenancy') ?? '') ?? [];
   return view && { name: screen.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
 }
 
-function decoded(part: string): string {
+function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -57,13 +57,13 @@ function decoded(part: string): string {
  * @param changes to the screen's initial view; null for the view as the user left it
  */
 export function formatAddress<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
-  const view = changes === null ? createView(name).value : { ...getFields(name).initial, ...changes };
+  const view = changes === null ? currentView(name).value : { ...getFields(name).initial, ...changes };
   return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
 }
 
 /** Returns the address of the screen's current view with other details open. */
 export function formatOpenAddress(name: ScreenName, open: string): string {
-  return writeAddress({ name, view: { ...createView(name).value, open }, tenancy: session.value?.tenancy ?? null });
+  return writeAddress({ name, view: { ...currentView(name).value, open }, tenancy: session.value?.tenancy ?? null });
 }
 
 /** Returns the URL that a colleague can open in a browser. */
@@ -73,9 +73,9 @@ export function linkTo(address: string): string {
 }
 
 const currentAddress = () =>
-  writeAddress({ name: screen.value, view: createView(screen.value).value, tenancy: session.value?.tenancy ?? null });
+  writeAddress({ name: screen.value, view: currentView(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
-/** Returns everything before the query, the tenancy and the open call. A change of these is a step that Back undoes. */
+/** Returns the parts of an address whose change is a step that Back undoes: the path, the tenancy and the open call. */
 function readStep(hash: string): string {
   const query = new URLSearchParams(hash.split('?')[1]);
   return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
@@ -86,7 +86,7 @@ function readStep(hash: string): string {
  * can be sent to a colleague.
  */
 export function followAddresses(): void {
-  addressTenancy.value = placeAt(location.hash)?.tenancy ?? null;
+  addressTenancy.value = readAddress(location.hash)?.tenancy ?? null;
   let shownTo: string | null = null;
   effect(() => {
     const viewer = session.value?.viewer.id ?? null;
@@ -98,57 +98,57 @@ export function followAddresses(): void {
     }
     const isFirst = shownTo === null;
     shownTo = viewer;
-    if (isFirst) apply(placeAt(location.hash));
+    if (isFirst) apply(readAddress(location.hash));
     const available = session.value ? screensFor(session.value.viewer).map(({ name }) => name) : [];
     if (!available.includes(screen.value)) screen.value = screens[0].name;
     const address = currentAddress();
     if (location.hash === address) return;
-    const before = placeAt(location.hash);
+    const before = readAddress(location.hash);
     const isStep = !isFirst && before !== null && available.includes(before.name) && readStep(address) !== readStep(location.hash);
     history[isStep ? 'pushState' : 'replaceState'](null, '', address);
   });
   addEventListener('hashchange', () => void goToAddress());
 }
 
-function apply(place: Place | null): void {
-  if (!place) return;
+function apply(target: Target | null): void {
+  if (!target) return;
   batch(() => {
-    screen.value = place.name;
-    createView(place.name).value = { ...createView(place.name).peek(), ...place.view };
+    screen.value = target.name;
+    currentView(target.name).value = { ...currentView(target.name).peek(), ...target.view };
   });
 }
 
 async function goToAddress(): Promise<void> {
   const now = session.peek();
   if (!now) {
-    addressTenancy.value = placeAt(location.hash)?.tenancy ?? null;
+    addressTenancy.value = readAddress(location.hash)?.tenancy ?? null;
     return;
   }
   if (location.hash === currentAddress()) return;
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
-  const place = placeAt(location.hash);
+  const target = readAddress(location.hash);
   if (dialog) {
     // Back closes the dialog, not the screen under it. A dialog with a secret asks first.
     history.pushState(null, '', currentAddress());
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
-  } else if (!place || !screensFor(now.viewer).some(({ name }) => name === place.name)) history.replaceState(null, '', currentAddress());
-  else await goTo(place, now);
+  } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) history.replaceState(null, '', currentAddress());
+  else await goTo(target, now);
 }
 
-async function goTo(place: Place, now: SessionView): Promise<void> {
-  const shown = await enterTenancy(place, now);
+async function goTo(target: Target, now: SessionView): Promise<void> {
+  const shown = await enterTenancy(target, now);
   if (!shown) return history.replaceState(null, '', currentAddress());
-  const isElsewhere = screen.peek() !== place.name;
+  const isElsewhere = screen.peek() !== target.name;
   // Both change in one step. Otherwise, the effect above would add an address in between that the user never visited.
   batch(() => {
     if (shown !== now) setSession(shown);
-    apply(place);
+    apply(target);
   });
-  if (isElsewhere) showScreen(place.name);
+  if (isElsewhere) showScreen(target.name);
 }
 
-/** Selects the place's tenancy first, if it isn't the current one. */
-async function enterTenancy({ tenancy }: Place, now: SessionView): Promise<SessionView | null> {
+/** Selects the target's tenancy first, if it isn't the current one. */
+async function enterTenancy({ tenancy }: Target, now: SessionView): Promise<SessionView | null> {
   const selected = await selectTenancyIn(now, tenancy);
   if (selected.ok) return selected.value;
   announce(describeFailure(selected.failure));

@@ -51,7 +51,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'recovery-codes.renewed': 'replaced the recovery codes of',
   'api-key.created': 'created the API key',
   'api-key.limited': 'limited the API key',
-  'api-key.refused': 'was refused because of the address, with the API key',
+  'api-key.refused': 'used a disallowed address with the API key',
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',
   'user.changed': 'changed the user',
@@ -80,7 +80,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'numbers.changed': 'changed the allowed numbers of',
 };
 
-/** What a row of an exported list is. */
+/** What to call a row of an exported list. */
 export const listNouns: Readonly<Record<string, string>> = { 'api-keys': 'API key', users: 'user', calls: 'call', activity: 'event' };
 
 /** Describes an audit action as a verb. An action without a label, from a newer core, is shown as it is. */

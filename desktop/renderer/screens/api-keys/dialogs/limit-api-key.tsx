@@ -81,8 +81,8 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
           error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
           hint={
             view.today
-              ? `Days are counted in the time zone ${view.today.timeZone}. The key has placed ${view.today.placed} today.`
-              : 'Leave it empty for no limit. Beyond it, calls are refused until the next midnight in the key’s time zone.'
+              ? `Days are in the time zone ${view.today.timeZone}. Calls placed today: ${view.today.placed}.`
+              : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
           }
           type="text"
           inputMode="numeric"

@@ -12,7 +12,7 @@ import { Dialog } from '../../../components/forms/dialog.tsx';
 import { FormError } from '../../../components/forms/field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Clip } from '../../../components/table/clip.tsx';
-import { Day, EndDay } from '../../../components/time.tsx';
+import { Day, ExpiryDay } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
 import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatNumber, pluralize } from '../../../state/format/format.ts';
@@ -28,9 +28,9 @@ type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: Re
 function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
   if (expired === 0) return 'They’ll stop working immediately.';
-  if (expired === apiKeys.length) return 'They have all expired already.';
+  if (expired === apiKeys.length) return 'They’ve all already expired.';
   const active = pluralize(apiKeys.length - expired, 'key');
-  return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} expired already.`;
+  return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
 }
 
 /** Revokes several keys at once, naming each with its creator. The focus starts on Cancel. */
@@ -115,7 +115,7 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
               </td>
               <td data-label="Last used">{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
               <td data-label="Expiry">
-                {expiresAt === null ? <span class="faint">Never</span> : <EndDay at={expiresAt} zone={expiryTimeZone} />}
+                {expiresAt === null ? <span class="faint">Never</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />}
               </td>
             </tr>
           ))}

@@ -34,11 +34,11 @@ function noteProblem(note: string): string | null {
   return line === '' ? 'Enter the reason.' : describeLineProblem(line, limits.revokeNote);
 }
 
-/** Asks why keys are revoked. The answer is shown in the activity. */
+/** Asks why keys are revoked. */
 export function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draft: ReasonDraft) => void }) {
   return (
     <>
-      <Field label="Reason" hint="Shown in the activity.">
+      <Field label="Reason" hint="Shown on the Activity screen.">
         {(binding) => (
           <select
             {...binding}

@@ -4,7 +4,7 @@ import { Empty } from '../../../components/loadable.tsx';
 import { Clip } from '../../../components/table/clip.tsx';
 import { focusRow } from '../../../components/table/table-focus.ts';
 import type { Selection } from '../../../components/table/table-model.ts';
-import { formatEndDay } from '../../../components/time.tsx';
+import { formatExpiryDay } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { sortAfterPress } from '../../../state/format/sorting.ts';
@@ -108,7 +108,7 @@ function ExpiringSoonBanner({ keys, isShown, onShow }: { keys: readonly ApiKeyVi
         <strong>
           <Clip>{first.name}</Clip>
         </strong>
-        , on {formatEndDay(first.expiresAt, first.expiryTimeZone)}.
+        , on {formatExpiryDay(first.expiresAt, first.expiryTimeZone)}.
       </p>
       <button type="button" class="link" onClick={onShow}>
         Show {expiringSoon.length === 1 ? 'it' : 'them'}

@@ -2,7 +2,7 @@ import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Clip } from '../../../components/table/clip.tsx';
 import { DataTable } from '../../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../../components/table/table-model.ts';
-import { Day, EndDay, toExpiry } from '../../../components/time.tsx';
+import { Day, ExpiryDay, toExpiry } from '../../../components/time.tsx';
 import { formatOpenAddress } from '../../../state/address/addresses.ts';
 import { now } from '../../../state/clock.ts';
 import { formatRelative } from '../../../state/format/format-time.ts';
@@ -119,7 +119,7 @@ export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isIn
   if (apiKey.expiresAt === null) return <span class="faint">No expiration</span>;
   return (
     <span class="line wraps">
-      <EndDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} isInTable={isInTable} /> <ExpiryBadge apiKey={apiKey} />
+      <ExpiryDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} isInTable={isInTable} /> <ExpiryBadge apiKey={apiKey} />
     </span>
   );
 }

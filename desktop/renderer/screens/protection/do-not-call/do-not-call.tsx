@@ -17,20 +17,20 @@ import type { Pages } from '../../../state/loading/pages.ts';
 import type { TabProps } from '../tab-props.ts';
 import { AddNumbers } from './add-numbers.tsx';
 import { describeScope, describeSource } from './entries.ts';
-import { LiftNumber } from './lift-number.tsx';
 import { OptOuts } from './opt-outs.tsx';
+import { RemoveNumber } from './remove-number.tsx';
 
 /** Shows the numbers that must not be called, to find, add, remove and export them. */
 export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
   const { resource, pages, isWhole } = usePages('do-not-call', entryPages, toPrefix(search));
   const [isAdding, setAdding] = useState(false);
   const [isSettingOptOuts, setSettingOptOuts] = useState(false);
-  const [lifting, setLifting] = useState<DoNotCallEntryView | null>(null);
+  const [removing, setRemoving] = useState<DoNotCallEntryView | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
   const matches = isWhole ? entries.filter(({ phone }) => phone.startsWith(toPrefix(search))) : entries;
   const changed = (text: string) => {
     setAdding(false);
-    setLifting(null);
+    setRemoving(null);
     announce(text);
     void resource.refresh();
   };
@@ -65,7 +65,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
                   onInput={({ currentTarget }) => onView({ search: currentTarget.value })}
                 />
               </label>
-              <ExportAllButton wanted={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
+              <ExportAllButton request={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
             </search>
           </>
         }
@@ -87,15 +87,19 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
                 {search.trim() === '' && <p>Calls to numbers on this list are refused. Queued calls to them end as blocked.</p>}
               </Empty>
             ) : (
-              <EntryTable entries={matches} onLift={canChange ? setLifting : null} />
+              <EntryTable entries={matches} onRemove={canChange ? setRemoving : null} />
             )
           }
         </Loadable>
       </Page>
       {isAdding && <AddNumbers home={home} onAdded={changed} onClose={() => setAdding(false)} />}
       {isSettingOptOuts && <OptOuts onClose={() => setSettingOptOuts(false)} />}
-      {lifting && (
-        <LiftNumber entry={lifting} onLifted={() => changed(`${lifting.phone} may be called again.`)} onClose={() => setLifting(null)} />
+      {removing && (
+        <RemoveNumber
+          entry={removing}
+          onRemoved={() => changed(`${removing.phone} may be called again.`)}
+          onClose={() => setRemoving(null)}
+        />
       )}
     </>
   );
@@ -140,7 +144,13 @@ function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note
   );
 }
 
-function EntryTable({ entries, onLift }: { entries: readonly DoNotCallEntryView[]; onLift: ((entry: DoNotCallEntryView) => void) | null }) {
+function EntryTable({
+  entries,
+  onRemove,
+}: {
+  entries: readonly DoNotCallEntryView[];
+  onRemove: ((entry: DoNotCallEntryView) => void) | null;
+}) {
   return (
     <DataTable
       label="Numbers that must not be called"
@@ -148,7 +158,7 @@ function EntryTable({ entries, onLift }: { entries: readonly DoNotCallEntryView[
       rows={entries}
       getId={({ id }) => id}
       getName={({ phone }) => phone}
-      {...(onLift && { action: { icon: 'trash', label: ({ phone }: DoNotCallEntryView) => `Lift ${phone}`, run: onLift } })}
+      {...(onRemove && { action: { icon: 'trash', label: ({ phone }: DoNotCallEntryView) => `Remove ${phone}`, run: onRemove } })}
     />
   );
 }

@@ -8,7 +8,7 @@ type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Ans
 const max = 30;
 
 /** Sends the last response's ETag with a request, and returns that response again if the core says that it hasn't changed. */
-export function withKnownAnswers(exchange: Exchange): Exchange {
+export function withEtags(exchange: Exchange): Exchange {
   const known = new Map<string, Answer>();
   return async (request, headers) => {
     if (request.method !== 'GET') return exchange(request, headers);

@@ -12,7 +12,7 @@ type InTenancy = { send: Send; headers: () => Headers };
  * With each request, sends the account or partner that the page shows. Another tab can select a different one in the same session, but this
  * page must not read or change anything there. The page shows the tenancy from the latest response about the session.
  */
-export function inTenancyOfPage(send: SendWith): InTenancy {
+export function withTenancyHeader(send: SendWith): InTenancy {
   let headers: Headers = {};
   const sendIn: Send = async (request) => {
     const isShown = request.path === sessionRoutes.showSession.path && request.method === 'GET';

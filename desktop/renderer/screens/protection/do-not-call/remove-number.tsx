@@ -10,21 +10,21 @@ import { Day } from '../../../components/time.tsx';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { describeSource } from './entries.ts';
 
-type LiftNumberProps = { entry: DoNotCallEntryView; onLifted: () => void; onClose: () => void };
+type RemoveNumberProps = { entry: DoNotCallEntryView; onRemoved: () => void; onClose: () => void };
 
-/** Asks why a number may be called again. The activity keeps the reason. */
-export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
+/** Removes a number from the do-not-call list, for a reason that the audit log keeps. */
+export function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
   const [reason, setReason] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   return (
-    <Dialog title={`Lift ${entry.phone}?`} lead="The number can be called again immediately." isAlert onDismiss={close}>
+    <Dialog title={`Remove ${entry.phone}?`} lead="Calls to this number will be accepted again immediately." isAlert onDismiss={close}>
       <form
         ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void run(() => window.callkey.request('liftDoNotCall', { id: entry.id, reason }), onLifted);
+          void run(() => window.callkey.request('liftDoNotCall', { id: entry.id, reason }), onRemoved);
         }}
       >
         <Facts
@@ -38,7 +38,7 @@ export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
         />
         <TextField
           label="Why may it be called again?"
-          hint="Shown in the activity."
+          hint="Shown on the Activity screen."
           error={fieldError(failure, 'reason')}
           type="text"
           autocomplete="off"
@@ -47,7 +47,7 @@ export function LiftNumber({ entry, onLifted, onClose }: LiftNumberProps) {
           autofocus
         />
         <FormError text={generalError(failure, ['reason'])} />
-        <FormActions verb="Lift" verbing="Lifting…" isDanger isBusy={isBusy} onCancel={close} />
+        <FormActions verb="Remove" verbing="Removing…" isDanger isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
   );
