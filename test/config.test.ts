@@ -242,7 +242,9 @@ describe("a provider's configuration", () => {
         ] as const,
     ),
   ] as const) {
-    it(`stops the start with: ${message}`, () => expect(readError(environment)).to.equal(message));
+    const issuer = 'OIDC_ISSUER' in environment ? environment.OIDC_ISSUER : '';
+    const source = issuer === '' || issuer === provider.OIDC_ISSUER ? '' : ` (${issuer})`;
+    it(`is refused with "${message}"${source}`, () => expect(readError(environment)).to.equal(message));
   }
 
   it('accepts every email address of a single tenant', () => {

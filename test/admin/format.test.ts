@@ -49,7 +49,7 @@ describe('formatting a table', () => {
 });
 
 describe('stripping control characters', () => {
-  for (const [what, given, shown] of [
+  for (const [what, text, shown] of [
     ['escape sequences', '\u001b[31mred\u001b[0m', 'red'],
     ['a window title', '\u001b]0;owned\u0007x', 'x'],
     ['C1 controls', 'a\u0085b', 'ab'],
@@ -57,7 +57,7 @@ describe('stripping control characters', () => {
     ['line and paragraph separators', 'a\u2028b\u2029c', 'abc'],
   ] as const) {
     it(`removes ${what}`, () => {
-      expect(stripControls(given)).to.equal(shown);
+      expect(stripControls(text)).to.equal(shown);
     });
   }
 

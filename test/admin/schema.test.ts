@@ -22,7 +22,7 @@ describe('DATABASE_URL', () => {
     ['sqlite::memory:', undefined],
     ['sqlite:', undefined],
   ] as const) {
-    it(`${filename === undefined ? 'is refused' : `is ${filename.replace(process.cwd(), 'in this folder:')}`} for ${url}`, () => {
+    it(`${filename === undefined ? `can't be ${url}` : `names the file ${filename.replace(process.cwd(), '.')} with ${url}`}`, () => {
       const expected: DatabaseLocation | undefined = filename === undefined ? undefined : { kind: 'sqlite', filename };
       expect(parseDatabaseUrl(url)).to.deep.equal(expected);
     });
@@ -44,7 +44,7 @@ describe('DATABASE_URL', () => {
     ['check'],
     ['backup', 'b.db'],
   ]) {
-    it(`doesn't make "${args.join(' ')}" create a database if it isn't set`, async () => {
+    it(`must be set for "${args.join(' ')}", which otherwise creates nothing`, async () => {
       const directory = freshDirectory();
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });
@@ -143,7 +143,7 @@ describe('the schema', () => {
 
 describe("the error for a database that doesn't work", () => {
   /** @returns the error, which must be one line without a stack trace or password */
-  async function complaintOn(url: string, args = ['user', 'list']): Promise<string> {
+  async function readError(url: string, args = ['user', 'list']): Promise<string> {
     const { code, stdout, stderr } = await adminOn(url).admin(args);
     expect([code, stdout, stderr.split('\n').length], stderr).to.deep.equal([5, '', 2]);
     expect(stderr).not.to.match(/hunter2|node:|\.ts:|select /i);
@@ -152,17 +152,17 @@ describe("the error for a database that doesn't work", () => {
 
   it("says that the database doesn't exist", async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { pathname: '/no_such_database' }).href;
-    expect(await complaintOn(url)).to.contain('database "no_such_database" does not exist');
+    expect(await readError(url)).to.contain('database "no_such_database" does not exist');
   });
 
   it('says that the password was refused', async () => {
     const url = Object.assign(new URL(await freshDatabase('postgres')), { password: 'hunter2' }).href;
-    expect(await complaintOn(url)).to.contain('password authentication failed for user "postgres"');
+    expect(await readError(url)).to.contain('password authentication failed for user "postgres"');
   });
 
   it('says that the connection was refused, and names the address', async () => {
     const port = refusedPort;
-    expect(await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
+    expect(await readError(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`)).to.contain(`connection refused at 127.0.0.1:${port}`);
   });
 
   it("says that the server didn't respond", async () => {
@@ -171,7 +171,7 @@ describe("the error for a database that doesn't work", () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const complaint = await complaintOn(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`);
+    const complaint = await readError(`postgres://callkey:hunter2@127.0.0.1:${port}/callkey`);
     server.close();
     expect(complaint).to.contain('no response');
   });
@@ -180,17 +180,17 @@ describe("the error for a database that doesn't work", () => {
     const url = new URL(await freshDatabase('postgres'));
     await adminOn(url.href).json('migrate');
     url.searchParams.set('options', '-c default_transaction_read_only=on');
-    expect(await complaintOn(url.href, ['partner', 'add', 'One'])).to.contain('read-only');
+    expect(await readError(url.href, ['partner', 'add', 'One'])).to.contain('read-only');
   });
 
   it("says that the file isn't a database", async () => {
     const file = join(freshDirectory(), 'notes.txt');
     writeFileSync(file, 'These are my notes. '.repeat(100));
-    expect(await complaintOn(`sqlite:${file}`)).to.contain("the file isn't a SQLite database");
+    expect(await readError(`sqlite:${file}`)).to.contain("the file isn't a SQLite database");
   });
 
   it('says that the path is a folder', async () => {
-    expect(await complaintOn(`sqlite:${freshDirectory()}`, ['partner', 'add', 'One'])).to.contain('it is a folder');
+    expect(await readError(`sqlite:${freshDirectory()}`, ['partner', 'add', 'One'])).to.contain('it is a folder');
   });
 
   it("says that access isn't permitted", async function () {
@@ -198,6 +198,6 @@ describe("the error for a database that doesn't work", () => {
     const folder = join(freshDirectory(), 'locked');
     mkdirSync(folder);
     chmodSync(folder, 0o000);
-    expect(await complaintOn(`sqlite:${join(folder, 'callkey.db')}`, ['partner', 'add', 'One'])).to.contain('permission denied');
+    expect(await readError(`sqlite:${join(folder, 'callkey.db')}`, ['partner', 'add', 'One'])).to.contain('permission denied');
   });
 });

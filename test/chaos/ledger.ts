@@ -3,14 +3,14 @@ import { onDemand } from '../support/tenants.ts';
 import type { Provider } from './provider.ts';
 
 export type FoundCall = { requestId: string; contactId: string; state: string; phone: string | null };
-/** A call without a request ID is in the database with its contact ID. */
+/** A call without a request ID gets its contact ID as its request ID. */
 export type Body = { requestId?: string; contact: { phone: string } };
 export type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
 /** The columns of the table. All except the first two must be 0. */
 export type Counts = ReturnType<Ledger['counts']>;
 
-/** In ms. Every request must get its response within this time, which includes some for the load on the same machine. */
+/** In ms. Every request must get its response within this time, which includes slack for the load on the same machine. */
 const deadline = 6_000 + 2_000;
 /** Longer than the deadline, so that a late response is noticed. */
 const patience = 20_000;
@@ -90,12 +90,12 @@ export function createLedger() {
       return reply;
     },
     /** Compares the acknowledged calls with those in the database. */
-    compare(found: readonly FoundCall[]): void {
-      const byRequestId = new Map(found.map((call) => [call.requestId, call]));
-      if (byRequestId.size !== found.length) ledger.fail('one request ID has two calls');
+    compare(calls: readonly FoundCall[]): void {
+      const byRequestId = new Map(calls.map((call) => [call.requestId, call]));
+      if (byRequestId.size !== calls.length) ledger.fail('one request ID has two calls');
       for (const [requestId, contactId] of placed) if (byRequestId.get(requestId)?.contactId !== contactId) lost.add(requestId);
       for (const requestId of cancelled.values()) if (byRequestId.get(requestId)?.state !== 'cancelled') lost.add(requestId);
-      for (const { phone } of found) if (phone !== null && refused.has(phone)) placedThough503.add(phone);
+      for (const { phone } of calls) if (phone !== null && refused.has(phone)) placedThough503.add(phone);
     },
     counts: () => ({
       sent: counted.sent,

@@ -4,23 +4,23 @@ import { ask } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 
 /** Responds to a hand-off. @returns whether the provider makes the call: false only if it said so */
-export type Manner = (turn: number, response: ServerResponse) => boolean;
+export type Behavior = (turn: number, response: ServerResponse) => boolean;
 
-export const takes: Manner = (_, response) => {
+export const takes: Behavior = (_, response) => {
   response.writeHead(202).end();
   return true;
 };
 
 /** Takes its time, so that calls are queued and hand-offs in progress. */
 export const takesAfter =
-  (ms: number): Manner =>
+  (ms: number): Behavior =>
   (turn, response) => {
     setTimeout(() => takes(turn, response), ms);
     return true;
   };
 
 /** Refuses every fifth temporarily, and accepts every twentieth without a response. */
-export const failsAndDrops: Manner = (turn, response) => {
+export const failsAndDrops: Behavior = (turn, response) => {
   if (turn % 20 === 1) response.destroy();
   else response.writeHead(turn % 5 === 0 ? 503 : 202).end();
   return turn % 5 !== 0;
@@ -29,12 +29,12 @@ export const failsAndDrops: Manner = (turn, response) => {
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 /** Starts a provider that counts whom it calls and how often. If it de-duplicates, it calls once per hand-off ID. */
-export async function startProvider(manner: Manner, deduplicates: boolean) {
+export async function startProvider(behavior: Behavior, deduplicates: boolean) {
   const handoffs = new Map<string, string[]>();
   /** When each contact's call was first accepted. */
   const arrivals = new Map<string, number>();
   let turn = 0;
-  let current = manner;
+  let current = behavior;
   let report: (handoffId: string) => void = () => undefined;
 
   const { url, close } = await startReceiver(({ handoff: { handoffId, contactId } }, response) => {
@@ -50,7 +50,7 @@ export async function startProvider(manner: Manner, deduplicates: boolean) {
     hasCalled: (contactId: string | null) => contactId !== null && handoffs.has(contactId),
     calledTwice: () => [...handoffs.values()].filter(({ length }) => length > 1).length,
     handOffs: () => turn,
-    behave(next: Manner) {
+    behave(next: Behavior) {
       current = next;
     },
     onTaken(listener: (handoffId: string) => void) {

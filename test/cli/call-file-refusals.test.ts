@@ -6,7 +6,7 @@ import { badLines, readRefusal } from '../support/read-calls.ts';
 
 const phone = '+493012345678';
 
-describe('refusing a call file', () => {
+describe('checking a call file', () => {
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
     ['an empty file', '', /empty/],
     ['a header without any lines', 'phone,name\n', /no calls/],

@@ -72,9 +72,9 @@ describe('CallkeyClient', () => {
   it('names itself in User-Agent unless the program does', async () => {
     await connect().place(its.tenants.campaign.id, newCall('agent-1'));
     await connect({ userAgent: 'orders/2' }).place(its.tenants.campaign.id, newCall('agent-2'));
-    const [own, given] = its.network.seen.map(({ headers }) => headers['user-agent']);
+    const [own, custom] = its.network.seen.map(({ headers }) => headers['user-agent']);
     expect(own).to.match(/^callkey-client\/\d+\.\d+\.\d+ node\/\d+\./);
-    expect(given).to.equal('orders/2');
+    expect(custom).to.equal('orders/2');
   });
 
   it('places a call even if the program’s functions throw, and warns about them', async () => {
@@ -212,7 +212,7 @@ describe('CallkeyClient', () => {
     ['with a request ID that would change the request path', { requestId: '../x', contact: { phone: '+493012345678' } }],
   ] as const) {
     it(`doesn't place a call ${what}`, async () => {
-      // @ts-expect-error as from JavaScript, which no compiler has checked
+      // @ts-expect-error JavaScript callers aren't type-checked.
       expect(await rejection(connect().place(its.tenants.campaign.id, call))).to.include({ kind: 'usage' });
       expect(its.network.seen).to.deep.equal([]);
     });
@@ -232,15 +232,15 @@ describe('CallkeyClient', () => {
   }
 
   const misuses: [string, (client: CallkeyClient, campaignId: string) => Promise<unknown>][] = [
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     ['an invalid call', (client, id) => client.place(id)],
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     ['a null call', (client, id) => client.place(id, null)],
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     ['a call with a BigInt', (client, id) => client.place(id, { ...newCall('misuse-1'), variables: { number: 1n } })],
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     ['an invalid signal', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     ['a cancel without a call', (client, id) => client.cancel(id)],
   ];
   for (const [what, misuse] of misuses) {
@@ -261,7 +261,7 @@ describe('CallkeyClient', () => {
     ['server', { server: undefined }],
   ] as const) {
     it(`names the option ${option} if it's ${JSON.stringify(wrong)}`, () => {
-      // @ts-expect-error as from JavaScript
+      // @ts-expect-error JavaScript callers aren't type-checked.
       expect(() => connect(wrong))
         .to.throw(CallkeyError, option)
         .with.property('kind', 'usage');
@@ -269,7 +269,7 @@ describe('CallkeyClient', () => {
   }
 
   it('requires options', () => {
-    // @ts-expect-error as from JavaScript
+    // @ts-expect-error JavaScript callers aren't type-checked.
     expect(() => new CallkeyClient()).to.throw(CallkeyError, 'options');
   });
 

@@ -42,7 +42,7 @@ describe('callkey as a command-line program', () => {
   it('keeps the key out of the process list', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
     const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--verbose']);
-    await process.said(/< 503/);
+    await process.printed(/< 503/);
     const { execFileSync } = await import('node:child_process');
     expect(execFileSync('ps', ['-ww', '-eo', 'args'], { encoding: 'utf8' }))
       .to.contain('call place')

@@ -73,7 +73,7 @@ describe('callkey completion', () => {
         expect(offered('callkey --json call place --n', 'not-before')).to.contain('--not-before').and.contain('--not-after');
       });
 
-      it('completes aliases of the profile, profiles and runs', async function () {
+      it("completes the profile's aliases, profiles and runs", async function () {
         // Each completion starts the shell and the command.
         this.timeout(180_000);
         const run = `${'0'.repeat(24)}5f3a9c01.jsonl`;

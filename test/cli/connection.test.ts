@@ -65,7 +65,7 @@ describe('callkey with certificates and proxies', () => {
   });
 
   /**
-   * Returns an HTTP proxy like those in companies: it sees which server a client connects to, but not what it sends. With null, it never
+   * Returns an HTTP proxy such as companies use. It sees which server a client connects to, but not what it sends. With null, it never
    * responds.
    */
   async function tunnel(status: number | null = 200) {

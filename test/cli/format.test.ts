@@ -11,8 +11,8 @@ import { shellCommand } from '../../cli/terminal/shell-command.ts';
 
 describe('formatting', () => {
   it('redacts every key value but keeps the bare prefix', () => {
-    const [one, other] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
-    expect(redact(`a ${one} b https://x/?k=${other}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
+    const [a, b] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
+    expect(redact(`a ${a} b https://x/?k=${b}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
     expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
   });
 

@@ -103,7 +103,7 @@ describe('callkey mcp', () => {
     void agent.call('place_call', { requestId: 'agent-4', contact: { phone } });
     await until(() => its.network.seen.length === 1);
     agent.leave();
-    await agent.said(/The agent disconnected\. Finishing 1 request/);
+    await agent.printed(/The agent disconnected\. Finishing 1 request/);
     held.resolve();
     expect((await agent.ended).code).to.equal(0);
     expect(await callsTo(phone)).to.have.length(1);

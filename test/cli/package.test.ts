@@ -16,10 +16,10 @@ import { until } from '../support/until.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
 
-/** Returns the first text on the page between two given texts. */
-function printed(form: RegExp): string {
-  const [, text] = form.exec(readme) ?? [];
-  if (text === undefined) throw new Error(`cli/README.md has no ${form}.`);
+/** Returns the captured group of the pattern's first match in the README. */
+function readmeText(pattern: RegExp): string {
+  const [, text] = pattern.exec(readme) ?? [];
+  if (text === undefined) throw new Error(`cli/README.md has no ${pattern}.`);
   return text;
 }
 
@@ -100,7 +100,7 @@ describe('the published package', () => {
     const { version, name, repository, bugs } = packageJson();
     expect(name).to.match(/^@callkey\//);
     expect([repository.url, bugs.url].every((url) => url.includes('/callkey/callkey'))).to.equal(true);
-    const command = printed(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
+    const command = readmeText(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
     const prefix = freshDirectory();
     // Works without a network, because it omits the keychain library, which is needed only to store a key in the keychain.
     const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
@@ -124,7 +124,7 @@ describe('the published package', () => {
 
     it('places one call per order, even if the order system is killed before it records the call', async () => {
       const program = join(directory, 'reminders.js');
-      writeFileSync(program, printed(/```js\n(\/\/ reminders\.js\n.*?)```/s));
+      writeFileSync(program, readmeText(/```js\n(\/\/ reminders\.js\n.*?)```/s));
       const orders = new DatabaseSync(join(directory, 'orders.db'));
       orders.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, phone TEXT, contactId TEXT)');
       const insert = orders.prepare('INSERT INTO orders (customer, phone) VALUES (?, ?)');
@@ -164,8 +164,8 @@ describe('the published package', () => {
       const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } });
         await import('@callkey/cli').catch((error) => console.log(error.message));`;
       writeFileSync(join(directory, 'older.js'), program);
-      const said = execFileSync(process.execPath, [join(directory, 'older.js')], { encoding: 'utf8' });
-      expect(said).to.equal('@callkey/cli needs Node.js 22.19 or later; this is 20.19.0.\n');
+      const output = execFileSync(process.execPath, [join(directory, 'older.js')], { encoding: 'utf8' });
+      expect(output).to.equal('@callkey/cli needs Node.js 22.19 or later; this is 20.19.0.\n');
     });
 
     it('is found by older module resolution, which ignores exports', () => {
@@ -183,7 +183,7 @@ describe('the published package', () => {
          const client = new CallkeyClient({ server: 'https://calls.example.com', keyValue: '' });
          export const placed: Promise<PlacedCall> = client.place('campaign', call, { signal: AbortSignal.timeout(1000) });
          export const code = (error: unknown): string | undefined => (error instanceof CallkeyError ? error.code : undefined);
-         // @ts-expect-error without a request id, a retry could place a second call
+         // @ts-expect-error Without a request ID, a retry could place a second call.
          client.place('campaign', { contact: { phone: '+493012345678' } });`,
       );
       const options = {

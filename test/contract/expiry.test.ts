@@ -90,7 +90,7 @@ describe('expiry', () => {
       ['a day that the zone skipped, which is the start of the next day', 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
       ['the day after a skipped day', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
     ] as const) {
-      it(`is right for ${what} (${zone})`, () => {
+      it(`is correct for ${what} (${zone})`, () => {
         expect(toIso(startOfDay(day, zone))).to.equal(instant);
       });
     }
@@ -121,7 +121,7 @@ describe('expiry', () => {
       ['a day in the first zone to reach it', 'Pacific/Kiritimati', '2027-01-31', '2027-01-31T09:59:59.999Z'],
     ];
     for (const [what, zone, day, instant] of cases) {
-      it(`is right for ${what} (${zone})`, () => {
+      it(`is correct for ${what} (${zone})`, () => {
         expect(toIso(endOfDay(day, zone))).to.equal(instant);
       });
     }
@@ -138,7 +138,7 @@ describe('expiry', () => {
       );
     });
 
-    it('is right in every zone on the days around each clock change', function () {
+    it('is correct in every zone on the days around each clock change', function () {
       this.timeout(120_000);
       for (const zone of zones) {
         for (const day of daysOfChange(zone)) {

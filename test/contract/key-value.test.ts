@@ -53,13 +53,13 @@ describe('a key value', () => {
   }
 
   it('is redacted from text, even if only its start is present', () => {
-    const blotted = (text: string) => text.replace(keyValueLookalike, '…');
-    expect(blotted(`a ${withoutChecksum}4e4SeA, b`)).to.equal('a …, b');
-    expect(blotted('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');
+    const redact = (text: string) => text.replace(keyValueLookalike, '…');
+    expect(redact(`a ${withoutChecksum}4e4SeA, b`)).to.equal('a …, b');
+    expect(redact('svc_sk_live_0A\nsvc_sk_live_/svc_sk_test_0')).to.equal('…\n…/svc_sk_test_0');
   });
 
   for (const text of ['', 'svc_sk_live_', `${withoutChecksum}`, ` ${withoutChecksum}`, `svc_sk_test_${'0'.repeat(49)}`]) {
-    it(`isn't ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
+    it(`can't be ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {
       expect(isKeyValue(text)).to.equal(false);
     });
   }

@@ -73,7 +73,7 @@ describe('a phone number', () => {
     '+112125550142',
     '+810312345678',
   ]) {
-    it(`isn't ${text === '' ? 'empty' : text}`, () => {
+    it(`can't be ${JSON.stringify(text)}`, () => {
       expect(isPhoneNumber(text)).to.equal(false);
     });
   }

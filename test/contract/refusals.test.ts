@@ -121,7 +121,7 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['an empty account ID', createUserSchema, { ...user, accountId: '' }, 'accountId', identifier],
   ...['ada', '@example.com', 'ada@', 'a da@example.com', 'ada@exam ple.com', 'a@b@c', `a@${'b'.repeat(253)}`, 'a\0@b'].map(
     (address): (typeof wrong)[number] => [
-      `the e-mail address ${address.slice(0, 20)}`,
+      `the email address ${address.slice(0, 20)}`,
       createUserSchema,
       { ...user, email: address },
       'email',

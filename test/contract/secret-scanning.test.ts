@@ -9,22 +9,22 @@ import { skip } from '../support/skip.ts';
 const folder = new URL('../../core/docs/secret-scanning/', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
 
-function found(text: string, form: RegExp): string {
+function firstMatch(text: string, form: RegExp): string {
   const [, match] = form.exec(text) ?? [];
   if (match === undefined) throw new Error(`${form} is not there.`);
   return match;
 }
 
 /** Returns a cell of the README's table, where bars are escaped. JavaScript has a different syntax for the ends of the text. */
-const cell = (field: string) => found(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
+const cell = (field: string) => firstMatch(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
 const github = `(?:${cell('Before secret').replace('\\A', '^')})(${cell('Secret format')})(?:${cell('After secret').replace('\\z', '$')})`;
 
 const patterns = {
-  gitleaks: new RegExp(found(read('gitleaks.toml'), /regex = '''(.*)'''/), 'g'),
-  TruffleHog: new RegExp(found(read('trufflehog.yaml'), /key: '(.*)'/), 'g'),
+  gitleaks: new RegExp(firstMatch(read('gitleaks.toml'), /regex = '''(.*)'''/), 'g'),
+  TruffleHog: new RegExp(firstMatch(read('trufflehog.yaml'), /key: '(.*)'/), 'g'),
   GitHub: new RegExp(github, 'g'),
 };
-const thresholds = [found(read('gitleaks.toml'), /entropy = (.*)/), found(read('trufflehog.yaml'), /entropy: (.*)/)].map(Number);
+const thresholds = [firstMatch(read('gitleaks.toml'), /entropy = (.*)/), firstMatch(read('trufflehog.yaml'), /entropy: (.*)/)].map(Number);
 
 /** Shannon entropy in bits per character, as both scanners calculate it. */
 function computeEntropy(text: string): number {
@@ -57,7 +57,7 @@ describe('the patterns for secret scanners', () => {
       ['before an underscore', (text: string) => `${text}_old`],
       ['in a URL', (text: string) => `https://calls.example.com/?key=${text}&more=1`],
     ] as const) {
-      it(`find every key with ${scanner} ${where}`, () => {
+      it(`find every key ${where} (${scanner})`, () => {
         for (const each of keys) expect([...surround(each).matchAll(pattern)].map((match) => match[1] ?? match[0])).to.deep.equal([each]);
       });
     }

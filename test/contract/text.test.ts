@@ -134,13 +134,13 @@ describe('a name', () => {
 });
 
 describe('a search by name', () => {
-  for (const [one, other] of [
+  for (const [a, b] of [
     ['Crème', 'CREME'],
     ['e\u0301', '\u00e9'],
     ['ﬁne', 'fine'],
     ['Ａｄａ', 'ada'],
   ] as const) {
-    it(`finds ${one} when searching for ${other}`, () => expect(foldText(one)).to.equal(foldText(other)));
+    it(`finds ${a} when searching for ${b}`, () => expect(foldText(a)).to.equal(foldText(b)));
   }
 
   it("doesn't find a different name", () => {

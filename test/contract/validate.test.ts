@@ -40,7 +40,7 @@ describe('validating input', () => {
 });
 
 describe('parsing text that may be JSON', () => {
-  it('returns the value, or undefined if it is not JSON', () => {
+  it("returns the value, or undefined if it isn't JSON", () => {
     expect([parseJson('{"a":1}'), parseJson('{')]).to.deep.equal([{ a: 1 }, undefined]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { rulesOfColour, violationsOn } from '../support/axe.ts';
+import { colorRules, violationsOn } from '../support/axe.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
 
@@ -11,7 +11,7 @@ describeDesktop("the console's accessibility", () => {
     for await (const { name, page } of walkThrough(openInElectron)) {
       stops += 1;
       // The themes differ only in their colors.
-      for (const [colorScheme, rules] of [['light'], ['dark', rulesOfColour]] as const) {
+      for (const [colorScheme, rules] of [['light'], ['dark', colorRules]] as const) {
         // During a transition, the colors belong to neither theme.
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         violations.push(...(await violationsOn(page, rules)).map((violation) => `${name}, ${colorScheme}: ${violation}`));

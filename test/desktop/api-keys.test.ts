@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
-import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -17,9 +17,6 @@ const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTex
 
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');
 const today = () => day(DateTime.now());
-
-/** Waits until the element has the focus. */
-const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
 describeDesktop('the console, for API keys', () => {
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -95,7 +92,7 @@ describeDesktop('the console, for API keys', () => {
     await button('Create Key').click();
     await harness.page.getByText('Enter a name for the key.').waitFor();
     await harness.page.getByText('Choose an expiration.').waitFor();
-    await focusIn(harness.page.getByLabel('Name', { exact: true }));
+    await untilFocused(harness.page.getByLabel('Name', { exact: true }));
   });
 
   it('counts a name in characters, not UTF-16 units, up to 200', async () => {
@@ -149,7 +146,7 @@ describeDesktop('the console, for API keys', () => {
       await row('Practice software').waitFor({ state: 'detached' });
       expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
       // The focus moves to the next row.
-      await focusIn(row('Website form'));
+      await untilFocused(row('Website form'));
     });
 
     it('revokes nothing on Cancel, and returns the focus to the row', async () => {
@@ -158,7 +155,7 @@ describeDesktop('the console, for API keys', () => {
       await button('Revoke Practice software').click();
       await dialog('Revoke API Key?').getByRole('button', { name: 'Cancel' }).click();
       await dialog('Revoke API Key?').waitFor({ state: 'detached' });
-      await focusIn(button('Revoke Practice software'));
+      await untilFocused(button('Revoke Practice software'));
     });
 
     it('names the creator of another user’s key, and cancels its calls on request', async () => {
@@ -193,7 +190,7 @@ describeDesktop('the console, for API keys', () => {
     ['partner', ['Ada Account', 'Tia Tied', 'Tom Teammate']],
   ];
   for (const [user, owners] of tags) {
-    it(`${owners ? `labels keys with their owner for a ${user} user` : `doesn't show owners to a user who sees only their own keys`}`, async () => {
+    it(`${owners ? `labels keys with their owner for ${user === 'tied' ? 'a partner user limited to one account' : 'a partner user'}` : `doesn't show owners to a user who sees only their own keys`}`, async () => {
       for (const name of ['account', 'teammate', 'tied'] as const)
         await createKeyOn(harness, harness.tenants.users[name], `Key of ${name}`);
       await signInAs(harness, user);

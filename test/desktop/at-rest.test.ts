@@ -43,12 +43,12 @@ describeBrowser('an idle page', () => {
       const counted = window as unknown as { runs: number };
       counted.runs = 0;
       for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame'] as const) {
-        const original = Reflect.get(window, name) as (run: (...given: unknown[]) => void, ...rest: unknown[]) => number;
-        Reflect.set(window, name, (run: (...given: unknown[]) => void, ...rest: unknown[]) =>
+        const original = Reflect.get(window, name) as (run: (...args: unknown[]) => void, ...rest: unknown[]) => number;
+        Reflect.set(window, name, (run: (...args: unknown[]) => void, ...rest: unknown[]) =>
           original(
-            (...given) => {
+            (...args) => {
               counted.runs += 1;
-              run(...given);
+              run(...args);
             },
             ...rest,
           ),

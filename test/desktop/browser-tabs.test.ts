@@ -9,15 +9,7 @@ import { eventually } from '../support/until.ts';
 
 describeBrowser('the console in a browser', () => {
   const browser = browserForEach();
-  const { button, heading, link, signInOnForm, open, clipboardText, createKey } = browser;
-
-  /** Without this, going back would lead to another screen. */
-  async function goHomeFromCalls(): Promise<void> {
-    await link('Calls').click();
-    await heading('Calls').waitFor();
-    await link('API keys').click();
-    await heading('API keys').waitFor();
-  }
+  const { button, link, goHomeFromCalls, signInOnForm, open, clipboardText, createKey } = browser;
 
   describe('a key value', () => {
     it("isn't lost by Back or by leaving the page: both ask first", async () => {

@@ -122,9 +122,9 @@ describeDesktop('the bridge to the page', () => {
     /** What each of these requests results in on the page: an error's message, or the kind of its failure. */
     const listOutcomes = (requests: readonly (readonly [name: string, input: unknown])[]) =>
       running.page.evaluate(
-        (given) =>
+        (all) =>
           Promise.all(
-            given.map(([name, input]) =>
+            all.map(([name, input]) =>
               (window.callkey.request as (name: string, input: unknown) => Promise<Result<unknown>>)(name, input).then(
                 (result) => (result.ok ? 'done' : result.failure.kind),
                 (error: Error) => error.message,

@@ -1,22 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-
-/** Starts a foreign website that counts its requests. */
-async function startSite() {
-  const asked: string[] = [];
-  const server = createServer(({ url = '' }, response) => {
-    asked.push(url);
-    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>Not ours</title>');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, asked, close: () => server.close() };
-}
+import { startSite } from '../support/foreign-site.ts';
 
 describeDesktop("the page's content security", () => {
   let running: RunningConsole;
@@ -30,7 +16,7 @@ describeDesktop("the page's content security", () => {
     site.close();
   });
   afterEach(() => {
-    expect(site.asked, 'requests that reached the network').to.deep.equal([]);
+    expect(site.requests, 'requests that reached the network').to.deep.equal([]);
     expect(running.page.url()).to.equal('app://callkey/index.html');
     expect(running.app.windows()).to.have.length(1);
   });

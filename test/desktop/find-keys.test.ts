@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import type { Locator } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
 import { repairCounts } from '../../core/storage/keys/key-counts.ts';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, signInAs, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
@@ -12,9 +11,6 @@ let harness: ConsoleHarness;
 const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
-
-/** Waits until the element has the focus. */
-const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
 describeDesktop('the console, with many API keys,', () => {
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -137,7 +133,7 @@ describeDesktop('the console, with many API keys,', () => {
       await button('Which key is this?').click();
       await harness.page.getByLabel('Key value').fill(keyValue);
       await button('Find key').click();
-      await focusIn(row('Found twice'));
+      await untilFocused(row('Found twice'));
       await harness.page.getByLabel('Search by name').fill('something else');
     }
   });

@@ -24,16 +24,16 @@ const database = await emptyDatabase('sqlite');
 const env = { ...process.env, DATABASE_URL: database, PORT: '0', MANAGEMENT_PORT: 'off' };
 const core = spawn('npm', ['start'], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
 try {
-  const found = new Map<string, string>();
+  const values = new Map<string, string>();
   const patterns = { email: /^ +email +(\S+)/, password: /one-time password +(\S+)/, url: /"url":"([^"]+)","msg":"listening"/ };
   const ready = Promise.withResolvers<void>();
   for (const input of [core.stdout, core.stderr])
     createInterface({ input }).on('line', (line) => {
       for (const [name, pattern] of Object.entries(patterns)) {
         const [, value] = pattern.exec(line) ?? [];
-        if (value !== undefined) found.set(name, value);
+        if (value !== undefined) values.set(name, value);
       }
-      if (Object.keys(patterns).every((name) => found.has(name))) ready.resolve();
+      if (Object.keys(patterns).every((name) => values.has(name))) ready.resolve();
     });
   await ready.promise;
   reach('the terminal shows the address and the one-time password');
@@ -48,9 +48,9 @@ try {
   const type = (label: string, text: string) => page.getByLabel(label, { exact: true }).pressSequentially(text, { delay: perLetterMs });
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 
-  await page.goto(found.get('url') ?? '');
-  await type('Email', found.get('email') ?? '');
-  await type('Password', found.get('password') ?? '');
+  await page.goto(values.get('url') ?? '');
+  await type('Email', values.get('email') ?? '');
+  await type('Password', values.get('password') ?? '');
   await press('Sign in');
   reach('signed in');
   await type('New password', 'seven words that only I know');

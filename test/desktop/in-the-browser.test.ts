@@ -80,7 +80,7 @@ describeBrowser('the console in a browser', () => {
       '鍵🔑 مفتاح',
     ];
     for (const name of names) await createKeyOn(browser.harness, browser.harness.tenants.users.account, name);
-    browser.page.on('dialog', (dialog) => browser.refused.push(`${dialog.type()}: ${dialog.message()}`));
+    browser.page.on('dialog', (dialog) => browser.complaints.push(`${dialog.type()}: ${dialog.message()}`));
     await open();
     for (const screen of ['API keys', 'Activity']) {
       await link(screen).click();

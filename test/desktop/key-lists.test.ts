@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { Locator } from 'playwright-core';
-import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { type ConsoleHarness, openWithKeys, sharedConsole, type UserName, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
@@ -14,19 +13,12 @@ describeDesktop('the lists of API keys in the console', () => {
   afterEach(() => harness.close());
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => harness.page.getByRole('row', { name });
-  const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
   const press = (key: string) => harness.page.keyboard.press(key);
   const names = () => harness.page.locator('tbody th').allInnerTexts();
   const panel = () => harness.page.getByRole('complementary');
   const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
 
-  /** Creates keys with these names, the first one newest, and signs in a user who can see them. */
-  async function list(all: readonly string[], user: UserName = 'account'): Promise<void> {
-    for (const [index, name] of all.entries())
-      await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
-    await signInAs(harness, user);
-    await harness.page.getByRole('grid').waitFor();
-  }
+  const list = (names: readonly string[], user?: UserName) => openWithKeys(harness, names, user);
 
   it('warn about keys that expire within 30 days', async () => {
     const soon = new Date(Date.now() - 360 * 86_400_000).toISOString();
@@ -73,7 +65,7 @@ describeDesktop('the lists of API keys in the console', () => {
       ['One', 'Ada Account'],
       ['Three', 'Ada Account'],
     ]);
-    await focusIn(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
+    await untilFocused(dialog('Revoke 2 API keys?').getByRole('button', { name: 'Cancel' }));
     await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
     await harness.page.getByText('2 keys were revoked.').waitFor();
     await row('One').waitFor({ state: 'detached' });

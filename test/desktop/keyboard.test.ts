@@ -1,13 +1,9 @@
-import type { Locator } from 'playwright-core';
-import { type ConsoleHarness, openConsole } from '../support/console-harness.ts';
+import { type ConsoleHarness, openConsole, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 
 let harness: ConsoleHarness;
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
-
-/** Waits until the element has the focus. */
-const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
 
 describeDesktop('using only the keyboard, the console', () => {
   // The first field has the focus only if no address is remembered.
@@ -30,7 +26,7 @@ describeDesktop('using only the keyboard, the console', () => {
 
     await tabTo('Create API key');
     await keyboard.press('Enter');
-    await focusIn(page.getByLabel('Name', { exact: true }));
+    await untilFocused(page.getByLabel('Name', { exact: true }));
     await keyboard.type('Keyboard key');
     await keyboard.press('Tab');
     await keyboard.press('ArrowRight');
@@ -42,7 +38,7 @@ describeDesktop('using only the keyboard, the console', () => {
     await tabTo("I've Saved It");
     await keyboard.press('Enter');
 
-    await focusIn(row('Keyboard key'));
+    await untilFocused(row('Keyboard key'));
     await keyboard.press('Delete');
     await dialog('Revoke API Key?').getByText('Last used').waitFor();
     await tabTo('Revoke');

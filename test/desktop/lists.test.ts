@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { Locator } from 'playwright-core';
-import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
+import { type ConsoleHarness, openWithKeys, sharedConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -21,19 +20,12 @@ describeDesktop('the screens of the console', () => {
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => harness.page.getByRole('row', { name });
-  const focusIn = (there: Locator) => there.and(harness.page.locator(':focus')).waitFor();
   const press = (key: string) => harness.page.keyboard.press(key);
   const names = () => harness.page.locator('tbody th').allInnerTexts();
   const panel = () => harness.page.getByRole('complementary');
   const dialog = (name: string) => harness.page.getByRole('alertdialog', { name });
 
-  /** Creates keys with these names, the first one newest, and signs in a user who can see them. */
-  async function list(all: readonly string[], user: UserName = 'account'): Promise<void> {
-    for (const [index, name] of all.entries())
-      await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
-    await signInAs(harness, user);
-    await harness.page.getByRole('grid').waitFor();
-  }
+  const list = (names: readonly string[], user?: UserName) => openWithKeys(harness, names, user);
 
   it('have one tab stop per list, where arrows, j and k move, Enter opens the details, and Escape returns to the row', async () => {
     await list(['One', 'Two', 'Three']);
@@ -43,16 +35,16 @@ describeDesktop('the screens of the console', () => {
     await row('One').focus();
     await press('ArrowDown');
     await press('j');
-    await focusIn(row('Three'));
+    await untilFocused(row('Three'));
     await press('k');
-    await focusIn(row('Two'));
+    await untilFocused(row('Two'));
     await press('Enter');
     await panel().getByRole('heading', { name: 'Two' }).waitFor();
     await press('ArrowUp');
     await panel().getByRole('heading', { name: 'One' }).waitFor();
     await press('Escape');
     await panel().waitFor({ state: 'detached' });
-    await focusIn(row('One'));
+    await untilFocused(row('One'));
   });
 
   it('move the focus to controls in a row with left and right, and to the column headers with up', async () => {
@@ -63,7 +55,7 @@ describeDesktop('the screens of the console', () => {
     await harness.page.getByText('1 Sep 2026, 10:00:00 Europe/Berlin').waitFor();
     await row('One').focus();
     await press('ArrowUp');
-    await focusIn(harness.page.getByLabel('Select all on this page'));
+    await untilFocused(harness.page.getByLabel('Select all on this page'));
   });
 
   it('can be sorted by column, and keep the order and search when the user returns', async () => {
@@ -133,7 +125,7 @@ describeDesktop('the screens of the console', () => {
     await palette.getByRole('combobox').fill('two');
     await palette.getByRole('option', { name: /Two/ }).waitFor();
     await press('Enter');
-    await focusIn(row('Two'));
+    await untilFocused(row('Two'));
   });
 
   it('show the server and the account in the window title', async () => {
@@ -169,7 +161,7 @@ describeDesktop('the screens of the console', () => {
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Incorrect email address or password.').waitFor();
-    await focusIn(page.getByLabel('Password'));
+    await untilFocused(page.getByLabel('Password'));
   });
 
   it('filter activity by user and action', async () => {

@@ -89,7 +89,7 @@ for (const [where, describeHome, openHome] of homes) {
       expect(await page().getByRole('search').count()).to.equal(0);
     });
 
-    it("leads on from filters that the viewer can't use", async () => {
+    it("offers to reset filters that the viewer can't use", async () => {
       await resize(1280);
       await goTo('Users');
       await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);

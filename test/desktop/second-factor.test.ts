@@ -10,7 +10,7 @@ import { type ConsoleHarness, openConsole } from '../support/console-harness.ts'
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { enroll } from '../support/second-factor.ts';
-import { button, enterCode, enterPassword, goTheWholeWay, home, passTime, setUp } from '../support/second-factor-screens.ts';
+import { button, enterCode, enterPassword, home, passTime, setUp, setUpUseAndRecover } from '../support/second-factor-screens.ts';
 import { password, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
@@ -54,7 +54,7 @@ describeBrowser('a second factor in a browser', () => {
 
   it('is set up, used at sign-in, replaced by a recovery code, and turned off', async () => {
     await open();
-    await goTheWholeWay({ ...harness, page }, clock);
+    await setUpUseAndRecover({ ...harness, page }, clock);
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -247,6 +247,6 @@ describeDesktop('a second factor in the app', () => {
   after(() => harness.close());
 
   it('is set up, used at sign-in, replaced by a recovery code, and turned off', async () => {
-    await goTheWholeWay(harness, clock);
+    await setUpUseAndRecover(harness, clock);
   });
 });

@@ -87,7 +87,7 @@ describeDesktop("the console's session", () => {
 
   it("isn't ended by a slow sign-out from the previous session", async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
-    const signIn = () => harness.page.evaluate((given) => window.callkey.signIn(given), input);
+    const signIn = () => harness.page.evaluate((argument) => window.callkey.signIn(argument), input);
     await signIn();
     const held = Promise.withResolvers<void>();
     network.faults.push(held.promise);

@@ -228,10 +228,10 @@ describeDesktop('the window bounds', () => {
   it('are restored at the next start', async () => {
     const first = await launchConsole();
     const bounds = { x: 120, y: 90, width: 900, height: 640 };
-    await first.app.evaluate(({ BrowserWindow }, wanted) => {
+    await first.app.evaluate(({ BrowserWindow }, bounds) => {
       const [window] = BrowserWindow.getAllWindows();
       const resized = new Promise<void>((resolve) => window?.on('resize', () => resolve()));
-      window?.setBounds(wanted);
+      window?.setBounds(bounds);
       return resized;
     }, bounds);
     await first.close();

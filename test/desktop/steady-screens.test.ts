@@ -71,7 +71,7 @@ for (const [where, describeHome, openHome] of homes) {
         .locator('h1, search, thead, tbody tr')
         .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
     /** Whether nothing covers the element's edges. */
-    const isInSight = (element: Locator) =>
+    const isUncovered = (element: Locator) =>
       element.evaluate((each) => {
         const { left, right, top, bottom } = each.getBoundingClientRect();
         const x = (left + right) / 2;
@@ -129,7 +129,7 @@ for (const [where, describeHome, openHome] of homes) {
         const focused = page().locator('tbody tr:focus');
         for (const key of [...Array.from({ length: 19 }, () => 'j'), ...Array.from({ length: 19 }, () => 'k')]) {
           await page().keyboard.press(key);
-          expect(await isInSight(focused), `${key} at ${width}`).to.equal(true);
+          expect(await isUncovered(focused), `${key} at ${width}`).to.equal(true);
         }
       }
     });
@@ -299,7 +299,7 @@ for (const [where, describeHome, openHome] of homes) {
       await dialog.getByRole('status').getByText('Copied the command.').waitFor({ state: 'attached' });
       for (const each of await dialog.getByRole('button').all()) {
         await each.scrollIntoViewIfNeeded();
-        await eventually(async () => expect(await isInSight(each), await each.innerText()).to.equal(true));
+        await eventually(async () => expect(await isUncovered(each), await each.innerText()).to.equal(true));
       }
       await button("I've Saved It").click();
     });

@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { ask } from '../support/http.ts';
-import { type Asked, openEvents, startProviderApi } from '../support/provider-api.ts';
+import { openEvents, type ProviderRequest, startProviderApi } from '../support/provider-api.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { createKey, type DirectAccess, databaseWithTenants, onDemand, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
@@ -63,11 +63,11 @@ describe('the recipe for', () => {
     return findRow(requestId);
   }
   /** Waits for the next request to the provider. */
-  async function nextAsked(count: number): Promise<Asked> {
-    await until(() => api.asked.length >= count);
-    const asked = api.asked[count - 1];
-    if (!asked) throw new Error('The provider was not asked.');
-    return asked;
+  async function nextRequest(count: number): Promise<ProviderRequest> {
+    await until(() => api.requests.length >= count);
+    const request = api.requests[count - 1];
+    if (!request) throw new Error('The provider got no request.');
+    return request;
   }
   const reportTo = async (path: string, headers: Record<string, string>, body: string) =>
     (await fetch(`${recipeUrl}${path}`, { method: 'POST', headers, body })).status;
@@ -95,7 +95,7 @@ describe('the recipe for', () => {
   it('Twilio places the call with its variables as parameters, and accepts only outcomes signed by Twilio', async () => {
     await start('twilio', { ...twilio, TWILIO_API: api.url });
     await place('one', { 'order">': `<Say>&'"` });
-    const { path, headers, body } = await nextAsked(1);
+    const { path, headers, body } = await nextRequest(1);
     const fields = Object.fromEntries(new URLSearchParams(body));
     const handoff = new URL(fields['StatusCallback'] ?? '').searchParams.get('handoffId');
     expect([path, headers.authorization]).to.deep.equal(['/2010-04-01/Accounts/AC1/Calls.json', `Basic ${btoa('AC1:token')}`]);
@@ -125,20 +125,20 @@ describe('the recipe for', () => {
     expect((await ended('refused', 'failed'))?.detail).to.contain('the number is not valid');
     api.statuses.push(429, [400, '{"code":21210,"message":"not verified"}']);
     await place('too-much');
-    await nextAsked(4);
+    await nextRequest(4);
     for (const status of [500, 502, 503]) {
       api.statuses.push(status);
       await place(`in-doubt-${status}`);
       await ended(`in-doubt-${status}`, 'unknown');
     }
-    expect(api.asked.length).to.equal(7);
+    expect(api.requests.length).to.equal(7);
     expect(await reportTo('/', {}, '{}')).to.equal(401);
   });
 
   it('Retell places the call with its variables, and accepts only outcomes signed by Retell', async () => {
     await start('retell', { RETELL_API_KEY: 'key_1', RETELL_FROM: '+15005550006', RETELL_AGENT_ID: 'agent_1', RETELL_API: api.url });
     await place('one', { order: '4711' });
-    const { path, headers, body } = await nextAsked(1);
+    const { path, headers, body } = await nextRequest(1);
     const handoff: string = JSON.parse(body).metadata.handoffId;
     expect([path, headers.authorization, JSON.parse(body)]).to.deep.equal([
       '/v2/create-phone-call',
@@ -182,12 +182,12 @@ describe('the recipe for', () => {
       await start('asterisk', env(), 'following Asterisk');
       return events;
     };
-    const readChannel = async (count: number): Promise<string> => JSON.parse((await nextAsked(count)).body).channelId;
+    const readChannel = async (count: number): Promise<string> => JSON.parse((await nextRequest(count)).body).channelId;
 
     it("connects an answered call to the dialplan, doesn't run functions named in variables, and reports how the call ended", async () => {
       const { send, end } = await started();
       await place('one', { order: '4711', 'SHELL(reboot)': 'x' });
-      const { path, headers, body } = await nextAsked(1);
+      const { path, headers, body } = await nextRequest(1);
       const id: string = JSON.parse(body).channelId;
       expect([path, headers.authorization]).to.deep.equal(['/ari/channels', `Basic ${btoa('callkey:pw')}`]);
       expect(JSON.parse(body)).to.deep.equal({
@@ -221,7 +221,7 @@ describe('the recipe for', () => {
       api.statuses.push(500);
       await place('two');
       await ended('two', 'unknown');
-      expect(api.asked).to.have.length(3);
+      expect(api.requests).to.have.length(3);
       end();
     });
 
@@ -252,7 +252,7 @@ describe('the recipe for', () => {
       const waiting = await readChannel(2);
       send(destroyed(waiting, 63, 17, 'Down'));
       await ended('waiting', 'busy');
-      expect(api.asked).to.have.length(2);
+      expect(api.requests).to.have.length(2);
       endAgain();
     });
   });

@@ -19,7 +19,7 @@ type Note = 'firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt';
 const isEnded = (stage: Stage) => stage !== initialStage && !isHandoffStage(stage);
 const listTargets = (stage: Stage): readonly Stage[] =>
   transitions
-    .filter(({ from }) => from.some((one) => one === stage))
+    .filter(({ from }) => from.some((each) => each === stage))
     .flatMap(({ to }): readonly Stage[] => (typeof to === 'string' ? [to] : to));
 
 /** The diagram in call-states.ts, repeated: from stage to stage by event. */

@@ -10,10 +10,10 @@ const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
 const week = [...workdays, 'sat', 'sun'] as const;
 const daily = (from: string, to: string, prefix = ''): HoursRule => ({ prefix, days: [...week], from, to });
 
-type Given = { rules: HoursRule[]; phone?: string; zones: readonly string[]; from: string };
+type Question = { rules: HoursRule[]; phone?: string; zones: readonly string[]; from: string };
 
 /** Returns the next opening in UTC. */
-function open({ rules, phone = '+493012345678', zones, from }: Given): string | null {
+function open({ rules, phone = '+493012345678', zones, from }: Question): string | null {
   const opening = findOpening({ rules: selectRules(rules, phone), zones, from: at(from) });
   return typeof opening === 'number' ? new Date(opening).toISOString() : opening;
 }
@@ -24,7 +24,7 @@ const zones = Intl.supportedValuesOf('timeZone');
 
 describe('calling hours', () => {
   const berlin = { rules: [{ prefix: '', days: [...workdays], from: '09:00', to: '20:00' }], zones: ['Europe/Berlin'] };
-  const cases: [title: string, given: Given, opening: string | null][] = [
+  const cases: [title: string, question: Question, opening: string | null][] = [
     ['are open from the first minute', { ...berlin, from: '2026-11-23T08:00:00Z' }, 'open'],
     ['open at the start of the window', { ...berlin, from: '2026-11-23T07:59:59.999Z' }, '2026-11-23T08:00:00.000Z'],
     ['are open until the last minute', { ...berlin, from: '2026-11-23T18:58:59.999Z' }, 'open'],
@@ -51,7 +51,7 @@ describe('calling hours', () => {
       'open',
     ],
     [
-      'are open when all zones are',
+      "are open when all of a number's zones are",
       { ...berlin, zones: ['America/New_York', 'America/Los_Angeles'], from: '2026-11-23T14:00:00Z' },
       '2026-11-23T17:00:00.000Z',
     ],
@@ -94,7 +94,7 @@ describe('calling hours', () => {
       '2027-04-03T22:30:00.000Z',
     ],
   ];
-  for (const [title, given, opening] of cases) it(title, () => expect(open(given)).to.equal(opening));
+  for (const [title, question, opening] of cases) it(title, () => expect(open(question)).to.equal(opening));
 
   describe('rules for dates', () => {
     const christmas = { prefix: '', date: '2026-12-25', closed: true } as const;
@@ -153,11 +153,11 @@ describe('calling hours', () => {
     function check(zone: string, from: Millis): void {
       const opening = findOpening({ rules: selectRules(rules, '+493012345678'), zones: [zone], from });
       const opensAt = opening === 'open' ? from : (opening ?? Number.NaN);
-      const said = `${zone} from ${new Date(from).toISOString()}`;
-      expect(isOpen(opensAt, zone), said).to.equal(true);
+      const label = `${zone} from ${new Date(from).toISOString()}`;
+      expect(isOpen(opensAt, zone), label).to.equal(true);
       if (opensAt === from) return;
       for (const before of [opensAt - 1, opensAt - hour / 2, opensAt - hour, from, (from + opensAt) / 2]) {
-        if (before >= from) expect(isOpen(before, zone), said).to.equal(false);
+        if (before >= from) expect(isOpen(before, zone), label).to.equal(false);
       }
     }
 

@@ -7,17 +7,17 @@ import type { HandoffResult, Provider } from '../../core/domain/ports/dialing.ts
 
 const now = instant(1_795_000_000_000);
 const hour = 3_600_000;
-const claimed = (some: Partial<ClaimedCall> = {}): ClaimedCall => ({
+const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
-  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...some },
+  ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },
 });
-const provider = (some: Partial<Provider> = {}): Provider => ({
+const provider = (changes: Partial<Provider> = {}): Provider => ({
   name: 'webhook',
   deduplicates: false,
   handOff: () => Promise.reject(new Error('No rule hands a call off.')),
   conclude: () => null,
-  ...some,
+  ...changes,
 });
 const deduplicating = provider({ deduplicates: true });
 const unknown = (event: string, detail: string) => ({ event, to: 'unknown', detail, endedAt: now, durationSeconds: null });

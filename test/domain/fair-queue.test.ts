@@ -5,8 +5,8 @@ import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
 /** Creates a queue whose items are the networks that they come from. */
-function createQueue(most: number) {
-  const queue = new FairQueue<string>(() => most);
+function createQueue(max: number) {
+  const queue = new FairQueue<string>(() => max);
   let name = 0;
   return {
     /** @returns the rejected attempt, if any */
@@ -129,10 +129,10 @@ describe('the password check queue', () => {
   }
 
   it('rejects more attempts when turns take longer', () => {
-    let most = 4;
-    const queue = new FairQueue<string>(() => most);
+    let max = 4;
+    const queue = new FairQueue<string>(() => max);
     for (const network of ['a', 'b', 'c', 'd']) queue.add([network], network);
-    most = 2;
+    max = 2;
     expect(queue.add(['e'], 'e')).to.deep.equal(['e', 'd', 'c']);
     expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
   });

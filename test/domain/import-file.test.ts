@@ -27,7 +27,7 @@ describe('an import file', () => {
     ['users', stan],
   ] as const) {
     const { userType } = { userType: '', ...thing };
-    it(`accepts only the known fields of ${kind} ${userType}`, () => {
+    it(`accepts only the known fields of ${kind}${userType && ` of the type ${userType}`}`, () => {
       expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
       expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
       for (const field of Object.keys({ ...thing })) {

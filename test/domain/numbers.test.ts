@@ -59,7 +59,7 @@ describe('a phone number as people write it', () => {
     ['030 12345678', 'XX', null],
   ];
   for (const [text, country, phone] of spellings) {
-    it(`${phone === null ? "isn't valid" : `is ${phone}`}: ${text}${country ? ` (${country})` : ''}`, () =>
+    it(`is ${phone === null ? 'refused' : `read as ${phone}`}: ${text}${country ? ` (${country})` : ''}`, () =>
       expect(parsePhone(text, country)).to.equal(phone));
   }
 });

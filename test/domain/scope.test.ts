@@ -5,7 +5,7 @@ import type { Viewer } from '../../core/domain/model.ts';
 const account = { id: 'a1', name: 'Blue Clinic', partnerId: 'p1' };
 const nobody = { kind: 'nothing' } as const;
 const partner = { id: 'p1', name: 'Northwind Voice' };
-const viewer = (some: Partial<Viewer>): Viewer => ({
+const viewer = (changes: Partial<Viewer>): Viewer => ({
   id: 'u1',
   email: 'u1@example.com',
   name: 'U',
@@ -13,7 +13,7 @@ const viewer = (some: Partial<Viewer>): Viewer => ({
   account: null,
   partner: null,
   tenancy: null,
-  ...some,
+  ...changes,
 });
 
 describe('the tenancy scope', () => {

@@ -84,7 +84,7 @@ describe('API keys in the console', () => {
           ['today', { expiration: { kind: 'custom', date: '2026-11-21' } }, 'expiration.date'],
           ['yesterday', { expiration: { kind: 'custom', date: '2026-11-20' } }, 'expiration.date'],
           ['exactly five years from today', { expiration: { kind: 'custom', date: '2031-11-21' } }, 'expiration.date'],
-          ['a day that does not exist', { expiration: { kind: 'custom', date: '2027-02-29' } }, 'expiration.date'],
+          ["a day that doesn't exist", { expiration: { kind: 'custom', date: '2027-02-29' } }, 'expiration.date'],
           ['a missing time zone', { timeZone: undefined }, 'timeZone'],
           ['an invalid time zone', { timeZone: 'Mars/Olympus' }, 'timeZone'],
           ['an unknown field', { scopes: [] }, 'scopes'],

@@ -64,7 +64,7 @@ describe('managing users in the console', () => {
         ['ada', { userType: 'account' }, 403],
       ];
       for (const [who, input, status] of matrix) {
-        it(`${who} ${status === 201 ? 'creates' : 'cannot create'} ${JSON.stringify(input)}`, async () => {
+        it(`${status === 201 ? 'can' : "can't"} be created by ${who}: ${JSON.stringify(input)}`, async () => {
           const ids = { account: tenants.account.id, siblingAccount: tenants.siblingAccount.id, otherAccount: tenants.otherAccount.id };
           const places = new Map(Object.entries({ ...ids, otherPartner: tenants.otherPartner.id }));
           const named = Object.fromEntries(

@@ -66,7 +66,7 @@ describe('the rules for who can see, revoke and use what', () => {
 
       for (const creator of everyone) {
         const inSight = sees[viewer].includes(creator);
-        it(`${viewer} ${inSight ? 'sees' : 'does not see'} the key of ${creator} by its ID`, async () => {
+        it(`${viewer} ${inSight ? 'sees' : "doesn't see"} the key of ${creator} by its ID`, async () => {
           const answer = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}/revocation`, as(viewer));
           expect(answer.status).to.equal(inSight ? 200 : 404);
           const details = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(viewer));
@@ -75,7 +75,7 @@ describe('the rules for who can see, revoke and use what', () => {
           expect(older.status).to.equal(inSight ? 200 : 404);
         });
 
-        it(`${viewer} ${inSight ? 'limits' : 'cannot limit'} the key of ${creator}`, async () => {
+        it(`${viewer} ${inSight ? 'limits' : "can't limit"} the key of ${creator}`, async () => {
           const url = `${core.url}/console/api-keys/${getKey(creator).id}`;
           const change = async (body: object) => (await ask('PATCH', url, { ...as(viewer), body })).status;
           const limited = await change({ addresses: ['192.0.2.0/24'] });
@@ -85,13 +85,13 @@ describe('the rules for who can see, revoke and use what', () => {
           expect(await change({ addresses: null })).to.equal(limited);
         });
 
-        it(`${viewer} ${inSight ? 'identifies' : 'does not identify'} the key of ${creator} by its digest`, async () => {
+        it(`${viewer} ${inSight ? 'identifies' : "doesn't identify"} the key of ${creator} by its digest`, async () => {
           const body = { sha256: toDigest(getKey(creator).keyValue) };
           const answer = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as(viewer), body });
           expect(identifiedApiKeySchema.parse(answer.json).apiKey?.name).to.equal(inSight ? creator : undefined);
         });
 
-        it(`${viewer} ${inSight ? 'revokes' : 'cannot revoke'} a key of ${creator}`, async () => {
+        it(`${viewer} ${inSight ? 'revokes' : "can't revoke"} a key of ${creator}`, async () => {
           const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
           const answer = await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(viewer));
           expect(answer.status).to.equal(inSight ? 204 : 404);
@@ -100,7 +100,7 @@ describe('the rules for who can see, revoke and use what', () => {
           if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
         });
 
-        it(`${viewer} ${inSight ? 'revokes' : 'cannot revoke'} a key of ${creator} with others`, async () => {
+        it(`${viewer} ${inSight ? 'revokes' : "can't revoke"} a key of ${creator} in bulk`, async () => {
           const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
           const body = { ids: [spare.id] };
           const answer = await ask('POST', `${core.url}/console/api-keys/revocations`, { ...as(viewer), body });
@@ -139,7 +139,7 @@ describe('the rules for who can see, revoke and use what', () => {
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
-        it(`${viewer} ${inScope ? 'sees' : 'does not see'} the calls of the ${place} and their outcomes`, async () => {
+        it(`${viewer} ${inScope ? 'sees' : "doesn't see"} the calls of the ${place} and their outcomes`, async () => {
           const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
           const statuses: number[] = [];
           for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`, '.csv'])
@@ -158,7 +158,7 @@ describe('the rules for who can see, revoke and use what', () => {
     for (const viewer of [...everyone, 'staff'] as const) {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
-        it(`${viewer} ${inScope ? 'finds' : 'does not find'} the ${place} and its account by name and ID`, async () => {
+        it(`${viewer} ${inScope ? 'finds' : "doesn't find"} the ${place} and its account by name and ID`, async () => {
           const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
             place
           ];

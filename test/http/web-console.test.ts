@@ -115,7 +115,7 @@ describe('the console’s page', () => {
     '/ASSETS/',
     '//',
   ]) {
-    it(`does not include ${path}`, async () => {
+    it(`doesn't include ${path}`, async () => {
       expect(await send('GET', path)).to.equal(await refusal());
     });
   }

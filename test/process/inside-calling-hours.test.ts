@@ -41,8 +41,8 @@ const isThorough = process.env['CALLING_HOURS'] === 'all';
 describe('a thousand calls to forty time zones, placed at the same time with calling hours from 9 to 20', () => {
   onEachDatabase((kind) => {
     for (const [change, start, quickly] of [
-      ['Europe puts its clocks back', '2026-10-24T23:30:00.000Z', null],
-      ['Europe puts its clocks forward', '2026-03-28T23:30:00.000Z', 'postgres'],
+      ['Europe sets its clocks back', '2026-10-24T23:30:00.000Z', null],
+      ['Europe sets its clocks forward', '2026-03-28T23:30:00.000Z', 'postgres'],
     ] as const) {
       if (!isThorough && kind !== quickly) continue;
       it(`are each handed off once, inside their hours, while ${change} and both cores are killed`, async function () {

@@ -96,7 +96,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
       const addresses = await direct.storage.database.read('audit_events').whereNot({ address: 'local' }).distinct().pluck('address');
       await direct.close();
       expect(failures.length, JSON.stringify(failures[0])).to.equal(0);
-      expect(proxy.said.join('')).not.to.contain(keyValue);
+      expect(proxy.stderrLines.join('')).not.to.contain(keyValue);
       expect([rows.length, rows.filter(({ state }) => state === 'cancelled').length]).to.deep.equal([placed, cancelled]);
       expect(String(signedIn.headers['set-cookie'])).to.match(/^__Host-.*; secure/i);
       expect(addresses).to.deep.equal(['127.0.0.1']);

@@ -31,10 +31,10 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
     if (name !== undefined && !isUnlisted(sql)) statements.set(name, (statements.get(name) ?? new Set()).add(formatSql(sql)));
   });
   /** @returns a function that records its statements under this name */
-  function noted<Given extends unknown[], Result>(name: string, run: (...given: Given) => Promise<Result>) {
-    return async (...given: Given): Promise<Result> => {
+  function recorded<Args extends unknown[], Result>(name: string, run: (...args: Args) => Promise<Result>) {
+    return async (...args: Args): Promise<Result> => {
       running.push(name);
-      return run(...given).finally(() => running.pop());
+      return run(...args).finally(() => running.pop());
     };
   }
 
@@ -45,22 +45,22 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   for (const { client } of storage.database.pools.values()) client.pool.max = 1;
   const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
   try {
-    await setUpOnce(noted('directory.setUp', stores.directory.setUp), ports);
+    await setUpOnce(recorded('directory.setUp', stores.directory.setUp), ports);
     const tenants = await createTenants(ports);
     const runs = createRuns({ ports, storage, tenants });
     for (const [store, methods] of Object.entries(runs)) {
       for (const [method, run] of Object.entries(methods)) {
-        await run(noted(`${store}.${method}`, Reflect.get(Reflect.get(stores, store), method)));
+        await run(recorded(`${store}.${method}`, Reflect.get(Reflect.get(stores, store), method)));
       }
     }
     const lists = knownLists(storage.database);
     lists.unlistedAt(tenants.campaign.id, '');
-    const refresh = noted('knownLists.refresh', lists.refresh);
+    const refresh = recorded('knownLists.refresh', lists.refresh);
     await refresh();
     await storage.database.write('partners').increment('lists_version');
     await refresh();
   } finally {
-    await noted('keyUse.write', close)();
+    await recorded('keyUse.write', close)();
     mock.timers.reset();
     stopListening();
   }
@@ -79,15 +79,15 @@ function listen(onStatement: (sql: string) => void): () => void {
   const { all, run } = prototype;
   const { query } = pg.Client.prototype;
   const hearing = (method: typeof all) =>
-    function (this: sqlite3.Statement, ...given: unknown[]) {
+    function (this: sqlite3.Statement, ...args: unknown[]) {
       onStatement(String(Reflect.get(this, 'sql')));
-      return Reflect.apply(method, this, given);
+      return Reflect.apply(method, this, args);
     };
   Object.assign(prototype, { all: hearing(all), run: hearing(run) });
   Object.assign(pg.Client.prototype, {
-    query(this: pg.Client, statement: string | pg.QueryConfig, ...given: unknown[]) {
+    query(this: pg.Client, statement: string | pg.QueryConfig, ...args: unknown[]) {
       onStatement(typeof statement === 'string' ? statement : statement.text);
-      return Reflect.apply(query, this, [statement, ...given]);
+      return Reflect.apply(query, this, [statement, ...args]);
     },
   });
   return () => {

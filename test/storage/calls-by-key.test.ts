@@ -10,7 +10,7 @@ import { type DirectAccess, databaseWithTenants, openDirect, type Tenants } from
 const start = at('2026-11-01T00:00:00.000Z');
 const filter: CallFilter = { placed: { from: null, before: null }, states: [], apiKey: null, search: '' };
 /** With these IDs, calls sort by number. */
-const idOf = (number: number) => `c${String(number).padStart(6, '0')}`;
+const toId = (number: number) => `c${String(number).padStart(6, '0')}`;
 
 describe("a key's calls", () => {
   onEachDatabase((kind) => {
@@ -31,20 +31,20 @@ describe("a key's calls", () => {
         calls.map(({ number, campaign, key, state }) => {
           const isOpen = state === 'queued' || state === 'dialing';
           return {
-            ...{ contact_id: idOf(number), request_id: idOf(number), campaign_id: campaign.id, account_id: campaign.accountId },
+            ...{ contact_id: toId(number), request_id: toId(number), campaign_id: campaign.id, account_id: campaign.accountId },
             ...{ api_key_id: key, state, name: number % 4 === 0 ? 'Zoë' : null, placed_at: start + number },
             ...{ due_at: isOpen ? start + number : null, ended_at: isOpen ? null : start + number },
           };
         }),
         50,
       );
-    const list = (scope: CallScope, asked: CallFilter, cursor: string | null, limit = 51) =>
-      direct.ports.stores.callList.list(scope, asked, cursor, { kind: 'all' }, limit);
+    const list = (scope: CallScope, chosen: CallFilter, cursor: string | null, limit = 51) =>
+      direct.ports.stores.callList.list(scope, chosen, cursor, { kind: 'all' }, limit);
     /** Reads the whole list, as the console does. */
-    async function listAll(scope: CallScope, asked: CallFilter): Promise<string[]> {
+    async function listAll(scope: CallScope, chosen: CallFilter): Promise<string[]> {
       const ids: string[] = [];
       for (let cursor: string | null = null; ; ) {
-        const { calls, end } = await list(scope, asked, cursor, 8);
+        const { calls, end } = await list(scope, chosen, cursor, 8);
         ids.push(...calls.slice(0, 7).map(({ contactId }) => contactId));
         if (calls.length < 8 && end === null) return ids;
         cursor = calls.length < 8 ? (end?.contactId ?? null) : (ids.at(-1) ?? null);
@@ -60,11 +60,11 @@ describe("a key's calls", () => {
       );
       await addCalls([...others, ...own]);
       const scope = { kind: 'partner', partnerId: partner.id } as const;
-      const asked = { ...filter, apiKey: 'own' };
-      const { calls } = await list(scope, asked, null);
-      expect(calls.map(({ contactId }) => contactId)).to.deep.equal(Array.from({ length: 51 }, (_, n) => idOf(59 - n)));
-      expect(await direct.ports.stores.callList.countUpTo(scope, asked, 10_001)).to.equal(60);
-      const ofCampaign = await list({ kind: 'campaigns', ids: [campaign.id] }, asked, null);
+      const chosen = { ...filter, apiKey: 'own' };
+      const { calls } = await list(scope, chosen, null);
+      expect(calls.map(({ contactId }) => contactId)).to.deep.equal(Array.from({ length: 51 }, (_, n) => toId(59 - n)));
+      expect(await direct.ports.stores.callList.countUpTo(scope, chosen, 10_001)).to.equal(60);
+      const ofCampaign = await list({ kind: 'campaigns', ids: [campaign.id] }, chosen, null);
       expect([ofCampaign.calls.length, ofCampaign.end]).to.deep.equal([30, null]);
     });
 
@@ -87,23 +87,23 @@ describe("a key's calls", () => {
         [{ kind: 'campaigns', ids: [campaign.id, siblingCampaign.id] }, [campaign, siblingCampaign]],
         [{ kind: 'nothing' }, []],
       ];
-      const end = (number: number) => ({ at: instant(start + number), lowestId: idOf(number), highestId: idOf(number) });
+      const end = (number: number) => ({ at: instant(start + number), lowestId: toId(number), highestId: toId(number) });
       const ranges = [filter.placed, { from: end(100), before: end(300) }];
       const states: CallState[][] = [[], ['queued'], ['failed'], ['completed'], ['queued', 'failed', 'completed'], ['busy', 'lapsed']];
       for (const [scope, visible] of scopes)
         for (const placed of ranges)
-          for (const asked of states)
+          for (const chosen of states)
             for (const search of ['', 'zoe']) {
               const expected = all.filter(
                 (call) =>
                   call.key === 'own' &&
                   visible.some(({ id }) => id === call.campaign.id) &&
-                  (asked.length === 0 || asked.includes(call.state)) &&
+                  (chosen.length === 0 || chosen.includes(call.state)) &&
                   (search === '' || call.number % 4 === 0) &&
                   (placed.from === null || (call.number >= 100 && call.number < 300)),
               );
-              const query = { placed, states: asked, apiKey: 'own', search };
-              const ids = expected.map(({ number }) => idOf(number)).toReversed();
+              const query = { placed, states: chosen, apiKey: 'own', search };
+              const ids = expected.map(({ number }) => toId(number)).toReversed();
               expect(await listAll(scope, query), JSON.stringify([scope, query])).to.deep.equal(ids);
               const { counts } = await direct.ports.stores.callList.count(scope, query, null);
               expect(counts.reduce((sum, { calls }) => sum + calls, 0)).to.equal(ids.length);

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The rules whose result depends on colors. */
-export const rulesOfColour = ['color-contrast', 'link-in-text-block'] as const;
+export const colorRules = ['color-contrast', 'link-in-text-block'] as const;
 
 /** Returns the violations that axe finds on the page, by all of its rules or only by these. */
 export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {

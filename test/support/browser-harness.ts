@@ -6,30 +6,32 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { createKeyOn } from './sample-data.ts';
 import { signIn } from './tenants.ts';
 
-/** Returns a core with a key, and for each test a page of a new browser profile. Fails a test that makes the page complain. */
+/** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
 export function browserForEach() {
   let harness: CoreHarness;
   let context: BrowserContext;
   let page: Page;
-  let refused: string[];
+  let complaints: string[];
 
   before(async () => {
     harness = await openCore();
     await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
   });
   after(() => harness.close());
-  beforeEach(async () => {
-    const browser = await sharedBrowser();
-    context = await browser.newContext({ timezoneId: 'Europe/Berlin', locale: 'en-GB' });
+  async function openProfile(timezoneId = 'Europe/Berlin'): Promise<void> {
+    context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
     page = await context.newPage();
-    refused = watch(page);
-  });
+    complaints = watch(page);
+  }
+  beforeEach(() => openProfile());
   afterEach(async () => {
-    expect(refused).to.deep.equal([]);
+    expect(complaints).to.deep.equal([]);
     await context.close();
   });
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   const sessions: Partial<Record<'account' | 'partner' | 'staff', string>> = {};
   return {
     get harness() {
@@ -41,13 +43,25 @@ export function browserForEach() {
     get page() {
       return page;
     },
-    /** What the page has complained about. */
-    get refused() {
-      return refused;
+    /** The page's warnings and errors. */
+    get complaints() {
+      return complaints;
     },
     button,
-    link: (name: string) => page.getByRole('link', { name, exact: true }),
-    heading: (name: string) => page.getByRole('heading', { name, exact: true }),
+    link,
+    heading,
+    /** Replaces the profile with one in this time zone. */
+    async moveTo(timezoneId: string): Promise<void> {
+      await context.close();
+      await openProfile(timezoneId);
+    },
+    /** Makes going back lead to the calls. */
+    async goHomeFromCalls(): Promise<void> {
+      await link('Calls').click();
+      await heading('Calls').waitFor();
+      await link('API keys').click();
+      await heading('API keys').waitFor();
+    },
     async signInOnForm(user: 'account' | 'staff', address = harness.core.url): Promise<void> {
       await page.goto(address);
       await signInAs({ ...harness, page }, user);

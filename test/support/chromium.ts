@@ -34,7 +34,7 @@ export function describeBrowser(title: string, tests: () => void): void {
 }
 
 export async function sharedBrowser(): Promise<Browser> {
-  if (executablePath === undefined) throw new Error('There is no Chromium.');
+  if (executablePath === undefined) throw new Error("Chromium isn't installed.");
   browser ??= await chromium.launch({ executablePath, args: [...rootArgs, '--host-resolver-rules=MAP *.callkey.test 127.0.0.1'] });
   return browser;
 }

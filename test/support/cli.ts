@@ -12,7 +12,7 @@ export type CliProcess = {
   child: ChildProcess;
   ended: Promise<Ended & { signal: NodeJS.Signals | null }>;
   /** Waits until standard error or output contains a text. */
-  said(what: RegExp): Promise<void>;
+  printed(pattern: RegExp): Promise<void>;
 };
 /** `stdout`: a file instead of a pipe. `keepOpen`: the test writes to standard input itself, and ends it. */
 export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
@@ -73,7 +73,7 @@ function followed(child: ChildProcess): CliProcess {
   return {
     child,
     ended,
-    said: (what) =>
+    printed: (what) =>
       new Promise((resolve, reject) => {
         const check = () => what.test(stdout + stderr) && resolve();
         listeners.add(check);

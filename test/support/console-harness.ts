@@ -1,8 +1,9 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports/environment.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
 import type { EnginePage } from './engine-page.ts';
+import { createKeyOn } from './sample-data.ts';
 import { password, type Tenants } from './tenants.ts';
 
 /** A core with tenants, and a console where no one is signed in. */
@@ -76,6 +77,19 @@ export async function signInAs(
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+}
+
+/** Creates keys with these names, the first one newest, and signs in a user who can see them. */
+export async function openWithKeys(harness: ConsoleHarness, names: readonly string[], user: UserName = 'account'): Promise<void> {
+  for (const [index, name] of names.entries())
+    await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
+  await signInAs(harness, user);
+  await harness.page.getByRole('grid').waitFor();
+}
+
+/** Waits until the element has the focus. */
+export function untilFocused(element: Locator): Promise<void> {
+  return element.and(element.page().locator(':focus')).waitFor();
 }
 
 /** The app has this field; a browser's page already knows its server. */

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH } = process.env;
 
 const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
-/** The runtime that `npm run desktop` would start. The tests download none. */
+/** The runtime that `npm run desktop` would start. The tests don't download one. */
 export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
 export const electronFile = join(electronFolder, nameOfElectron());
 export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
@@ -22,7 +22,7 @@ export const rootArgs = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 function whyNot(): string | undefined {
   if (!existsSync(electronFile)) return 'no Electron runtime is installed (npx install-electron)';
   const { status, stderr } = spawnSync(electronFile, ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
-  if (status !== 0) return `the Electron runtime does not start (${stderr.trim().split('\n', 1)[0]})`;
+  if (status !== 0) return `the Electron runtime doesn't start (${stderr.trim().split('\n', 1)[0]})`;
   if (process.platform !== 'linux' || DISPLAY || WAYLAND_DISPLAY) return undefined;
   return spawnSync('Xvfb', ['-help']).error ? 'there is neither a display nor Xvfb to provide one' : undefined;
 }

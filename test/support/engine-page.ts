@@ -11,7 +11,7 @@ type Finder = {
   locator(selector: string): EngineLocator;
 };
 
-/** What the tests of every browser engine use of Playwright's locators. WebKit's are in `test/desktop/engines/webkit-page.ts`. */
+/** What the tests of every browser engine use of Playwright's locators. `test/desktop/engines/page.ts` implements them for other engines. */
 export type EngineLocator = Finder & {
   first(): EngineLocator;
   last(): EngineLocator;

@@ -6,11 +6,11 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 
 /** A request from a recipe to its provider. */
-export type Asked = { path: string; headers: IncomingMessage['headers']; body: string };
+export type ProviderRequest = { path: string; headers: IncomingMessage['headers']; body: string };
 
 /** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
 export async function startProviderApi() {
-  const asked: Asked[] = [];
+  const requests: ProviderRequest[] = [];
   const statuses: (number | [status: number, body: string])[] = [];
   /** The response to a GET request, by path. */
   const resources: Record<string, object> = { '/ari/channels': [] };
@@ -21,7 +21,7 @@ export async function startProviderApi() {
         .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
         .end(JSON.stringify(resources[path] ?? {}));
     }
-    asked.push({ path, headers: request.headers, body: await text(request) });
+    requests.push({ path, headers: request.headers, body: await text(request) });
     const next = statuses.shift() ?? 201;
     const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
     return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
@@ -29,7 +29,7 @@ export async function startProviderApi() {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  return { asked, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+  return { requests, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
 }
 
 /** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */

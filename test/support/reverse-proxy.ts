@@ -80,7 +80,7 @@ export async function startProxy(kind: ProxyKind, ports: CorePorts, certificate:
   return {
     url: `https://localhost:${port}`,
     /** All of its output on standard error. */
-    said: stderrLines,
+    stderrLines,
     async stop() {
       child.kill('SIGTERM');
       await ended;

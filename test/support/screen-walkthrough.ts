@@ -313,7 +313,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Cancel').click();
     await button('Remove +493012345678').click();
     await page.getByRole('alertdialog').waitFor();
-    yield stop('lift-number');
+    yield stop('remove-number');
     await button('Cancel').click();
     await button('Calling hours').click();
     await button('Set hours…').click();

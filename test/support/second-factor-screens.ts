@@ -45,7 +45,7 @@ export async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authen
 }
 
 /** Sets up an authenticator app as a user, signs in with it, loses it, and signs in with a recovery code. */
-export async function goTheWholeWay(
+export async function setUpUseAndRecover(
   { page, core, tenants }: Pick<ConsoleHarness, 'page' | 'core' | 'tenants'>,
   clock: FakeClock,
 ): Promise<void> {

@@ -151,7 +151,7 @@ describe('callkey call cancel, for many calls', () => {
     const cancelling = its.home.start(['call', 'cancel', '--run', run]);
     await until(() => its.network.seen.length === 8);
     cancelling.child.kill('SIGINT');
-    await cancelling.said(/Finishing/);
+    await cancelling.printed(/Finishing/);
     held.resolve();
     const { signal, stdout, stderr } = await cancelling.ended;
     expect([signal, ndjson(stdout).length]).to.deep.equal(['SIGINT', 8]);

@@ -27,7 +27,7 @@ describe('callkey call place --from, exactly once', () => {
     it(`survives ${signal}: the command stops cleanly and can be resumed`, async () => {
       const path = file(createCsv(300));
       const run = started(path, '--rate', '100');
-      await run.said(/"placed"/);
+      await run.printed(/"placed"/);
       run.child.kill(signal);
       const { signal: by, stdout, stderr } = await run.ended;
       expect(by).to.equal(signal);
@@ -53,12 +53,12 @@ describe('callkey call place --from, exactly once', () => {
     const args = ['call', 'place', otherTenants.campaign.id, '--from', file(createCsv(1_000))];
 
     const killed = its.home.start([...args, '--rate', '400'], { environment });
-    await killed.said(/"placed"/);
+    await killed.printed(/"placed"/);
     killed.child.kill('SIGKILL');
     await killed.ended;
 
     const run = its.home.start([...args, '--rate', '800'], { environment });
-    await run.said(/"replayed":false/);
+    await run.printed(/"replayed":false/);
     await first.stop('SIGKILL');
     const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
     const { code, stdout, stderr } = await run.ended;
@@ -96,7 +96,7 @@ describe('callkey call place --from, exactly once', () => {
   it('stops when the reader of its results goes away, and says how to resume', async () => {
     const path = file(createCsv(400));
     const run = started(path, '--rate', '200');
-    await run.said(/"placed"/);
+    await run.printed(/"placed"/);
     run.child.stdout?.destroy();
     const { code, stderr } = await run.ended;
     expect(code).to.equal(1);
@@ -120,7 +120,7 @@ describe('callkey call place --from, exactly once', () => {
   it("doesn't place any calls if the reader of its results goes away while the file is checked", async () => {
     const wrong = Array.from({ length: 5_000 }, () => '12,');
     const run = started(file(['phone,name', ...wrong, `${phone(1)},Ada`].join('\n')), '--skip-invalid');
-    await run.said(/"invalid"/);
+    await run.printed(/"invalid"/);
     run.child.stdout?.destroy();
     expect(await run.ended).to.include({ code: 1 });
     expect(await calls()).to.deep.equal([]);
@@ -157,7 +157,7 @@ describe('callkey call place --from, exactly once', () => {
     ];
     for (const fault of faults) {
       const run = started(path, '--rate', '800');
-      await run.said(/"replayed":false/);
+      await run.printed(/"replayed":false/);
       fault(run);
       await account((await run.ended).stdout);
     }

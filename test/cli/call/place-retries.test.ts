@@ -88,7 +88,7 @@ describe('callkey call place, without a response', () => {
       const phone = somePhone();
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-      await process.said(/< 503/);
+      await process.printed(/< 503/);
       process.child.kill('SIGKILL');
       await process.ended;
       expect(answer(await place(phone, '--json'))).to.include({ requestId: sentIds()[0] });
@@ -99,7 +99,7 @@ describe('callkey call place, without a response', () => {
       const phone = somePhone();
       its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-      await process.said(/< 503/);
+      await process.printed(/< 503/);
       process.child.kill('SIGKILL');
       await process.ended;
       expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
@@ -130,7 +130,7 @@ describe('callkey call place, without a response', () => {
       const phone = somePhone();
       its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
       const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-      await first.said(/< 503/);
+      await first.printed(/< 503/);
       expect((await place(phone)).code).to.equal(0);
       expect((await first.ended).code).to.equal(0);
       expect(await callsTo(phone)).to.have.length(2);
@@ -163,7 +163,7 @@ describe('callkey call place, without a response', () => {
     expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
   });
 
-  it('places a new call if the first call got its response in the end', async () => {
+  it('places a new call if the first call eventually got its response', async () => {
     const phone = somePhone();
     await place(phone);
     await place(phone);

@@ -43,20 +43,20 @@ export function find(steps: readonly Step[]): Element[] {
   };
   const isVisible = (element: Element) => element.getClientRects().length > 0 && element.checkVisibility({ visibilityProperty: true });
 
-  let found: Element[] = [document.documentElement];
-  const select = (selector: string) => found.flatMap((each) => [...each.querySelectorAll(selector)]).filter(isVisible);
+  let elements: Element[] = [document.documentElement];
+  const select = (selector: string) => elements.flatMap((each) => [...each.querySelectorAll(selector)]).filter(isVisible);
   for (const step of steps) {
-    if (step.by === 'position') found = found.slice(step.index).slice(0, 1);
-    else if (step.by === 'css') found = select(step.selector);
-    else if (step.by === 'label') found = select('*').filter((each) => matches(readLabel(each), step.pattern));
+    if (step.by === 'position') elements = elements.slice(step.index).slice(0, 1);
+    else if (step.by === 'css') elements = select(step.selector);
+    else if (step.by === 'label') elements = select('*').filter((each) => matches(readLabel(each), step.pattern));
     else if (step.by === 'text') {
       const around = select('*').filter((each) => matches(each.textContent, step.pattern));
-      found = around.filter((each) => !around.some((other) => other !== each && each.contains(other)));
+      elements = around.filter((each) => !around.some((other) => other !== each && each.contains(other)));
     } else if (step.by === 'role') {
       const { role, name } = step;
       const ofRole = select(`[role="${role}"], :is(${native[role] ?? `[role="${role}"]`}):not([role])`);
-      found = ofRole.filter((each) => name === null || matches(readLabel(each) ?? readContent(each), name));
+      elements = ofRole.filter((each) => name === null || matches(readLabel(each) ?? readContent(each), name));
     }
   }
-  return found;
+  return elements;
 }

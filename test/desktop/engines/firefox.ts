@@ -36,8 +36,8 @@ export async function startFirefox(executablePath: string): Promise<Driver> {
   return {
     goTo: async (url) => void (await send('browsingContext.navigate', { context, url, wait: 'complete' })),
     async evaluate(expression) {
-      const given = { expression: `(async () => JSON.stringify(await (${expression})))()`, target: { context }, awaitPromise: true };
-      const answer: { result?: { value?: string }; exceptionDetails?: { text: string } } = await send('script.evaluate', given);
+      const params = { expression: `(async () => JSON.stringify(await (${expression})))()`, target: { context }, awaitPromise: true };
+      const answer: { result?: { value?: string }; exceptionDetails?: { text: string } } = await send('script.evaluate', params);
       if (answer.exceptionDetails) throw new Error(answer.exceptionDetails.text);
       return JSON.parse(answer.result?.value ?? 'null');
     },

@@ -21,15 +21,15 @@ function finder(driver: Driver, steps: readonly Step[] = []) {
 /** As in Playwright, each action waits for its element. */
 function locator(driver: Driver, steps: readonly Step[]): EngineLocator {
   const at = (index: number) => locator(driver, [...steps, { by: 'position', index }]);
-  const found = `(${find})(${JSON.stringify(steps)})`;
-  /** @param action the source of a function of the element and `given` */
-  const act = async (action: string, given: string | null = null): Promise<unknown> => {
+  const elements = `(${find})(${JSON.stringify(steps)})`;
+  /** @param action the source of a function of the element and `argument` */
+  const act = async (action: string, argument: string | null = null): Promise<unknown> => {
     let result: unknown;
     await eventually(async () => {
-      const acting = `((element, given) => {
+      const acting = `((element, argument) => {
         if (!element) throw new Error('not found');
-        return (${action})(element, given);
-      })(${found}[0], ${JSON.stringify(given)})`;
+        return (${action})(element, argument);
+      })(${elements}[0], ${JSON.stringify(argument)})`;
       result = await driver.evaluate(acting);
     }).catch((error: Error) => {
       throw new Error(`${JSON.stringify(steps)}: ${error.message}`);
@@ -55,7 +55,7 @@ function locator(driver: Driver, steps: readonly Step[]): EngineLocator {
     last: () => at(-1),
     waitFor: ({ state = 'visible' } = {}) =>
       eventually(async () => {
-        const isThere = await driver.evaluate(`${found}.length > 0`);
+        const isThere = await driver.evaluate(`${elements}.length > 0`);
         if (isThere !== (state === 'visible')) throw new Error(`${JSON.stringify(steps)} isn't ${state}.`);
       }),
     click,

@@ -88,6 +88,7 @@ describe('the expiration that a key was created with', () => {
     ['2027-01-31T22:59:59.999Z', 'custom'],
   ];
   for (const [expiresAt, choice] of choices) {
-    it(`is ${choice} if it expires at ${expiresAt}`, () => expect(toExpirationChoice(key(expiresAt))).to.equal(choice));
+    it(`is ${choice} for a key that ${expiresAt ? `expires at ${expiresAt}` : 'never expires'}`, () =>
+      expect(toExpirationChoice(key(expiresAt))).to.equal(choice));
   }
 });

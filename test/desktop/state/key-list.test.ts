@@ -81,9 +81,9 @@ describe('the other key filters', () => {
     ['no-expiration', ['used']],
     ['never-used', ['ends']],
   ];
-  for (const [filter, found] of expected) {
-    it(`find ${found.join()} with ${filter}`, () => {
-      expect(names(filterKeys(keys, '', filter, now))).to.deep.equal(found);
+  for (const [filter, matches] of expected) {
+    it(`find the keys for "${filter}"`, () => {
+      expect(names(filterKeys(keys, '', filter, now))).to.deep.equal(matches);
     });
   }
 

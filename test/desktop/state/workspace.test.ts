@@ -27,6 +27,6 @@ describe('the window title', () => {
     ],
   ];
   for (const [who, view, title] of titles) {
-    it(`shows where ${who} is working`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
+    it(`names the workspace of ${who}`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
   }
 });

@@ -10,8 +10,8 @@ type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 const faults: [string, Answer][] = [
   ['hangs up', (req) => void req.socket.destroy()],
   ['is down behind its proxy', (_req, res) => void res.writeHead(503).end()],
-  ['answers HTML', (_req, res) => void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>')],
-  ['calls HTML JSON', (_req, res) => void res.writeHead(200, { 'Content-Type': 'application/json' }).end('<h1>Welcome</h1>')],
+  ['returns HTML', (_req, res) => void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>')],
+  ['labels HTML as JSON', (_req, res) => void res.writeHead(200, { 'Content-Type': 'application/json' }).end('<h1>Welcome</h1>')],
   ['redirects elsewhere', (_req, res) => void res.writeHead(302, { Location: '/elsewhere' }).end()],
 ];
 
@@ -84,7 +84,7 @@ describe('a provider that', () => {
     expect(metrics.text).to.match(/callkey_provider_sign_ins_total\{result="unreachable"\} 30$/m);
   });
 
-  it('has another issuer than configured is not used', async () => {
+  it("has a different issuer than configured isn't used", async () => {
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(200, { 'Content-Type': 'application/json' });
       res.end(JSON.stringify({ issuer: 'https://login.example.org', authorization_endpoint: 'https://login.example.org/auth' }));
