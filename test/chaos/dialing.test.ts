@@ -12,7 +12,7 @@ const killed = (deduplicates: boolean): Attack['run'] =>
   async function attack(trial) {
     const leases = leaseClock();
     const environment = { DIALER_CONCURRENCY: '50', ...leases.environment };
-    const scene = await openScene(trial, { environment, manner: failsAndDrops, deduplicates });
+    const scene = await openScene(trial, { environment, behavior: failsAndDrops, deduplicates });
     let isOver = false;
     trial.cleanup.defer(() => {
       isOver = true;

@@ -30,21 +30,21 @@ async function switchAndFailOver(trial: Trial): Promise<void> {
   const scene = await openScene(trial, { database: formatAddress(one, two) });
   const load = startLoad(scene);
   await load.more(1_000, 60_000);
-  await timed(scene, 'switchover', two, async () => {
+  await measureOutage(scene, 'switchover', two, async () => {
     const body = JSON.stringify({ leader: one.name, candidate: two.name });
     const answer = await fetch(`${one.rest}/switchover`, { method: 'POST', body });
     if (!answer.ok) throw new Error(`Patroni doesn't switch over: ${await answer.text()}`);
   });
   await load.more(1_000, 60_000);
   await waitFor(one, 'sync');
-  await timed(scene, 'kill -9', one, async () => two.kill());
+  await measureOutage(scene, 'kill -9', one, async () => two.kill());
   await load.more(1_000, 60_000);
   await load.stop();
   await scene.stopAndCompare('SIGTERM', formatAddress(one));
 }
 
 /** Records how long no calls could be placed. */
-async function timed(scene: Scene, what: string, next: Node, happen: () => Promise<void>): Promise<void> {
+async function measureOutage(scene: Scene, what: string, next: Node, happen: () => Promise<void>): Promise<void> {
   const startedAt = performance.now();
   await happen();
   await waitFor(next, 'primary');

@@ -111,12 +111,12 @@ describeDesktop('the console, for secrets', () => {
       if (!created.ok) throw new Error(JSON.stringify(created.failure));
       return created.value.keyValue;
     };
-    const heardClose = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.includes('close'));
+    const untilClose = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.includes('close'));
 
     it('quits only after asking the page', async () => {
       await showKeyValue();
       await running.app.evaluate(({ app }) => app.quit());
-      await heardClose();
+      await untilClose();
       const ended = toExpiry(running);
       // The page may close before it responds.
       await running.page.evaluate(() => window.callkey.closeWindow()).catch(() => undefined);
@@ -126,7 +126,7 @@ describeDesktop('the console, for secrets', () => {
     it('closes the window only after asking the page, until the value is gone', async () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
-      await heardClose();
+      await untilClose();
       await running.page.evaluate(() => window.callkey.dismissSecret());
       await running.app.evaluate(({ BrowserWindow }) => setImmediate(() => BrowserWindow.getAllWindows()[0]?.close()) && undefined);
       await toExpiry(running);

@@ -119,12 +119,12 @@ describeDesktop('the window', () => {
         },
         [keyCode, modifiers] as const,
       );
-    const hearsOne = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
+    const untilCommand = () => running.page.waitForFunction(() => (window as unknown as { heard: string[] }).heard.length > 0);
 
     for (const [shortcut, command] of shortcuts) {
       it(`has ${shortcut} for ${command}`, async () => {
         await press(shortcut.replace('CmdOrCtrl+', ''), [process.platform === 'darwin' ? 'meta' : 'control']);
-        await hearsOne();
+        await untilCommand();
         expect(await heard()).to.deep.equal([command]);
       });
     }
@@ -140,7 +140,7 @@ describeDesktop('the window', () => {
 
     it('has F5 as another shortcut for refresh', async () => {
       await press('F5', []);
-      await hearsOne();
+      await untilCommand();
       expect(await heard()).to.deep.equal(['refresh']);
     });
 

@@ -49,15 +49,15 @@ describe('a late outcome of an unknown call', () => {
     async function stop(): Promise<void> {
       for (const core of cores.splice(0)) await core.close();
     }
-    const adaAt = (url: string) => signIn(url, 'ada@example.com');
+    const signInAda = (url: string) => signIn(url, 'ada@example.com');
     /** @returns the contact ID */
     async function place(url: string): Promise<string> {
-      const { keyValue } = await createKey(url, await adaAt(url));
+      const { keyValue } = await createKey(url, await signInAda(url));
       return textAt(await placeCall(url, tenants.campaign.id, keyValue, { contact: { phone } }), 'contactId');
     }
     const calls = ({ url }: RunningCore) => `${url}/console/campaigns/${tenants.campaign.id}/calls`;
     const show = async (core: RunningCore, contactId: string) =>
-      callDetailsSchema.parse((await ask('GET', `${calls(core)}/${contactId}`, { cookie: await adaAt(core.url) })).json);
+      callDetailsSchema.parse((await ask('GET', `${calls(core)}/${contactId}`, { cookie: await signInAda(core.url) })).json);
     const row = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     const untilUnknown = (contactId: string) => until(async () => (await row(contactId))?.state === 'unknown');
     const untilTaken = (contactId: string) => until(async () => (await row(contactId))?.handoff === 'taken');
@@ -126,7 +126,7 @@ describe('a late outcome of an unknown call', () => {
         clock.advance({ minutes: 1 });
         expect(await report(core, contactId, { state: 'no_answer', detail: 'Another.' })).to.equal(204);
         expect(await show(core, contactId)).to.deep.equal({ call, durationSeconds, toldLateAt, ...(await readRest(core, contactId)) });
-        const cookie = await adaAt(core.url);
+        const cookie = await signInAda(core.url);
         const listed = async (state: string) =>
           callsSchema.parse((await ask('GET', `${calls(core)}?state=${state}`, { cookie })).json).calls.map((one) => one.contactId);
         expect([await listed('unknown'), await listed(call.state)]).to.deep.equal([[], [contactId]]);

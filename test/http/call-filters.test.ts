@@ -197,13 +197,13 @@ describe('filtered calls and activity in the console', () => {
       const staff = await signIn(core.url, 'stan@example.com');
       await ask('PUT', `${core.url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
       await createKey(core.url, staff, 'Of staff');
-      const actorsAs = async (as: string) => {
+      const listActors = async (as: string) => {
         const { events } = activitySchema.parse((await get('/console/activity?action=api-key.created', as)).json);
         return events.map(({ actor }) => `${actor?.name} ${actor?.email}`);
       };
       const others = ['Pat Partner pat@example.com', 'Ada Account ada@example.com'];
-      expect(await actorsAs(partner)).to.deep.equal(['Stan Staff undefined', ...others]);
-      expect(await actorsAs(staff)).to.deep.equal(['Stan Staff stan@example.com', ...others]);
+      expect(await listActors(partner)).to.deep.equal(['Stan Staff undefined', ...others]);
+      expect(await listActors(staff)).to.deep.equal(['Stan Staff stan@example.com', ...others]);
       const { actors } = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
       expect(actors.map(({ email }) => email ?? null)).to.have.members([null, null, 'ada@example.com', 'pat@example.com']);
     });

@@ -27,12 +27,12 @@ describe("a user's active API keys", () => {
       await harness.close();
     });
     const create = (core: RunningCore, more = {}) => ask('POST', `${core.url}/console/api-keys`, { cookie, body: { ...body, ...more } });
-    const mostNow = () => harness.direct.ports.stores.apiKeys.countActive(harness.tenants.users.account.id, clock.now());
+    const activeKeys = () => harness.direct.ports.stores.apiKeys.countActive(harness.tenants.users.account.id, clock.now());
 
     it('never exceed the limit, even if two cores create many at the same time', async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => create(n % 2 === 0 ? harness.core : other)));
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([...Array(5).fill(201), ...Array(7).fill(409)]);
-      expect(await mostNow()).to.equal(5);
+      expect(await activeKeys()).to.equal(5);
     });
 
     it('are refused at the limit with a message that says what to do, while teammates can still create theirs', async () => {

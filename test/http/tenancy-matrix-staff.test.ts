@@ -223,14 +223,14 @@ describe('the rules for who can see, revoke and use what', () => {
           ],
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
-      const bring = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
+      const importUser = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
 
       it('who is limited to another account, and who can still see, find and revoke the keys from the previous account', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
-        const { passwords } = await bring({ ...tied, account: 'a1' });
+        const { passwords } = await importUser({ ...tied, account: 'a1' });
         cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
         const { id, keyValue } = await createKey(core.url, cookies.get('tied again') ?? '');
-        await bring({ ...tied, account: 'a3' });
+        await importUser({ ...tied, account: 'a3' });
         const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
         expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
         const sha256 = toDigest(keyValue);
@@ -240,7 +240,7 @@ describe('the rules for who can see, revoke and use what', () => {
       });
 
       it('who is moved, promoted or demoted, from the next request on', async () => {
-        const { passwords } = await bring({ userType: 'account', account: 'a1' });
+        const { passwords } = await importUser({ userType: 'account', account: 'a1' });
         const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
         const { keyValue } = await createKey(core.url, cookie);
         const campaigns: { id: string; external_id: string }[] = await direct.storage.database
@@ -280,14 +280,14 @@ describe('the rules for who can see, revoke and use what', () => {
         const second = { reached: { c1: 403, c2: 202 }, seen: { p1: 0, p2: 1 } };
         const now = async () => ({ reached: await statuses(), seen: await totals() });
         expect(await now()).to.deep.equal(first);
-        await bring({ userType: 'account', account: 'a2' });
+        await importUser({ userType: 'account', account: 'a2' });
         expect(await now()).to.deep.equal(second);
-        await bring({ userType: 'partner', partner: 'p1' });
+        await importUser({ userType: 'partner', partner: 'p1' });
         expect(await now()).to.deep.equal(first);
-        await bring({ userType: 'partner', partner: 'p2', account: 'a2' });
+        await importUser({ userType: 'partner', partner: 'p2', account: 'a2' });
         expect(await now()).to.deep.equal(second);
         // A staff member's key has access to the tenancy where it was created.
-        await bring({ userType: 'staff' });
+        await importUser({ userType: 'staff' });
         expect(await now()).to.deep.equal(first);
       });
     });

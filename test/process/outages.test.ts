@@ -36,7 +36,7 @@ function startPlacing(url: string, campaignId: string, key: string) {
 }
 
 /** Returns calls with a 202 that aren't in the database, and calls with a 503 that are. */
-async function brokenPromises(database: string, answers: ReadonlyMap<string, number | null>): Promise<string[]> {
+async function findBrokenPromises(database: string, answers: ReadonlyMap<string, number | null>): Promise<string[]> {
   const direct = await openDirect(database);
   const placed = new Set<string | null>(await direct.storage.database.read('calls').pluck('phone'));
   await direct.close();
@@ -69,7 +69,7 @@ describe('while the database is unavailable', () => {
     await observer.end();
     await core.close();
     await line.cut();
-    expect(await brokenPromises(database, answers)).to.deep.equal([]);
+    expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
   });
 
   it("a core on SQLite returns 503 only for calls that it hasn't placed and 202 only for calls that it has, no matter who holds the lock", async () => {
@@ -84,7 +84,7 @@ describe('while the database is unavailable', () => {
     await placing.untilThereAre(202, 200);
     const answers = await placing.stop();
     await core.close();
-    expect(await brokenPromises(database, answers)).to.deep.equal([]);
+    expect(await findBrokenPromises(database, answers)).to.deep.equal([]);
   });
 
   it('a core on PostgreSQL returns 503 instead of an outdated success, and recovers without a restart', async () => {

@@ -177,7 +177,7 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     const { numbers: _, ...entry } = toNumbers(somePhone());
     return entry;
   };
-  const begunImport = async () => {
+  const beginImport = async () => {
     const id = testRandomness.id();
     await stores.numberImports.begin(id, importedEntry(), now);
     return id;
@@ -216,7 +216,7 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     inAccount,
     toNumbers,
     importedEntry,
-    begunImport,
+    beginImport,
     revokeOptions,
     counter,
     ports,

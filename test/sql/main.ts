@@ -6,11 +6,11 @@ import { dirname, join } from 'node:path';
 import { cleanUp } from '../support/clean-up.ts';
 import { databaseKinds } from '../support/databases.ts';
 import { recordAll } from './record.ts';
-import { unreachedBy } from './unreached.ts';
+import { findUnreached } from './unreached.ts';
 
 const [folder = 'core/storage/sql'] = process.argv.slice(2);
 
-const unreached = await unreachedBy(async () => {
+const unreached = await findUnreached(async () => {
   for (const kind of databaseKinds) {
     for (const [name, text] of await recordAll(kind)) {
       const file = join(folder, name);

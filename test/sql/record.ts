@@ -78,12 +78,12 @@ function listen(onStatement: (sql: string) => void): () => void {
   const { prototype } = sqlite3.Statement;
   const { all, run } = prototype;
   const { query } = pg.Client.prototype;
-  const hearing = (method: typeof all) =>
+  const withListener = (method: typeof all) =>
     function (this: sqlite3.Statement, ...args: unknown[]) {
       onStatement(String(Reflect.get(this, 'sql')));
       return Reflect.apply(method, this, args);
     };
-  Object.assign(prototype, { all: hearing(all), run: hearing(run) });
+  Object.assign(prototype, { all: withListener(all), run: withListener(run) });
   Object.assign(pg.Client.prototype, {
     query(this: pg.Client, statement: string | pg.QueryConfig, ...args: unknown[]) {
       onStatement(typeof statement === 'string' ? statement : statement.text);

@@ -9,7 +9,7 @@ const makesSql =
   /\b(SELECT|INSERT|UPDATE|DELETE|WHERE)\b|\.(where|select|insert|update|orderBy|limit|join)|\.delete\(\)|\b(trx|read|write)\([a-z']|query[<(]/;
 
 /** Runs a function. @returns the code of the stores that creates SQL but didn't run, with its file and line */
-export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]> {
+export async function findUnreached(run: () => Promise<unknown>): Promise<string[]> {
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
@@ -17,14 +17,14 @@ export async function unreachedBy(run: () => Promise<unknown>): Promise<string[]
   try {
     await run();
     const { result } = await session.post('Profiler.takePreciseCoverage');
-    return result.filter(({ url }) => stores.test(url)).flatMap(unreachedIn);
+    return result.filter(({ url }) => stores.test(url)).flatMap(listUnreached);
   } finally {
     await session.post('Profiler.stopPreciseCoverage');
     session.disconnect();
   }
 }
 
-function unreachedIn({ url, functions }: Profiler.ScriptCoverage): string[] {
+function listUnreached({ url, functions }: Profiler.ScriptCoverage): string[] {
   const text = readFileSync(fileURLToPath(url), 'utf8');
   const isReached = new Uint8Array(text.length).fill(1);
   // The file itself ran when it was loaded, possibly before this.

@@ -47,14 +47,14 @@ describe('a batch', () => {
 
   it('starts while another one is running if it has as many requests, or if that one takes long', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
-    const askSome = async (...numbers: number[]) => {
+    const askAll = async (...numbers: number[]) => {
       for (const n of numbers) void ask(n);
       await turns();
       return runs.map(({ inputs }) => inputs.length);
     };
-    await askSome(1, 2, 3);
-    expect(await askSome(4, 5)).to.deep.equal([3]);
-    expect(await askSome(6)).to.deep.equal([3, 3]);
+    await askAll(1, 2, 3);
+    expect(await askAll(4, 5)).to.deep.equal([3]);
+    expect(await askAll(6)).to.deep.equal([3, 3]);
 
     const { ask: askAgain, runs: again } = controlled({ maxInFlight: 2 });
     for (const n of [1, 2]) void askAgain(n);

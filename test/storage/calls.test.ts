@@ -93,18 +93,18 @@ describe('calls in the database', () => {
     it('are changed on the writing connection, and read on another except right after a batch has written them', async () => {
       const { database, ran } = recordStatements(store.direct.storage.database);
       store.calls = storeOn(database);
-      const ranFor = async (...asking: Promise<unknown>[]) => {
+      const statementsFor = async (...asking: Promise<unknown>[]) => {
         await Promise.all(asking);
         return ran.splice(0);
       };
       const readBack = kind === 'sqlite' ? ['read back SELECT 1'] : [];
-      expect(await ranFor(place('r'), place('s'))).to.deep.equal(['change INSERT INTO', ...readBack]);
-      expect(await ranFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
+      expect(await statementsFor(place('r'), place('s'))).to.deep.equal(['change INSERT INTO', ...readBack]);
+      expect(await statementsFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
         ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
       ]);
-      expect(await ranFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
-      expect(await ranFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
-      expect(await ranFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
+      expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
     it('record the use of an active key, even if its request is refused, but not of any other key', async () => {

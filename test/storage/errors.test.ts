@@ -21,7 +21,7 @@ const codes = [
   ...['08006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030', '25006', '25001', '22001', '23505', '54000', '42601'],
   ...['X08006', '080066', 'XSQLITE_BUSY', 'XECONNREFUSED', '5580', 'XSQLITE_RANGE', 'X2200', '220011', 'x2300', '99908'],
 ];
-const thoseThatAre = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
+const codesThat = (is: (error: unknown) => boolean) => codes.filter((code) => is(failure(code)));
 
 describe('classifying a database error', () => {
   it('recognizes an outage by the codes of SQLite, sockets and PostgreSQL', () => {
@@ -38,7 +38,7 @@ describe('classifying a database error', () => {
       '58030',
       '25006',
     ];
-    expect(thoseThatAre(isOutage)).to.deep.equal(outages);
+    expect(codesThat(isOutage)).to.deep.equal(outages);
   });
 
   for (const message of [
@@ -64,15 +64,15 @@ describe('classifying a database error', () => {
 
   it('recognizes a value that the database refused', () => {
     const refused = [...codes.slice(11, 16), '40001', '22001', '23505', '54000'];
-    expect(thoseThatAre(isDataError)).to.deep.equal(refused);
+    expect(codesThat(isDataError)).to.deep.equal(refused);
   });
 
   it('recognizes that a single row of a batch may have caused the error, including a lock on that row', () => {
-    expect(thoseThatAre(isSingleRowError)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
+    expect(codesThat(isSingleRowError)).to.deep.equal([...codes.slice(11, 16), '40001', '55P03', '22001', '23505', '54000']);
   });
 
   it('recognizes that another process holds the SQLite lock', () => {
-    expect(thoseThatAre(isLocked)).to.deep.equal(['SQLITE_BUSY', 'SQLITE_LOCKED']);
+    expect(codesThat(isLocked)).to.deep.equal(['SQLITE_BUSY', 'SQLITE_LOCKED']);
   });
 
   for (const [what, is, state, message] of [

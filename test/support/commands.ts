@@ -37,12 +37,12 @@ export function runScript(
   { env = {}, input = '', directory = process.cwd() }: Settings = {},
 ): Promise<Ended> {
   const job: Job = { file: toPath(script), args, env: { ...bareEnvironment, ...env }, input, directory };
-  const ended = last.then(() => inHost(job));
+  const ended = last.then(() => runInHost(job));
   last = ended.catch(() => undefined);
   return ended;
 }
 
-async function inHost(job: Job): Promise<Ended> {
+async function runInHost(job: Job): Promise<Ended> {
   host ??= startHost();
   const heard = new AbortController();
   const answer = once(host, 'message', heard);

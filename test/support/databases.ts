@@ -57,7 +57,7 @@ type Template<Content> = { database: string; content: Content };
 
 /** This process's own PostgreSQL server has no templates from another server. */
 async function isShared(kind: DatabaseKind): Promise<boolean> {
-  return kind === 'sqlite' || (await thePostgres()).url === process.env['TEST_POSTGRES_URL'];
+  return kind === 'sqlite' || (await postgresServer()).url === process.env['TEST_POSTGRES_URL'];
 }
 
 async function migratedDatabase(kind: DatabaseKind): Promise<string> {
@@ -71,7 +71,7 @@ async function migratedDatabase(kind: DatabaseKind): Promise<string> {
 
 async function copy(database: string): Promise<string> {
   const location = parseLocation(database);
-  if (location.kind === 'postgres') return (await thePostgres()).createDatabase(new URL(location.url).pathname.slice(1));
+  if (location.kind === 'postgres') return (await postgresServer()).createDatabase(new URL(location.url).pathname.slice(1));
   const file = newSqliteFile();
   copyFileSync(location.filename, file);
   return `sqlite:${file}`;
@@ -92,12 +92,12 @@ export async function freshDatabase(kind: DatabaseKind): Promise<string> {
 
 /** @returns the DATABASE_URL of a database without a schema; for SQLite, without a file */
 export async function emptyDatabase(kind: DatabaseKind): Promise<string> {
-  return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : (await thePostgres()).createDatabase();
+  return kind === 'sqlite' ? `sqlite:${newSqliteFile()}` : (await postgresServer()).createDatabase();
 }
 
 const newSqliteFile = () => join(freshDirectory(), 'callkey.db');
 
-function thePostgres(): Promise<PostgresServer> {
+function postgresServer(): Promise<PostgresServer> {
   postgres ??= sharedPostgres();
   return postgres;
 }

@@ -8,10 +8,10 @@ const { DISPLAY, WAYLAND_DISPLAY, ELECTRON_OVERRIDE_DIST_PATH } = process.env;
 const installed = dirname(createRequire(import.meta.url).resolve('electron/package.json'));
 /** The runtime that `npm run desktop` would start. The tests don't download one. */
 export const electronFolder = ELECTRON_OVERRIDE_DIST_PATH ?? join(installed, 'dist');
-export const electronFile = join(electronFolder, nameOfElectron());
+export const electronFile = join(electronFolder, electronName());
 export const electronVersion = () => readFileSync(join(electronFolder, 'version'), 'utf8').trim().replace(/^v/, '');
 
-function nameOfElectron(): string {
+function electronName(): string {
   const pathFile = join(installed, 'path.txt');
   return existsSync(pathFile) ? readFileSync(pathFile, 'utf8') : 'electron';
 }
@@ -19,7 +19,7 @@ function nameOfElectron(): string {
 /** As root, Chromium refuses to start with its sandbox. */
 export const rootArgs = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
-function whyNot(): string | undefined {
+function findProblem(): string | undefined {
   if (!existsSync(electronFile)) return 'no Electron runtime is installed (npx install-electron)';
   const { status, stderr } = spawnSync(electronFile, ['--version', ...rootArgs], { encoding: 'utf8', timeout: 10_000 });
   if (status !== 0) return `the Electron runtime doesn't start (${stderr.trim().split('\n', 1)[0]})`;
@@ -28,4 +28,4 @@ function whyNot(): string | undefined {
 }
 
 /** Why the console can't start here; undefined if it can. */
-export const whyNoElectron = whyNot();
+export const whyNoElectron = findProblem();

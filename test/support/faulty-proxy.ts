@@ -69,7 +69,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
 }
 
 function takeFault(faults: (Fault | FaultAt)[], url: string): Fault {
-  const isFor = (fault: Fault | FaultAt) => typeof fault !== 'object' || !('path' in fault) || url.includes(fault.path);
-  const [fault = 'pass'] = faults.splice(faults.findIndex(isFor) >>> 0, 1);
+  const matchesFault = (fault: Fault | FaultAt) => typeof fault !== 'object' || !('path' in fault) || url.includes(fault.path);
+  const [fault = 'pass'] = faults.splice(faults.findIndex(matchesFault) >>> 0, 1);
   return typeof fault === 'object' && 'path' in fault ? fault.fault : fault;
 }

@@ -20,12 +20,12 @@ const { setTimeout: realTimer } = globalThis;
 export const mochaHooks = {
   beforeAll(this: Mocha.Context): void {
     const suites = Map.groupBy(this.test?.parent?.suites ?? [], ({ file }) => file);
-    for (const ofFile of suites.values()) ofFile.at(-1)?.afterAll('leaves nothing behind', leaveNothing);
+    for (const ofFile of suites.values()) ofFile.at(-1)?.afterAll('leaves nothing behind', expectNoLeftovers);
   },
   async afterAll(this: Mocha.Context): Promise<void> {
     try {
       // Tests outside of any suite can leave something behind as well.
-      await leaveNothing.call(this);
+      await expectNoLeftovers.call(this);
       await removeFiles();
       expectNothing(temporary());
     } catch (error) {
@@ -36,7 +36,7 @@ export const mochaHooks = {
   },
 };
 
-async function leaveNothing(this: Mocha.Context): Promise<void> {
+async function expectNoLeftovers(this: Mocha.Context): Promise<void> {
   this.timeout(60_000);
   const forgotten = openHandles().filter(isForgotten);
   for (const child of forgotten) child.kill('SIGKILL');

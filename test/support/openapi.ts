@@ -46,7 +46,7 @@ export function answerErrors(method: string, url: string, answer: Answer): strin
   if (!described) return [`${answer.status} is not described.`];
   const isShared = '$ref' in described;
   const response = isShared ? openapi.components.responses[described.$ref.split('/').at(-1) ?? ''] : described;
-  const pointer = isShared ? described.$ref : `#/paths/${escaped(path)}/${name}/responses/${answer.status}`;
+  const pointer = isShared ? described.$ref : `#/paths/${escapePointer(path)}/${name}/responses/${answer.status}`;
   return [...headerErrors(response ?? {}, answer), ...(method === 'HEAD' ? [] : bodyErrors(response ?? {}, pointer, answer))];
 }
 
@@ -81,10 +81,10 @@ function bodyErrors({ content }: Response, pointer: string, { headers, text }: A
   if (text === '') return content ? ['The body is missing.'] : [];
   const mediaType = String(headers['content-type']).replace(/;.*/, '');
   if (!content?.[mediaType]) return [`A body of ${mediaType} is not described.`];
-  return schemaErrors(`${pointer}/content/${escaped(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
+  return schemaErrors(`${pointer}/content/${escapePointer(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 
 /** Returns a name within a JSON pointer in a URI fragment. */
-function escaped(name: string): string {
+function escapePointer(name: string): string {
   return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
 }

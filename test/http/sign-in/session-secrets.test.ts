@@ -6,7 +6,7 @@ import { databaseWithTenants, signIn } from '../../support/tenants.ts';
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 
 /** Returns cookies as a browser keeps them, where a new cookie replaces one with the same name. */
-function merged(kept: string, sent: string): string {
+function mergeCookies(kept: string, sent: string): string {
   const pairs = `${kept}; ${sent}`.split('; ').map((pair): [string, string] => [pair.slice(0, pair.indexOf('=')), pair]);
   return [...new Map(pairs).values()].join('; ');
 }
@@ -43,7 +43,7 @@ describe('replacing session secrets on two cores', () => {
       for (const browser of browsers) {
         const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie });
         statuses.push(answer.status);
-        if (answer.headers['set-cookie'] !== undefined) browser.cookie = merged(browser.cookie, readCookies(answer));
+        if (answer.headers['set-cookie'] !== undefined) browser.cookie = mergeCookies(browser.cookie, readCookies(answer));
       }
       browsers.push({ cookie: await signIn(core.url, 'ada@example.com') });
       await core.close();

@@ -18,7 +18,7 @@ export function createKeysRuns({
   inAccount,
   toNumbers,
   importedEntry,
-  begunImport,
+  beginImport,
   revokeOptions,
   storage,
 }: Fixtures): Pick<Runs, 'apiKeys' | 'numberImports' | 'protection'> {
@@ -66,11 +66,11 @@ export function createKeysRuns({
       begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
       addPart: (addPart) => addPart(testRandomness.id(), 0, [somePhone()]),
       async commit(commit) {
-        const id = await begunImport();
+        const id = await beginImport();
         await commit(id, now, event());
       },
       async moveBatch(moveBatch) {
-        const id = await begunImport();
+        const id = await beginImport();
         await stores.numberImports.addPart(id, 0, Array.from({ length: 101 }, somePhone));
         for (let step = 0; step < 3; step++) await moveBatch(id, () => testRandomness.id(), now);
       },

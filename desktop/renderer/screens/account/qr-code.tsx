@@ -6,7 +6,7 @@ const border = 4;
 
 /** Draws a QR code. It's dark on light in both themes, because not all scanners read inverted codes. */
 export function QrCode({ text, label }: { text: string; label: string }) {
-  const { path, size } = useMemo(() => drawnCode(text), [text]);
+  const { path, size } = useMemo(() => drawCode(text), [text]);
   return (
     <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
       <rect width={size} height={size} fill="#fff" />
@@ -15,7 +15,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   );
 }
 
-function drawnCode(text: string): { path: string; size: number } {
+function drawCode(text: string): { path: string; size: number } {
   const { data, size } = encode(text, { border });
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
   return { path, size };
