@@ -194,7 +194,7 @@ describe("the error for a database that doesn't work", () => {
   });
 
   it("says that access isn't permitted", async function () {
-    if (process.getuid?.() === 0) skip(this, 'permissions do not hold root back');
+    if (process.getuid?.() === 0) skip(this, "permissions don't apply to root");
     const folder = join(freshDirectory(), 'locked');
     mkdirSync(folder);
     chmodSync(folder, 0o000);

@@ -21,7 +21,7 @@ describe('CallkeyClient', () => {
   const findCalls = (requestId: string) => its.direct.storage.database.read('calls').where({ request_id: requestId });
   const rejection = (work: Promise<unknown>): Promise<unknown> =>
     work.then(
-      () => expect.fail('It did not fail.'),
+      () => expect.fail("It didn't fail."),
       (error: unknown) => error,
     );
   const newCall = (requestId: string) => ({ requestId, contact: { phone: somePhone() } });

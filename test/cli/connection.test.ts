@@ -21,7 +21,7 @@ describe('callkey with certificates and proxies', () => {
   let server: string;
 
   before(async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     certificate = selfSignedCertificate();
     secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...certificate } });
     server = `https://localhost:${new URL(secure.url).port}`;

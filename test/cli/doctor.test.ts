@@ -80,7 +80,7 @@ describe('callkey doctor', () => {
   });
 
   it('reports an untrusted certificate', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });
     const { code, failed, checks } = await examine([], { CALLKEY_SERVER: secure.url });
     await secure.close();

@@ -36,7 +36,7 @@ describe("a profile's key file", () => {
   let folders: Folders;
   let path: string;
   beforeEach(function () {
-    if (process.platform === 'win32') skip(this, 'Windows does not have these permissions');
+    if (process.platform === 'win32') skip(this, "Windows doesn't have these permissions");
     const directory = freshDirectory();
     folders = { config: join(directory, 'c'), data: join(directory, 'd'), state: join(directory, 's') };
     path = join(folders.data, 'keys', 'work@https.calls.example.com');
@@ -107,7 +107,7 @@ describe("a profile's key file", () => {
   });
 
   it('is refused if another user owns it', async function () {
-    if (process.getuid?.() !== 0) skip(this, 'this user is not root');
+    if (process.getuid?.() !== 0) skip(this, 'requires root');
     await write();
     chownSync(path, 1, 1);
     expect(await rejection((await open()).read())).to.equal(refused('it belongs to another user'));

@@ -11,7 +11,7 @@ const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
 
 function firstMatch(text: string, form: RegExp): string {
   const [, match] = form.exec(text) ?? [];
-  if (match === undefined) throw new Error(`${form} is not there.`);
+  if (match === undefined) throw new Error(`The file doesn't contain ${form}.`);
   return match;
 }
 

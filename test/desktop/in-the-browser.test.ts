@@ -34,7 +34,7 @@ describeBrowser('the console in a browser', () => {
   });
 
   it('limits the cookie to this host over HTTPS (with a certificate from openssl)', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const secure = await openCore({ environment: selfSignedCertificate() });
     const browser = await sharedBrowser();
     const trusting = await browser.newContext({ ignoreHTTPSErrors: true });

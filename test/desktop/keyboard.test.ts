@@ -52,6 +52,6 @@ describeDesktop('using only the keyboard, the console', () => {
       if ((await harness.page.evaluate('document.activeElement.textContent.trim()')) === name) return;
       await harness.page.keyboard.press('Tab');
     }
-    throw new Error(`The keyboard does not lead to ${name}.`);
+    throw new Error(`${name} can't be reached with the keyboard.`);
   }
 });

@@ -95,7 +95,7 @@ describeDesktop('a key value in the console', () => {
   });
 
   it("protects the window from screen capture while it's visible", async function () {
-    if (process.platform === 'linux') skip(this, 'Linux does not have this protection');
+    if (process.platform === 'linux') skip(this, "Linux doesn't have this protection");
     await create();
     expect(await isProtected()).to.equal(true);
     await button("I've Saved It").click();

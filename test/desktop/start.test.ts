@@ -14,7 +14,7 @@ describe('npm run desktop', () => {
   };
 
   it("says in one sentence that root can't start the console (as root)", function () {
-    if (!isRoot) skip(this, 'this user is not root');
+    if (!isRoot) skip(this, 'requires root');
     expect(start({})).to.deep.equal({
       status: 1,
       lines: ['The console doesn’t start as root, because Electron’s sandbox doesn’t work for root. Start it as another user.'],

@@ -78,7 +78,7 @@ describe('settling a claimed call', () => {
       failed('too-late', tooLate),
     ],
     [
-      'ends a call in doubt without notAfter that was not tried again for an hour',
+      "ends a call in doubt without notAfter that wasn't tried again for an hour",
       claimed({ handoff: 'doubt', firstAttemptAt: instant(now - hour - 1) }),
       deduplicating,
       unknown('too-late', tooLate),
@@ -133,12 +133,12 @@ describe('when a hand-off is settled', () => {
     ],
     ['a rejected call fails', () => settle(claimed(), { kind: 'rejected', detail: 'no', reason: 'HTTP 422' }), failed('rejected', 'no')],
     [
-      'a call that was not taken is retried',
+      "a call that wasn't taken is retried",
       () => settle(claimed(), notTaken),
       { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
-      'a call in doubt that was not taken stays in doubt',
+      "a call in doubt that wasn't taken stays in doubt",
       () => settle(doubt, notTaken),
       { event: 'not-taken', to: 'doubt', dueAt: instant(now + 600), detail: 'busy' },
     ],

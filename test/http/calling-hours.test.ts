@@ -148,7 +148,7 @@ describe('calling hours', () => {
       await place();
       const { dialing } = harness.direct.ports.stores;
       const [call] = await claim();
-      if (!call) throw new Error('The call was not claimed.');
+      if (!call) throw new Error("The call wasn't claimed.");
       await dialing.settle(call, { event: 'not-taken', to: 'retry', dueAt: plus(clock.now(), 120_000), detail: 'Busy.' });
       clock.set('2026-11-21T19:00:00.000Z');
       expect(await claim()).to.deep.equal([]);
@@ -170,7 +170,7 @@ describe('calling hours', () => {
       await setHours([daily('09:00', '20:00')], 'account');
       await place();
       const row = await harness.direct.storage.database.read('calls').first();
-      if (!row) throw new Error('The call was not stored.');
+      if (!row) throw new Error("The call wasn't stored.");
       const held = Array.from({ length: 1_200 }, (_, index) => ({
         ...row,
         contact_id: `held-${index}`,
@@ -217,7 +217,7 @@ describe('calling hours', () => {
         ] as const) {
           const answer = await place({}, phone);
           if (readCode(answer) === 'invalid') expect(answer.text).to.contain(message).and.contain('contact.phone');
-          else throw new Error(`${phone} was not refused: ${answer.text}`);
+          else throw new Error(`${phone} wasn't refused: ${answer.text}`);
         }
         await setNumbers({ countries: null, kinds: ['premium-rate'] }, 'partner');
         expect((await place({}, '+491805123456')).status).to.equal(422);

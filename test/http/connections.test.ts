@@ -22,7 +22,7 @@ describe('a connection', () => {
   for (const isSecure of [false, true]) {
     describe(isSecure ? 'over TLS' : 'over TCP', () => {
       before(function () {
-        if (isSecure && !hasOpenssl) skip(this, 'openssl is not installed');
+        if (isSecure && !hasOpenssl) skip(this, "openssl isn't installed");
       });
 
       it('handles one request at a time and responds in order', async () => {
@@ -237,7 +237,7 @@ describe('a connection', () => {
   });
 
   it("doesn't keep a draining listener open if its TLS handshake is never completed", async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     ({ listener } = await open({ isSecure: true, limits: { firstRequest: 1 } }));
     const socket = connect(Number(new URL(listener.url).port), '127.0.0.1');
     await once(socket, 'connect');

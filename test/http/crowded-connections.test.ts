@@ -42,7 +42,7 @@ describe('a connection to a crowded listener', () => {
   });
 
   it('waits with its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
     ({ listener } = opened);
     const { port } = new URL(listener.url);

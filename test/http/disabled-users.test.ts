@@ -80,7 +80,7 @@ describe('a disabled user', () => {
     it("doesn't get a session if the password was checked before they were disabled", async () => {
       const { ports } = direct;
       const credentials = await ports.stores.users.findByEmail('sue@example.com');
-      if (!credentials) throw new Error('Sue is not there.');
+      if (!credentials) throw new Error("Sue doesn't exist.");
       const { user, passwordHash } = credentials;
       await disableUser(ports, operator, user);
       const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), toOwningScope(user));

@@ -15,7 +15,7 @@ describe("a core's transport security", () => {
   afterEach(() => core.close());
 
   it('is announced to browsers in every response over TLS, but not over HTTP', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     await start({ ...selfSignedCertificate(), HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     const agent = new Agent({ connect: { rejectUnauthorized: false } });
     const answers = new Map<string, unknown>();

@@ -21,7 +21,7 @@ function fingerprint({ url }: RunningCore): Promise<string> {
 describe('a renewed certificate', () => {
   it('is used for new connections without a restart, but only once its key file is also renewed', async function () {
     this.timeout(30_000);
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const inUse = selfSignedCertificate();
     const renewed = selfSignedCertificate();
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: inUse });

@@ -56,7 +56,7 @@ describe('a core on PostgreSQL', function () {
         await observer.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
         await observer.query(`ALTER DATABASE ${name} SET statement_timeout = '7s'`);
         pooler = await startPgBouncer(database, mode);
-        if (!pooler) skip(this, 'pgbouncer is not installed');
+        if (!pooler) skip(this, "pgbouncer isn't installed");
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
@@ -95,7 +95,7 @@ describe('a core on PostgreSQL', function () {
 
     it('refuses to start in statement mode, and says what to change (needs pgbouncer)', async function () {
       pooler = await startPgBouncer(await freshDatabase('postgres'), 'statement');
-      if (!pooler) skip(this, 'pgbouncer is not installed');
+      if (!pooler) skip(this, "pgbouncer isn't installed");
       const core = start(pooler.url);
       expect(await core.ended).to.deep.equal([1, null]);
       expect(core.lines.join('\n')).to.contain('Set pool_mode to transaction or session');

@@ -131,7 +131,7 @@ describe('the core process', () => {
   });
 
   it('serves HTTPS if it has a certificate (created with openssl)', async function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const certificate = selfSignedCertificate();
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: certificate });
     expect(core.url).to.match(/^https:/);

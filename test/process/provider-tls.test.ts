@@ -18,7 +18,7 @@ describe('a provider with a certificate from its own authority (needs openssl)',
   let core: CoreProcess | undefined;
 
   before(function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     authority = certificateAuthority();
     // For the test's browser.
     setDefaultCACertificates([...trusted, readFileSync(authority.caFile, 'utf8')]);

@@ -27,8 +27,8 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
   for (const kind of proxyKinds) {
     it(`don't lose a request or accept one twice while both restart in turn, behind ${kind}`, async function () {
       this.timeout(120_000);
-      if (!hasOpenssl) skip(this, 'openssl is not installed');
-      if (!hasProxy(kind)) skip(this, `${kind} is not installed`);
+      if (!hasOpenssl) skip(this, "openssl isn't installed");
+      if (!hasProxy(kind)) skip(this, `${kind} isn't installed`);
       const ports = { port: await freePort(), managementPort: await freePort() };
       const { database, tenants } = await databaseWithTenants('sqlite');
       const start = (host: string) =>

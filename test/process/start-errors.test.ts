@@ -61,9 +61,9 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     });
 
     it('whose port is reserved for root (needs root to switch users)', async function () {
-      if (!isRoot) skip(this, 'this user is not root');
+      if (!isRoot) skip(this, 'requires root');
       const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
-      if (refused.status === null) skip(this, 'this container lets everybody listen on every port');
+      if (refused.status === null) skip(this, 'this container lets everyone listen on every port');
       expectRefusedProcess(refused, 'PORT', 'EACCES');
     });
 
@@ -77,7 +77,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     const directory = freshDirectory();
     const file = (name: string) => join(directory, name);
     before(function () {
-      if (spawnSync('openssl', ['version']).error) skip(this, 'openssl is not installed');
+      if (spawnSync('openssl', ['version']).error) skip(this, "openssl isn't installed");
       for (const name of ['one', 'two', 'locked']) {
         const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-days', '2', '-subj', '/CN=localhost'];
         const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];

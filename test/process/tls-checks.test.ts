@@ -19,7 +19,7 @@ describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {
   let stranger: Server;
 
   before(function () {
-    if (!hasOpenssl) skip(this, 'openssl is not installed');
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
     const { TLS_CERT_FILE, TLS_KEY_FILE } = selfSignedCertificate();
     certificate = { cert: readFileSync(TLS_CERT_FILE), key: readFileSync(TLS_KEY_FILE) };
   });

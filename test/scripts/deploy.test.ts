@@ -21,7 +21,7 @@ const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { enco
 
 describe('the systemd unit (needs systemd-analyze)', () => {
   before(function () {
-    if (analyze('--version').error) skip(this, 'systemd is not installed');
+    if (analyze('--version').error) skip(this, "systemd isn't installed");
   });
 
   it('is valid, together with its drop-in for PostgreSQL', () => {
@@ -54,8 +54,8 @@ while True:
 
 describe('a core started by systemd (needs systemd-notify and python3)', () => {
   it("tells systemd when it can respond, and when it's stopping", async function () {
-    if (spawnSync('systemd-notify', ['--version']).status !== 0) skip(this, 'systemd-notify is not installed');
-    if (spawnSync('python3', ['--version']).status !== 0) skip(this, 'python3 is not installed');
+    if (spawnSync('systemd-notify', ['--version']).status !== 0) skip(this, "systemd-notify isn't installed");
+    if (spawnSync('python3', ['--version']).status !== 0) skip(this, "python3 isn't installed");
     const socket = join(freshDirectory(), 'notify');
     const systemd = spawn('python3', ['-c', listener, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
     const messages: string[] = [];

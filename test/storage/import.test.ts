@@ -100,7 +100,7 @@ describe('imported entries', () => {
     it('move a user’s keys to the new partner, and back to the partner they were created in when the user becomes staff', async () => {
       await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
-      if (!credentials) throw new Error('The user was not imported.');
+      if (!credentials) throw new Error("The user wasn't imported.");
       const viewer = { ...credentials.user, tenancy: null };
       await createApiKey(
         direct.ports,

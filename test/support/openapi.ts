@@ -43,7 +43,7 @@ export function answerErrors(method: string, url: string, answer: Answer): strin
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
   const operation = openapi.paths[path]?.[name];
   const described = operation ? operation.responses[answer.status] : toOtherMethods[answer.status];
-  if (!described) return [`${answer.status} is not described.`];
+  if (!described) return [`${answer.status} isn't described.`];
   const isShared = '$ref' in described;
   const response = isShared ? openapi.components.responses[described.$ref.split('/').at(-1) ?? ''] : described;
   const pointer = isShared ? described.$ref : `#/paths/${escapePointer(path)}/${name}/responses/${answer.status}`;
@@ -68,7 +68,7 @@ export function toPaths(pathname: string): string[] {
 function headerErrors({ headers = {} }: Response, answer: Answer): string[] {
   return Object.entries(openapi.components.headers).flatMap(([name, { required = false }]) => {
     const sent = answer.headers[name.toLowerCase()];
-    if (!(name in headers)) return sent === undefined ? [] : [`The header ${name} is not described.`];
+    if (!(name in headers)) return sent === undefined ? [] : [`The header ${name} isn't described.`];
     if (sent === undefined) return required ? [`The header ${name} is missing.`] : [];
     return [sent].flat().flatMap((value) => {
       const errors = (given: unknown) => schemaErrors(`#/components/headers/${name}/schema`, given);
@@ -80,7 +80,7 @@ function headerErrors({ headers = {} }: Response, answer: Answer): string[] {
 function bodyErrors({ content }: Response, pointer: string, { headers, text }: Answer): string[] {
   if (text === '') return content ? ['The body is missing.'] : [];
   const mediaType = String(headers['content-type']).replace(/;.*/, '');
-  if (!content?.[mediaType]) return [`A body of ${mediaType} is not described.`];
+  if (!content?.[mediaType]) return [`A body of ${mediaType} isn't described.`];
   return schemaErrors(`${pointer}/content/${escapePointer(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 

@@ -130,7 +130,7 @@ export async function addSampleData(harness: CoreHarness): Promise<{ teammateKey
     ['no_answer', 'No one answered.'],
     ['busy', null],
     ['failed', "The number isn't in service."],
-    ['unknown', 'The provider did not say what became of it.'],
+    ['unknown', "The provider didn't say what became of it."],
     ['cancelled', null],
     ['lapsed', null],
     ['dialing', null],

@@ -18,6 +18,6 @@ export function describeUnless(missing: string | undefined, title: string, tests
       it('is tested', () => {
         throw new Error(`The desktop tests are required, but ${missing}.`);
       });
-    } else it.skip(`is not tested: ${missing}`);
+    } else it.skip(`isn't tested: ${missing}`);
   });
 }

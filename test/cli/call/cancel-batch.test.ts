@@ -165,7 +165,7 @@ describe('callkey call cancel, for many calls', () => {
     const command = `"${process.execPath}" "${cliMain}" call cancel --run ${await newestRun()}`;
     const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
     const { stdout, code } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env }).catch((error) => error);
-    if (code === 'ENOENT') skip(this, 'script is not installed');
+    if (code === 'ENOENT') skip(this, "script isn't installed");
     expect(stdout).to.contain('line 2: too late').and.contain('line 3: too late');
   });
 

@@ -53,7 +53,7 @@ describe('callkey call place --from', () => {
         () => true,
         () => false,
       );
-      if (!isThere) skip(this, 'script is not installed');
+      if (!isThere) skip(this, "script isn't installed");
       let stderrText = '';
       terminal.stdout.on('data', (text) => {
         stderrText += String(text);

@@ -7,7 +7,7 @@ import { startWebKit } from './webkit.ts';
 
 const webDriver = findProgram('WebKitWebDriver');
 
-describeUnless(webDriver === undefined ? 'WebKitWebDriver is not on the PATH' : undefined, 'the screens in WebKit', () => {
+describeUnless(webDriver === undefined ? "WebKitWebDriver isn't on the PATH" : undefined, 'the screens in WebKit', () => {
   before(buildWebConsole);
   testEngine({ sizes: commonSizes, open: async (url) => openOver(await startWebKit(webDriver ?? ''), url) });
 });
