@@ -170,7 +170,7 @@ describeBrowser('the console in a browser', () => {
     const tips = async () => {
       const tip = browser.page.locator('g[data-tip]:not([data-tip*=": 0 "])').first();
       await tip.waitFor();
-      return page
+      return browser.page
         .locator('g[data-tip]:not([data-tip*=": 0 "])')
         .evaluateAll((all) => all.map((each) => each.getAttribute('data-tip') ?? ''));
     };
