@@ -17,7 +17,7 @@ import { makeTemplates } from './support/templates.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const args = process.argv.slice(2);
 // The value of an option, as in `--grep test`, isn't a path.
@@ -76,15 +76,15 @@ function readCounts(file: string): Counts {
 
 type Ended = { ok: boolean; output: string };
 
-async function ended(command: string, given: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ended> {
-  const child = spawn(command, given, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+async function ended(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ended> {
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { ok: code === 0, output: stdout + stderr };
 }
 
-async function check(name: string, command: string, given: string[]): Promise<boolean> {
-  const { ok, output } = await ended(command, given);
-  say(`\n── ${name}${ok ? '' : ' (failed)'}\n${output}`.trimEnd());
+async function check(name: string, command: string, args: string[]): Promise<boolean> {
+  const { ok, output } = await ended(command, args);
+  print(`\n── ${name}${ok ? '' : ' (failed)'}\n${output}`.trimEnd());
   return ok;
 }
 
@@ -107,13 +107,13 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a separate process, and prints its output in one piece. */
-async function run({ files: given }: Run): Promise<void> {
-  const [first = '', ...others] = given;
+async function run({ files: ownFiles }: Run): Promise<void> {
+  const [first = '', ...others] = ownFiles;
   const name = others.length > 0 ? `${first} and ${others.length} after it` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
-  const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...mochaArgs, ...given], {
+  const { ok, output } = await ended(process.execPath, [...mocha, ...colors, ...mochaArgs, ...ownFiles], {
     ...process.env,
     ...bareEnvironment,
     COUNTS_FILE: countsFile,
@@ -125,7 +125,7 @@ async function run({ files: given }: Run): Promise<void> {
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
   if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
-  say(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
+  print(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
 // The child processes end by themselves when they're interrupted, and then this process ends as well.
@@ -164,10 +164,10 @@ const passedTests = sum(({ passed }) => passed);
 const passed = passedTests + checks.filter((ok) => ok).length;
 const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).length + (isInterrupted ? 1 : 0);
 const skipped = results.flatMap((result) => result.skipped);
-say('');
-for (const title of skipped) say(`skipped: ${title}`);
+print('');
+for (const title of skipped) print(`skipped: ${title}`);
 // Repeated at the end, because a CI log often shows only its end.
 for (const { name, failed, failures } of results)
-  for (const failure of failures.length > 0 ? failures : failed > 0 ? ['the run of its tests'] : []) say(`failed: ${failure} (${name})`);
-say(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+  for (const failure of failures.length > 0 ? failures : failed > 0 ? ['the run of its tests'] : []) print(`failed: ${failure} (${name})`);
+print(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed > 0 || passedTests === 0 ? 1 : 0;

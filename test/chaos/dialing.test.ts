@@ -4,7 +4,7 @@ import { createKey, openDirect, signIn } from '../support/tenants.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { leaseClock } from './faults.ts';
 import { inParallel, startLoad } from './load.ts';
-import { failsAndDrops, type Manner, reportCompleted, takes, takesAfter } from './provider.ts';
+import { failsAndDrops, type Behavior, reportCompleted, takes, takesAfter } from './provider.ts';
 import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from './scene.ts';
 
 /** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */
@@ -42,7 +42,7 @@ const killed = (deduplicates: boolean): Attack['run'] =>
 /** A dialer is stopped for longer than its lease during hand-offs, and then continues. */
 const stopped: Attack['run'] = async (trial) => {
   const leases = leaseClock();
-  const scene = await openScene(trial, { manner: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
+  const scene = await openScene(trial, { behavior: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
   const one = scene.core();
   const count = isQuick ? 100 : 500;
   const load = startLoad(scene, { every: 1, stopAt: count });
@@ -92,7 +92,7 @@ const races: Attack['run'] = async (trial) => {
 
 /** One account floods the dialer, and another account's single calls must not wait for the flood to end. */
 const flood: Attack['run'] = async (trial) => {
-  const scene = await openScene(trial, { manner: takesAfter(50) });
+  const scene = await openScene(trial, { behavior: takesAfter(50) });
   const { ledger, provider, tenants } = scene;
   const { url } = scene.core();
   const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
@@ -113,7 +113,7 @@ const flood: Attack['run'] = async (trial) => {
 };
 
 /** Writes until the other side hangs up. */
-function pourInto(response: ServerResponse): void {
+function writeEndlessly(response: ServerResponse): void {
   while (!response.destroyed && response.write(Buffer.alloc(1 << 16, 'x')));
 }
 
@@ -122,12 +122,12 @@ const memoryBound = 512;
 
 const endWith = (text: string) => (response: ServerResponse) => response.socket?.end(text);
 const huge = (status: number) => (response: ServerResponse) => {
-  response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => pourInto(response));
-  pourInto(response);
+  response.writeHead(status, { 'Content-Type': 'text/plain' }).on('drain', () => writeEndlessly(response));
+  writeEndlessly(response);
 };
 
 /** Invalid ways in which a provider may respond. It may have made the call, except after those that say `try again`. */
-const manners: readonly ((response: ServerResponse) => unknown)[] = [
+const misbehaviors: readonly ((response: ServerResponse) => unknown)[] = [
   // It responds after a minute, or never.
   (response) => setTimeout(() => response.end(), 60_000).unref(),
   huge(200),
@@ -143,14 +143,14 @@ const manners: readonly ((response: ServerResponse) => unknown)[] = [
   (response) => response.writeHead(429, { 'Retry-After': '-1' }).end(),
 ];
 
-const hostility: Manner = (turn, response) => {
-  manners[turn % manners.length]?.(response);
+const misbehaves: Behavior = (turn, response) => {
+  misbehaviors[turn % misbehaviors.length]?.(response);
   return ![503, 429].includes(response.statusCode);
 };
 
 /** A provider that misbehaves: no one may be called twice, calls are placed in time, and memory stays bounded. */
 const hostile: Attack['run'] = async (trial) => {
-  const scene = await openScene(trial, { manner: hostility, environment: { DIALER_CONCURRENCY: '100' } });
+  const scene = await openScene(trial, { behavior: misbehaves, environment: { DIALER_CONCURRENCY: '100' } });
   const { ledger, provider } = scene;
   const memory = watchMemory(trial, scene.core());
   const load = startLoad(scene, { every: 200 });

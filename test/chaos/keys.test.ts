@@ -57,11 +57,11 @@ const deletion: Attack['run'] = async (trial) => {
     await scene.place(`deleted-${turn++}`, { key });
     await scene.stop('SIGKILL');
     await scene.start();
-    // As long as the deletion makes progress: a busy machine may take minutes for 200,000 keys.
-    for (let some = await left(), end = inTime(); some > goal && performance.now() < end; ) {
+    // Waits as long as the deletion makes progress, because a busy machine may take minutes for 200,000 keys.
+    for (let remaining = await left(), end = inTime(); remaining > goal && performance.now() < end; ) {
       await scene.mustPlace(`kept-${turn++}`);
       const fewer = await left();
-      if (fewer < some) [some, end] = [fewer, inTime()];
+      if (fewer < remaining) [remaining, end] = [fewer, inTime()];
     }
   }
   if ((await left()) > 1) ledger.fail(`${await left()} keys are left`);
@@ -114,8 +114,8 @@ async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: st
   await direct.storage.database.write.batchInsert('calls', rows, 100);
 }
 
-/** In ms, for a user who signs in. The short version runs in parallel with other tests, and only records how long it took. */
-const promised = 10_000;
+/** In ms. The short version runs in parallel with other tests, and only records how long a sign-in took. */
+const maxSignInMs = 10_000;
 const patience = 60_000;
 
 /** Returns a network: every third one belongs to the same provider, and the others to as many providers as possible. */
@@ -154,7 +154,7 @@ const signIns: Attack['run'] = async (trial) => {
     }
     const waited = performance.now() - since;
     slowest = Math.max(slowest, waited);
-    if (answer.status !== 201 || (waited > promised && !isQuick))
+    if (answer.status !== 201 || (waited > maxSignInMs && !isQuick))
       ledger.fail(`a correct password got ${answer.status} after ${Math.round(waited)} ms`);
     const again = await attempt('ada@example.com', password, newNetwork(n), known);
     if (again.status !== 201) ledger.fail(`a known browser got ${again.status}`);

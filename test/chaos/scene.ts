@@ -6,17 +6,17 @@ import { signingSecret } from '../support/receiver.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import type { Trial } from './attack.ts';
 import type { Body, FoundCall, Reply } from './ledger.ts';
-import { type Manner, startProvider, takes } from './provider.ts';
+import { type Behavior, startProvider, takes } from './provider.ts';
 
-type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; manner?: Manner; deduplicates?: boolean };
+type SceneOptions = { database?: string | undefined; environment?: Record<string, string>; behavior?: Behavior; deduplicates?: boolean };
 type PlaceOptions = { url?: string; key?: string; campaignId?: string };
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /** Opens a database with tenants, a provider, and a core with a key. */
-export async function openScene(trial: Trial, { manner = takes, deduplicates = false, ...options }: SceneOptions = {}) {
+export async function openScene(trial: Trial, { behavior = takes, deduplicates = false, ...options }: SceneOptions = {}) {
   const { ledger, cleanup } = trial;
   const { database, tenants } = options.database === undefined ? await databaseWithTenants(trial.kind) : await fill(options.database);
-  const provider = await startProvider(manner, deduplicates);
+  const provider = await startProvider(behavior, deduplicates);
   cleanup.defer(() => provider.close());
   ledger.watch(provider);
   const environment = {
@@ -142,7 +142,7 @@ export function callBody(requestId: string, extra: object = {}): Body & { reques
   return { requestId, contact: { phone: somePhone() }, ...extra };
 }
 
-/** Watches how much memory a core takes. @returns a function that ends this, and returns the most in MB */
+/** Watches how much memory a core takes. @returns a function that stops watching and returns the maximum in MB */
 export function watchMemory({ cleanup }: Trial, { child }: CoreProcess): () => number {
   let most = 0;
   const timer = setInterval(() => {

@@ -11,11 +11,11 @@ import { callBody, openScene, type Scene, watchMemory } from './scene.ts';
 /** In MB. */
 const memoryBound = 300;
 /**
- * How many times slower the slowest hundredth may become during the attack, and the time in ms that is always acceptable, because the
+ * How many times maxSlowdown the 99th percentile may become during the attack, and the time in ms that is always acceptable, because the
  * attacker uses the same processors.
  */
-const longer = 10;
-const short = 250;
+const maxSlowdown = 10;
+const alwaysAcceptable = 250;
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const send = (method: string, path: string, body: string, more = '', length = Buffer.byteLength(body)) =>
@@ -69,14 +69,14 @@ const attacks: readonly Attack[] = strangers.map(({ name, title, inQuick, begin 
     if (typeof end === 'function') await end();
     scene.ledger.note(`p99 ${quiet} ms before, ${during} ms during, ${memory} MB at most`);
     if (memory > memoryBound) scene.ledger.fail(`the core used ${memory} MB`);
-    if (!isQuick && during > Math.max(short, quiet * longer)) scene.ledger.fail('valid keys waited');
+    if (!isQuick && during > Math.max(alwaysAcceptable, quiet * maxSlowdown)) scene.ledger.fail('valid keys waited');
     await scene.stopAndCompare();
   },
 }));
 
 let placements = 0;
 
-/** @returns the slowest hundredth, in ms */
+/** Places calls for this long. @returns the 99th percentile of their times, in ms */
 async function placeFor(scene: Scene, ms: number): Promise<number> {
   const took: number[] = [];
   const placing = startCrowd(scene.trial, 4, async () => {
@@ -87,7 +87,7 @@ async function placeFor(scene: Scene, ms: number): Promise<number> {
   });
   await pause(ms);
   await placing.stop();
-  return Math.round(took.toSorted((one, other) => one - other).at(Math.floor(took.length * 0.99)) ?? 0);
+  return Math.round(took.toSorted((a, b) => a - b).at(Math.floor(took.length * 0.99)) ?? 0);
 }
 
 function open(scene: Scene, localAddress = '127.0.0.1'): Socket {
