@@ -11,7 +11,7 @@ import { callBody, openScene, type Scene, watchMemory } from './scene.ts';
 /** In MB. */
 const memoryBound = 300;
 /**
- * How many times maxSlowdown the 99th percentile may become during the attack, and the time in ms that is always acceptable, because the
+ * How many times longer the 99th percentile may become during the attack, and the time in ms that is always acceptable, because the
  * attacker uses the same processors.
  */
 const maxSlowdown = 10;
