@@ -4,7 +4,7 @@ import { createKey, openDirect, signIn } from '../support/tenants.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { leaseClock } from './faults.ts';
 import { inParallel, startLoad } from './load.ts';
-import { failsAndDrops, type Behavior, reportCompleted, takes, takesAfter } from './provider.ts';
+import { type Behavior, failsAndDrops, reportCompleted, takes, takesAfter } from './provider.ts';
 import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from './scene.ts';
 
 /** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */

@@ -103,7 +103,10 @@ describe('calls in the database', () => {
         ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
       ]);
       expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
-      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal(['write UPDATE calls', 'read SELECT r.n,']);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal([
+        'write UPDATE calls',
+        'read SELECT r.n,',
+      ]);
       expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 

@@ -86,7 +86,7 @@ function readChunks(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // If there is no body (see `optimizeEmptyRequests`), or if the client has already hung up, no events will come.
     if (req.readableEnded) return resolve(Buffer.alloc(0));
-    if (req.destroyed) return end();
+    if (req.destroyed) return end(req.errored ?? undefined);
     let chunks: Buffer[] = [];
     let size = 0;
     req.on('data', (chunk: Buffer) => {
