@@ -6,7 +6,7 @@ import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
 import { announce } from '../../state/announcement.ts';
 import { mapped } from '../../state/loading/resource.ts';
 import { handleSessionFailure, setSession } from '../../state/session.ts';
-import { formatFullPlace } from '../../state/workspace.ts';
+import { formatWorkspace } from '../../state/workspace.ts';
 
 /** Finds accounts and partners as the user types, and selects one. */
 export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
@@ -17,7 +17,7 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
     if (!result.ok) return setFailure(result.failure);
     onClose();
     setSession(result.value);
-    announce(result.value.tenancy ? `Selected ${formatFullPlace(result.value)}.` : 'Selection cleared.');
+    announce(result.value.tenancy ? `Selected ${formatWorkspace(result.value)}.` : 'Selection cleared.');
   }
 
   return (

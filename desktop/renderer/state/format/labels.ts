@@ -2,7 +2,7 @@ import type { CallState } from '#contract/calls/states.ts';
 import type { UserType } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
-import { formatFullPlace } from '../workspace.ts';
+import { formatWorkspace } from '../workspace.ts';
 
 export { callStateLabels } from '#contract/calls/states.ts';
 
@@ -94,7 +94,7 @@ export function describeKeyAccess(session: SessionView): string | null {
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;
-  return `all campaigns in ${tenancy.kind === 'account' ? '' : 'all accounts under '}${formatFullPlace(session)}`;
+  return `all campaigns in ${tenancy.kind === 'account' ? '' : 'all accounts under '}${formatWorkspace(session)}`;
 }
 
 export function capitalized(text: string): string {
