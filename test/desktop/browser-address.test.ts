@@ -103,15 +103,19 @@ describeBrowser('the console in a browser', () => {
     });
 
     it("says if the viewer doesn't have access to a campaign or user that a colleague chose", async () => {
-      const { siblingCampaign, users } = harness.tenants;
-      await open(`${harness.core.url}/#/calls/${siblingCampaign.id}?state=failed`);
+      const { siblingCampaign, users } = browser.harness.tenants;
+      await open(`${browser.harness.core.url}/#/calls/${siblingCampaign.id}?state=failed`);
       await heading('Campaign not found').waitFor();
       await button('Show all calls').click();
-      await page.getByLabel('Search').waitFor();
+      await browser.page.getByLabel('Search').waitFor();
       expect(await path()).to.equal('/#/calls');
-      await page.goto(`${harness.core.url}/#/activity?actor=${users.sibling.id}`);
+      await browser.page.goto(`${browser.harness.core.url}/#/activity?actor=${users.sibling.id}`);
       await heading('No matching activity').waitFor();
-      await page.getByLabel('User').getByText('The chosen user').and(page.locator(':checked')).waitFor({ state: 'attached' });
+      await browser.page
+        .getByLabel('User')
+        .getByText('The chosen user')
+        .and(browser.page.locator(':checked'))
+        .waitFor({ state: 'attached' });
     });
 
     it('contains the filters of calls and activity, and the parent in the directory', async () => {
