@@ -2,7 +2,7 @@ import { CallkeyClient } from './client/callkey-client.ts';
 import type { CallkeyError } from './client/errors.ts';
 import type { ClientOptions } from './client/types.ts';
 import { exitCodes, toFailure } from './exit-codes.ts';
-import { keySetCommand, readKey } from './keys/key-store.ts';
+import { keySetCommand, readKey } from './keys/read-key.ts';
 import { type GlobalOptions, readSettings, requireServer, type Settings } from './settings.ts';
 import type { Environment, Folders } from './state/xdg.ts';
 import type { Output, Streams } from './terminal/output.ts';

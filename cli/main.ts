@@ -6,7 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
 import type { Context } from './context.ts';
 import { exitCodes, toFailure } from './exit-codes.ts';
-import { refuseKeyArguments } from './keys/key-argument.ts';
+import { refuseKeyArguments } from './keys/refuse-key-argument.ts';
 import { createProgram } from './program.ts';
 import type { GlobalOptions } from './settings.ts';
 import { diskReason } from './state/durable-file.ts';

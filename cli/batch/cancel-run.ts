@@ -7,7 +7,6 @@ import { CallkeyError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import type { Interrupt } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
-import { attend } from './attended.ts';
 import { type CancelledLine, openCancelJournal, readCancelledLines } from './cancel-journal.ts';
 import type { CallFile } from './file/call-file.ts';
 import { LineSet } from './file/line-numbers.ts';
@@ -15,6 +14,7 @@ import type { Journal } from './journal-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { earlierLines, lineRequestId, type Run, unsettledLines } from './run-journal.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 /** A call to cancel. If the response to placing it was lost, `isConfirmed` is false: the call may not exist. */
 type Target = { line: number; call: CallReference; isConfirmed: boolean };
@@ -54,7 +54,7 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
   const journal = await openTolerantJournal(batch, run);
   const done = new LineSet();
   try {
-    await attend(toAttended(batch, counts), async () => {
+    await runUntilStopped(toAttended(batch, counts), async () => {
       for await (const earlier of readCancelledLines(run)) {
         done.add(earlier.line);
         report(batch, counts, earlier);
@@ -99,7 +99,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
 /** Cancels the calls in a file: the results of `call place`, or the placed file itself. Safe to repeat. @throws as cancelRun */
 export async function cancelFile(batch: CancelBatch, file: CallFile): Promise<void> {
   const counts = newCounts();
-  await attend(toAttended(batch, counts), () =>
+  await runUntilStopped(toAttended(batch, counts), () =>
     cancelTargets(batch, fileTargets(batch, file, counts), counts, { done: new LineSet(), isLast: true }),
   );
   conclude(batch, counts);

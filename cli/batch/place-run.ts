@@ -4,13 +4,13 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
 import type { Interrupt } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
-import { attend } from './attended.ts';
 import { isCancelled } from './cancel-journal.ts';
 import { cancelledError } from './choose-run.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './file/call-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Progress } from './progress.ts';
 import { callDigest, earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
 
 /** A run, and everything that placing it needs. */
 type Batch = {
@@ -40,7 +40,7 @@ const maxSkippedNotes = 100;
 export async function placeRun(batch: Batch): Promise<void> {
   const { run, checked, output, progress } = batch;
   const refusals: Refusals = { count: 0, skipped: new Map() };
-  const attended = {
+  const stoppable = {
     ...batch,
     formatProgress: () => formatProgress(batch),
     resumeAdvice: () => resumeAdvice(batch),
@@ -48,7 +48,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     // The user must see every call that's placed.
     stopsIfUnread: true,
   };
-  await attend(attended, async () => {
+  await runUntilStopped(stoppable, async () => {
     try {
       await reportEarlier(batch);
       if (run.completedAt === null) await placeOthers(batch, refusals);

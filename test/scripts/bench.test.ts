@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { fillIn, pages } from '../../scripts/bench/fill-pages.ts';
 import { computeOtherLoad, lowerLoad, parseReading } from '../../scripts/bench/load-guard.ts';
 import { longFileSection } from '../../scripts/bench/long-file.ts';
 import { poolersSection } from '../../scripts/bench/poolers.ts';
 import { parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
-import { fillIn, pages } from '../../scripts/bench/results.ts';
 import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
 import { computeRatios, computeSpread, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
 import { buildSections, rowTable } from '../../scripts/bench/tables.ts';

@@ -1,8 +1,9 @@
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, loadSettings } from '../../context.ts';
-import { keyOnCommandLineError } from '../../keys/key-argument.ts';
 import { readKeyInput } from '../../keys/key-input.ts';
-import { checkedKey, openKeyStore, openKeyStores } from '../../keys/key-store.ts';
+import { openKeyStore, openKeyStores } from '../../keys/key-store.ts';
+import { checkedKey } from '../../keys/read-key.ts';
+import { keyOnCommandLineError } from '../../keys/refuse-key-argument.ts';
 import { type KeyLocation, requireServer, type Settings, storeProfile } from '../../settings.ts';
 
 export type KeySetOptions = { insecureStorage?: true };

@@ -1,6 +1,6 @@
 import { CallkeyError } from '../../client/errors.ts';
 import { type Context, endWith, loadSettings } from '../../context.ts';
-import { keySetCommand, readEnvironmentKey, readStoredKey, refuseOtherServer } from '../../keys/key-store.ts';
+import { keySetCommand, readEnvironmentKey, readStoredKey, refuseOtherServer } from '../../keys/read-key.ts';
 import { formatServer } from './key-set.ts';
 
 /** Shows which key the next command would use, but never the key itself. */

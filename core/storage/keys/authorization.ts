@@ -1,7 +1,7 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do. It's in SQL, because the statement that places or cancels a call must check it: if a
+ * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, because the statement that places or cancels a call must check it: if a
  * revoke, deletion or move was committed before the statement started, it takes effect, in every process. No cache is involved.
  *
  * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c`

@@ -5,7 +5,7 @@ import type { Output } from '../terminal/output.ts';
 import type { Progress } from './progress.ts';
 
 /** Work that reports its progress, and that a signal or a lost reader can stop. */
-type Attended = {
+type StoppableWork = {
   interrupt: Interrupt;
   output: Output;
   progress: Progress;
@@ -18,8 +18,8 @@ type Attended = {
 };
 
 /** Runs `work` until it's done or has to stop. @throws CallkeyError, with advice on how to continue; Interrupted after a signal */
-export async function attend(attended: Attended, work: () => Promise<void>): Promise<void> {
-  const { interrupt, output, progress, formatProgress, resumeAdvice, stopsIfUnread } = attended;
+export async function runUntilStopped(stoppable: StoppableWork, work: () => Promise<void>): Promise<void> {
+  const { interrupt, output, progress, formatProgress, resumeAdvice, stopsIfUnread } = stoppable;
   const stop = () => stopsIfUnread && interrupt.controller.abort();
   // The reader may have gone away during the check.
   if (output.lost.aborted) stop();
@@ -29,17 +29,17 @@ export async function attend(attended: Attended, work: () => Promise<void>): Pro
   } catch (error) {
     // A request can fail because a signal has ended its retries. The signal is then the reason to report.
     if (interrupt.signal() === undefined && !(stopsIfUnread && output.lost.aborted))
-      throw error instanceof CallkeyError ? withAdvice(error, attended) : error;
+      throw error instanceof CallkeyError ? withAdvice(error, stoppable) : error;
   } finally {
     output.lost.removeEventListener('abort', stop);
     progress.clear();
   }
   const signal = interrupt.signal();
   if (signal !== undefined) throw new Interrupted(signal, `Stopped. ${formatProgress()} ${resumeAdvice()}`);
-  if (output.lost.aborted) throwIfResultsLost(attended);
+  if (output.lost.aborted) throwIfResultsLost(stoppable);
 }
 
-function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Attended): CallkeyError {
+function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: StoppableWork): CallkeyError {
   return new CallkeyError(error.kind, `${error.message}\nStopped. ${formatProgress()} ${resumeAdvice()}`.trim(), {
     code: error.code,
     cause: error,
@@ -47,7 +47,7 @@ function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Atten
 }
 
 /** Throws if results are lost, unless the work is complete: that's a success even if `head` read only its first lines. */
-function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }: Attended): void {
+function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }: StoppableWork): void {
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';
   if (isClosed && isComplete()) return;
   const why = isClosed
