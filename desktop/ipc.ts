@@ -106,8 +106,8 @@ export type Channels = {
   /** Returns the ways to sign in to a server. */
   getSignInOptions(server: string): Promise<Result<SignInOptions>>;
   /**
-   * Signs in with the server's provider, in the system's browser. A browser leaves the page, or opens another tab: then the value is null,
-   * and the session comes through `onSessionChange`.
+   * Signs in with the server's provider. The app opens the system's browser. In a browser, the page is left or another tab is opened, and the
+   * value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
    */
   signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
   /** Stops waiting for the system's browser. */

@@ -4,7 +4,7 @@ import { both, type Condition } from './calls/lists/text-search.ts';
 type Columns = { id: string; at: string };
 /** The columns of an index before the ID, and their values. */
 export type RowPrefix = { columns: readonly string[]; values: readonly string[] };
-/** IDs from the first to before the last; null means open. */
+/** A range of IDs that includes the first and excludes the last; null means unbounded. */
 type IdRange = { from: string | null; before: string | null };
 
 /**

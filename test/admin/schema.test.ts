@@ -123,7 +123,7 @@ describe('the schema', () => {
         const { code, stderr } = await admin(args);
         expect([code, stderr]).to.deep.equal([
           4,
-          'error: The database is newer than this version (it has 999-later). Run the newer version.\n',
+          'error: The database was migrated by a newer version of Callkey (migrations: 999-later). Use that version or a later one.\n',
         ]);
       }
       expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database is newer than this version');

@@ -9,7 +9,7 @@ import { xdgFolders } from '../../cli/state/xdg.ts';
 import { redact } from '../../cli/terminal/output.ts';
 import { shellCommand } from '../../cli/terminal/shell-command.ts';
 
-describe('formatting', () => {
+describe('the command line', () => {
   it('redacts every key value but keeps the bare prefix', () => {
     const [a, b] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
     expect(redact(`a ${a} b https://x/?k=${b}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
@@ -46,7 +46,7 @@ describe('formatting', () => {
     expect(read.split('\0').slice(0, -1)).to.deep.equal([...words, '--profile', 'staging', '--state', '/var/my state']);
   });
 
-  it('uses the XDG folders, and ignores relative ones', () => {
+  it('uses the folders in the XDG variables, but ignores relative paths', () => {
     const environment = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: 'relative', XDG_STATE_HOME: '' };
     expect(xdgFolders(environment, '/home/ada')).to.deep.equal({
       config: '/c/callkey',

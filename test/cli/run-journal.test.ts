@@ -34,10 +34,10 @@ const text = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(
 const placedLines = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
 const seconds = (days: number) => days * 24 * 60 * 60;
 
-describe('a run journal', () => {
+describe('parsing a run journal', () => {
   const parse = (journal: string) => parseJournal('/runs/x.jsonl', Readable.from(journal.split('\n')));
 
-  it('returns the header, placed lines and end', async () => {
+  it('returns the header, the placed lines and the completion time', async () => {
     const run = await parse(text(header(), placed(2), placed(3), { completedAt: done }));
     expect(run).to.deep.include({ header: header(), file: '/runs/x.jsonl', completedAt: done });
     expect(placedLines(run)).to.deep.equal([2, 3]);

@@ -6,7 +6,7 @@ import { textAt } from '../support/http.ts';
 import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describe('the dialer, for opt-outs,', () => {
+describe('the dialer and opt-outs', () => {
   onEachDatabase((kind) => {
     const dialer = dialerForEach(kind);
     const { start, place, call, untilState, outcome } = dialer;

@@ -11,13 +11,13 @@ import { ask, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
-describe('the dialer, for outcomes,', () => {
+describe('the dialer and its outcomes', () => {
   onEachDatabase((kind) => {
     const dialer = dialerForEach(kind);
     const { start, place, call, untilState, cancel, outcome, startCore } = dialer;
 
     describe('with a webhook', () => {
-      it('hands off a placed call immediately with everything that was sent, signed with the newest secret', async () => {
+      it('hands off a placed call immediately, with all fields of the request and signed with the newest secret', async () => {
         await start();
         const contact = { phone: '+493012345678', name: 'Ada Lovelace', timeZone: 'Europe/Berlin' };
         const placed = await place({ requestId: 'order-1', contact, variables: { b: '2', a: '1' } });

@@ -103,7 +103,7 @@ describe('an upgrade', () => {
         const refused: unknown = await startCoreHere(url).catch((error) => error);
         expect(refused).to.be.instanceOf(ConfigError);
         expect(String(refused)).to.match(
-          /: DATABASE_URL: [^\n]*newer than this version \(it has 999-of-a-later-release\)\. Run the newer version\.$/,
+          /: DATABASE_URL: [^\n]*migrated by a newer version of Callkey \(migrations: 999-of-a-later-release\)\. Use that version or a later one\.$/,
         );
         await core.close();
       });

@@ -45,7 +45,7 @@ async function startPrometheus(target: string) {
   const child = spawn('prometheus', args, { stdio: 'ignore' });
   const ended = once(child, 'exit');
   return {
-    /** Returns the number of series for an expression; an error if Prometheus refuses it. */
+    /** Returns the number of series that match an expression. Throws if Prometheus rejects it. */
     async count(expression: string): Promise<number> {
       const answer = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`);
       const { data, error }: { data: { result: unknown[] }; error?: string } = JSON.parse(await answer.text());

@@ -8,7 +8,7 @@ type Coverage = Record<string, Record<string, number>>;
 type StrykerState = { currentTestId?: string; mutantCoverage?: { perTest: Coverage } };
 const getState = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {};
 
-// Uses the same cases for each mutant. The first failing case is enough: looking for a smaller one takes long.
+// Uses the same cases for each mutant. The first failing case is enough: shrinking it would take too long.
 fc.configureGlobal({ seed: 2026, endOnFailure: true });
 
 // Code that runs before a group's tests is needed by all of them. Stryker would count it for the test before them.

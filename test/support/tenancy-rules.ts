@@ -26,7 +26,7 @@ export const sees: Record<Who | 'staff', Who[]> = {
   account: ['account'],
   teammate: ['teammate'],
   sibling: ['sibling'],
-  // Every user under the partner, and staff who created theirs there or in one of its accounts.
+  // Every user under the partner, and staff who created their key in the partner or in one of its accounts.
   partner: ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
   // Created by anyone in the account that the user is limited to.
   tied: ['account', 'teammate', 'tied', 'staff in account'],

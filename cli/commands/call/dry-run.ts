@@ -32,7 +32,7 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
     if (output.lost.aborted) return;
   }
   if (shown > maxShown) output.note(`… and ${formatCount(shown - maxShown)} more. Add --json to see them all.`);
-  const unknown = 'Only the server knows the do-not-call list and calling hours, so it may skip lines.';
+  const unknown = 'Only the server knows the do-not-call list and calling hours, so some of these lines may still be skipped.';
   const before = placed.size > 0 ? ` Skipped because already placed: ${formatCount(placed.size)}.` : '';
   output.note(
     `Would place ${formatCount(checked.good - placed.size)} of ${counted(checked.good + checked.bad.size, 'line')} in ${file.name}.${before} Nothing was sent. ${unknown}`,

@@ -14,7 +14,7 @@ export function clockCommands(program: Command, { withDatabase }: Runner): void 
   withExamples(show, 'clock show').action(withDatabase(runShow));
   const accept = clock
     .command('accept')
-    .description("confirm that this machine's clock is right, after no core has run for a week or longer");
+    .description("confirm that this machine's clock is right, for example if no core has run for more than a week");
   withExamples(accept, 'clock accept').action(withDatabase(runAccept));
 }
 

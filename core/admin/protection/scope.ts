@@ -17,7 +17,7 @@ export async function findScope(ports: Ports, options: ScopeOptions, kinds: read
   const chosen = kinds.filter((kind) => options[kind] !== undefined);
   const [kind] = chosen;
   if (kind === undefined || chosen.length > 1)
-    throw new Problem('invalid', `Specify one of ${kinds.map((each) => `--${each}`).join(' or ')}.`);
+    throw new Problem('invalid', `Specify exactly one of ${kinds.map((each) => `--${each}`).join(', ')}.`);
   const id = options[kind] ?? '';
   const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
   if (!scope) throw new Problem('not-found', `The ${kind} ${id} doesn't exist.`);

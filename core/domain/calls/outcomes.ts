@@ -27,7 +27,8 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     : await dialing.reportOutcome(outcome.handoffId, conclusion, now);
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
   // Don't accept an opt-out that can't be stored, because the provider would rely on it.
-  if (result === 'erased') throw new Problem('not-found', "This call's contact data was erased, so the number to list isn't known.");
+  if (result === 'erased')
+    throw new Problem('not-found', "This call's contact data was erased, so its number can't be added to the do-not-call list.");
   if (result === 'recorded') ports.onOutcome(outcome.state);
   if (outcome.optOut) ports.onListed();
 }

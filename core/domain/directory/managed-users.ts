@@ -102,7 +102,7 @@ export async function resetManagedUserPassword(
   if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
   await requireCode(ports, actor, viewer, code);
   const { password } = await resetPassword(ports, actor, user, null);
-  if (password === null) throw new Error('A password was reset without a new one.');
+  if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
   return password;
 }
 

@@ -72,7 +72,7 @@ export function parsePhone(text: string, country?: string): string | null {
   return parsed && parsed.ext === undefined && isPhoneNumber(parsed.number) ? parsed.number : null;
 }
 
-/** Whether a country or territory has numbers. `UK` isn't one: the United Kingdom is GB. */
+/** Whether this is the code of a country or territory that has phone numbers. `UK` isn't: the United Kingdom's code is `GB`. */
 export function isCountry(code: string): boolean {
   return isSupportedCountry(code);
 }

@@ -140,7 +140,10 @@ export function toSchemaState(applied: readonly string[], what = 'The database')
   const newer = applied.filter((name) => !names.includes(name));
   const added = newer.filter((name) => name.endsWith('-additive'));
   if (newer.length > added.length) {
-    throw new Problem('conflict', `${what} is newer than this version (it has ${newer.join(', ')}). Run the newer version.`);
+    throw new Problem(
+      'conflict',
+      `${what} was migrated by a newer version of Callkey (migrations: ${newer.join(', ')}). Use that version or a later one.`,
+    );
   }
   return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)), added };
 }
