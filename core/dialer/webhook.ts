@@ -63,6 +63,9 @@ function toHandoff(call: ClaimedCall): Handoff {
   };
 }
 
+/** In seconds. A call lapses or ends long before. Without a limit, an absurd `Retry-After` would be no valid instant. */
+const maxRetryAfter = 365 * 86_400;
+
 /** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */
 async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.
@@ -78,7 +81,7 @@ async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData):
       kind: 'not-taken',
       detail,
       reason: `HTTP ${statusCode}`,
-      ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter } : {}),
+      ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter: Math.min(retryAfter, maxRetryAfter) } : {}),
     };
   }
   return { kind: 'rejected', detail, reason: `HTTP ${statusCode}` };

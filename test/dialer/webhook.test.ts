@@ -137,6 +137,12 @@ describe("a webhook's response", () => {
     });
   });
 
+  it('can ask for a year at most', async () => {
+    expect(await handOff((response) => response.writeHead(503, { 'Retry-After': '9'.repeat(20) }).end())).to.include({
+      retryAfter: 31_536_000,
+    });
+  });
+
   for (const header of ['soon', '-5', 'Infinity', '']) {
     it(`doesn't set a time with the Retry-After ${JSON.stringify(header)}`, async () => {
       expect(await handOff((response) => response.writeHead(503, { 'Retry-After': header }).end())).not.to.have.property('retryAfter');

@@ -90,9 +90,18 @@ describe('queued calls', () => {
 
     it('wait as long as the provider or calling hours require if the clock was right', async () => {
       const due = instant(clock.now() + day);
-      await addCalls('asked-to-wait', 1, { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due });
+      const retried = { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due } as const;
+      await addCalls('asked-to-wait', 1, { ...retried, not_after: due });
+      await addCalls('retried-and-held', 1, { ...retried, held_until: due });
       await addCalls('held', 1, { due_at: due, held_until: due });
       expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(0);
+    });
+
+    it('are tried again within the hour in which a provider may take them, even if no one has noticed that the clock was fast', async () => {
+      const due = instant(clock.now() + day);
+      await addCalls('refused', 1, { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due });
+      expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(1);
+      expect(await direct.storage.database.read('calls').pluck('due_at')).to.deep.equal([clock.now()]);
     });
 
     it('that a fast clock had postponed are found in pages, even if all of them were placed and are due at the same time', async () => {

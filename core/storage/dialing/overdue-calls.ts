@@ -106,10 +106,11 @@ export async function markAllDue(
   const isHeldTooLong = judgesHeldAgain
     ? 'held_until IS NOT NULL'
     : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
-  // A provider may ask for any `Retry-After`, and calling hours may open much later.
+  // A provider may ask for any `Retry-After`, but only a call with `notAfter` waits for longer than an hour, and calling hours may open later.
   const isLimited = judgesHeldAgain ? isDialing : isAt('open', 'doubt', 'taken');
   const isTooFar = `due_at > ${latest} AND (
     (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))
+    OR (${isAt('retry')} AND (${isHeldTooLong} OR (held_until IS NULL AND not_after IS NULL AND due_at > ${latest + dialingLimits.window.toMillis()})))
     OR (${isAt('open')} AND due_at > ${latest + dialingLimits.lease.toMillis()})
     OR (${isLimited} AND due_at > ${latest + dialingLimits.outcome.toMillis()}))`;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);

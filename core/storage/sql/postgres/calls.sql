@@ -1043,7 +1043,7 @@ from "clock"
 limit $1;
 
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
-  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
   ELSE 0
 END AS flag
@@ -1061,7 +1061,7 @@ with "some" as materialized (
     from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
   )
     and due_at > 1795251900000
-    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
   limit $3
   for update skip locked
