@@ -146,7 +146,7 @@ describe('the configuration', () => {
 });
 
 describe('unknown variables', () => {
-  for (const [name, meant] of [
+  for (const [name, suggestion] of [
     ['SESSION_SECRET', 'SESSION_SECRETS'],
     ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
     ['DIALER_SECRET', 'DIALER_SECRETS'],
@@ -159,7 +159,7 @@ describe('unknown variables', () => {
     ['DIALER_TIMEOUT', 'DIALER'],
   ] as const) {
     it(`are reported if they look like Callkey's: ${name}`, () => {
-      expect(findUnknownVariables({ [name]: 'set' })).to.deep.equal([{ name, meant }]);
+      expect(findUnknownVariables({ [name]: 'set' })).to.deep.equal([{ name, suggestion }]);
     });
   }
 

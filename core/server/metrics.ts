@@ -86,7 +86,7 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const reason of cutReasons) cuts.inc({ reason }, 0);
-  const collectRefusedAddresses = new Counter({
+  const refusedAddresses = new Counter({
     name: 'callkey_addresses_refused_total',
     help: "Requests with an active API key from an address that the key doesn't allow",
     registers,
@@ -145,7 +145,7 @@ export function createMetrics(version: string): Metrics {
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
-    onAddressRefused: () => collectRefusedAddresses.inc(),
+    onAddressRefused: () => refusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
     watch: createGauges(registry),

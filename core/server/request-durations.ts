@@ -15,7 +15,7 @@ export class RequestDurations extends Histogram<keyof Labels> {
   readonly #series = new Map<string, Series>();
 
   constructor(registers: ConstructorParameters<typeof Histogram>[0]['registers']) {
-    super({ ...about, labelNames: ['route', 'method', 'status'], ...(registers && { registers }) });
+    super({ ...about, labelNames: ['route', 'method', 'status'], buckets: bounds, ...(registers && { registers }) });
   }
 
   add(labels: Labels, seconds: number): void {

@@ -119,13 +119,15 @@ export async function startServer(
   running.add(server);
   server.once('exit', () => running.delete(server));
   const lines: string[] = [];
+  let isStarting = true;
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: server.stderr }).on('line', (line) => {
-      lines.push(line);
+      if (isStarting) lines.push(line);
       if (/ready to accept (read-only )?connections/.test(line)) resolve();
     });
     for (const event of ['error', 'exit']) server.once(event, () => reject(new Error(`PostgreSQL did not start:\n${lines.join('\n')}`)));
   });
+  isStarting = false;
   return server;
 }
 

@@ -111,11 +111,7 @@ describeBrowser('the console in a browser', () => {
       expect(await path()).to.equal('/#/calls');
       await browser.page.goto(`${browser.harness.core.url}/#/activity?actor=${users.sibling.id}`);
       await heading('No matching activity').waitFor();
-      await browser.page
-        .getByLabel('User')
-        .getByText('The chosen user')
-        .and(browser.page.locator(':checked'))
-        .waitFor({ state: 'attached' });
+      await browser.page.getByLabel('User').getByText('Selected user').and(browser.page.locator(':checked')).waitFor({ state: 'attached' });
     });
 
     it('contains the filters of calls and activity, and the parent in the directory', async () => {

@@ -40,7 +40,7 @@ export class FirstLines {
   readonly #capacity: number;
   readonly #high: Float64Array;
   readonly #low: Uint32Array;
-  /** 0 fingerprints a free slot, since lines start at 1. */
+  /** 0 marks a free slot, since lines start at 1. */
   readonly #lines: Uint32Array;
 
   /** @param max the maximum number of fingerprints */

@@ -148,7 +148,7 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
             : []),
           `Nothing was imported, because ${counted(invalidLines, 'line')} ${invalidLines === 1 ? 'is' : 'are'} invalid.`,
         ];
-  output.answer({ added, known, wrong, ...(invalidLines > wrong.length && { invalidLines }) }, lines.join('\n'));
+  output.answer({ added, known, wrong, ...(invalidLines > wrong.length && { wrongLines: invalidLines }) }, lines.join('\n'));
   return invalidLines === 0;
 }
 

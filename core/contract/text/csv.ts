@@ -28,9 +28,9 @@ export function completeLine(rows: number): string {
   return `# complete, ${rows} rows\r\n`;
 }
 
-/** Whether this is the last line of a complete export. */
+/** Whether this is the last line of a complete export, even if a spreadsheet program has saved it again. */
 export function isCompleteLine(line: string): boolean {
-  return /^# complete, \d+ rows\s*$/.test(line);
+  return /^"?# complete, \d+ rows"?[,;\s]*$/.test(line);
 }
 
 /** Returns the last line of an export that ended early. */

@@ -8,8 +8,8 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/** The shortest year. Computing calendar years takes a fifth of the time that a row of keys takes, so it is left out for shorter times. */
-const yearSeconds = 365 * 86_400;
+/** Less than any year, even if the clocks change. Computing calendar years takes a fifth of a row's time, so shorter times do without it. */
+const yearSeconds = 364 * 86_400;
 
 /** Formats a relative time in the largest unit that fits: "3 days ago", "in 71 days"; from a year on, "in 3 years, 10 months". */
 export function formatRelative(instant: DateTime, from: DateTime): string {
