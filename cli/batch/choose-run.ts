@@ -92,7 +92,7 @@ function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run
   // All lines were already placed.
   if (continued && continued.completedAt !== null) return [];
   const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
-  // The core recognizes such lines in any file by their own request IDs.
+  // If both files have their own request IDs, the core recognizes lines that were already placed.
   return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 

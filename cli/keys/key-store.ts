@@ -10,7 +10,7 @@ import { openKeychain } from './keychain.ts';
 
 /** Stores the key of one profile, in the keychain or in a file. */
 type KeyStore = {
-  /** Unique among all places on a machine. */
+  /** Unique among all key stores on a machine. */
   readonly id: string;
   /** The location, for messages to the user. */
   readonly where: string;

@@ -34,6 +34,6 @@ export function timeCursor({ createdAt, id }: { createdAt: Millis; id: string })
 export function timePosition(cursor: string | null): TimePosition | null {
   if (cursor === null) return null;
   const [, at = '', id = ''] = /^([0-9a-z]{1,9})_(.+)$/.exec(cursor) ?? [];
-  if (id === '') throw new Problem('malformed-request', 'The query is invalid at cursor: pass the nextCursor of the previous page.');
+  if (id === '') throw new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
   return { at: instant(Number.parseInt(at, 36)), id };
 }

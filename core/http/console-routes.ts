@@ -41,7 +41,7 @@ const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...protection,
 };
 
-/** The routes that need no open session. */
+/** The routes that don't require an open session. */
 type OpenRoute = Exclude<keyof ConsoleRoutes, SessionRoute>;
 const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDeps) => Promise<void> } = {
   signIn: sessions.signIn,
@@ -87,7 +87,10 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     router.register(path, [method], [setRoute(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
 
-  /** Registers a route that needs no session. The provider sends browsers to the callback, so that one is cross-site. */
+  /**
+   * Registers a route that doesn't require a session. The provider redirects browsers to the callback, so the callback must accept
+   * cross-site requests.
+   */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
     const guards = name === 'finishOidc' ? [] : [refuseCrossSite];

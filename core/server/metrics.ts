@@ -167,7 +167,7 @@ function createGauges(registry: Registry) {
     keys: watchedGauges(registry, {
       byDaysLeft: {
         name: 'callkey_api_keys',
-        help: "API keys that aren't revoked, by days until they expire: none, up to 7, up to 30, more, or never",
+        help: "API keys that aren't revoked, by days until they expire: expired, up to 7, up to 30, more, or never",
         label: 'days_left',
       },
     }),

@@ -20,10 +20,10 @@ const warnEvery = 3_600_000;
 const maxPeers = 5;
 const ignoredForwarding =
   "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
-/** The maximum number of lines of one kind per interval, because a flood from many addresses must not fill the log. */
+/** The maximum number of lines of one kind per interval, so that a flood from many addresses can't fill the log. */
 const maxLines = 100;
 /**
- * The maximum number of addresses of one kind, and of attempts, to keep until they're written, because a flood must not fill the memory.
+ * The maximum number of addresses of each kind, and of attempts, to keep in memory until they're written, so that a flood can't exhaust it.
  */
 const maxKept = 10_000;
 const maxAttempts = 1_000;

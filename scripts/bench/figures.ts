@@ -43,7 +43,7 @@ export function measureMemory({ kind, core }: Stage): Figure[] {
   return [figure('memory after these workloads', kind, '< 200 MB', computeSpread([megabytes]), `${Math.round(megabytes)} MB`)];
 }
 
-/** Measures how much longer a single client waits than for bare Koa and one fsync of this disk. */
+/** Measures how much longer a single client waits for the core than for bare Koa plus one fsync on this disk. */
 export async function measureLoneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
   const fsync = fsyncMedian();
   const spread = computeSpread(

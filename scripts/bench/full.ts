@@ -86,7 +86,7 @@ async function betterAuth(): Promise<Measured> {
   return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.startLine['key'])) };
 }
 
-/** Installs the competitors in the versions of their own lock file. */
+/** Installs the competitors at the versions in their own lock file. */
 async function installPeers(): Promise<void> {
   const folder = fileURLToPath(new URL('competitors', import.meta.url));
   const { error } = await run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund']);

@@ -70,7 +70,7 @@ export function createLedger() {
     },
     /** From now on, nothing may be accepted with this key. */
     revoke: (key: string) => void revoked.add(key),
-    /** Counts whom this provider calls. */
+    /** Sets the provider whose calls the ledger checks. */
     watch(newProvider: Provider): void {
       provider = newProvider;
     },

@@ -20,7 +20,7 @@ describeBrowser('the console in a browser', () => {
     await browser.page.goto(browser.harness.core.url);
     await browser.page.getByLabel('Email').waitFor();
     await eventually(async () => expect(await browser.page.locator('form input').count()).to.equal(2));
-    await browser.page.getByText('You stay signed in to this browser').waitFor();
+    await browser.page.getByText('You’ll stay signed in on this browser').waitFor();
   });
 
   it('keeps the session and device in cookies that no script or other site can read', async () => {

@@ -76,7 +76,7 @@ describe('the channels of the Asterisk recipe', () => {
     expect(channels.follows('asked')).to.equal(true);
   });
 
-  it('of other applications are ignored', () => {
+  it('that belong to other applications are ignored', () => {
     expect(followedChannels().handle(ended('1795500000.1'))).to.equal(null);
   });
 });

@@ -162,7 +162,7 @@ describe('the password check queue', () => {
     expect(queue.add('honest')).to.equal('c');
   });
 
-  it("doesn't give a network an advantage for its earlier attempts after its turn", () => {
+  it("doesn't favor a network for its earlier attempts once it has had its turn", () => {
     const queue = createQueue(3);
     for (const network of ['a', 'b', 'c', 'x']) queue.add(network);
     queue.take();

@@ -243,7 +243,7 @@ const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.
 });
 const zoneNames: readonly Zone[] = ['UTC', 'UTC', 'Asia/Kolkata', 'Asia/Tokyo', 'America/Phoenix'];
 
-/** @param key chooses the key, so that requests at the same time can have the same one */
+/** @param key chooses the key, so that concurrent requests can use the same one */
 const plansWith = (key: fc.Arbitrary<number>) => ({
   place: plan(
     { key, campaign: n, request: fc.nat(400), phone: n, window: n, zone: n, core, note: fc.nat(3) },

@@ -16,7 +16,7 @@ const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id 
 /**
  * Compares everything that a viewer sees. The viewer must be signed in.
  *
- * @param compared the campaigns whose calls were compared, because they're the same for everyone who sees them
+ * @param compared campaigns whose calls were already compared. They're skipped, because everyone who sees a campaign sees the same calls
  */
 export async function compareLists(model: Model, world: World, viewer: Viewer, compared = new Set<string>()): Promise<void> {
   const who = model.users.get(viewer.user)?.email;

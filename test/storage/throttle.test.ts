@@ -44,7 +44,7 @@ describe('attempt counters', () => {
       ]).to.deep.equal([null, null]);
     });
 
-    it('allow attempts again once the last full counter does', async () => {
+    it('block attempts until the last full counter expires', async () => {
       await counters().insert([
         { key: 'one', points: 2, expire: instant(now + window) },
         { key: 'other', points: 3, expire: instant(now + 2 * window) },

@@ -9,7 +9,7 @@ import { Agent, type Dispatcher } from 'undici';
  * happens.
  */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;
-/** A fault for the next request whose path contains this. */
+/** A fault for the next request whose path contains `path`. */
 type FaultAt = { path: string; fault: Fault };
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 

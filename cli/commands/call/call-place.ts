@@ -29,7 +29,7 @@ export async function callPlace(context: Context, campaignId: string, options: C
   if (options.dryRun) {
     context.output.answer(
       { status: 'would-place', campaignId, ...call },
-      `Would place a call to ${call.contact.phone}, unless it's on the do-not-call list or outside calling hours, which only the server knows. Nothing was sent.`,
+      `Would place a call to ${call.contact.phone} if the do-not-call lists and calling hours allow it. Only the server can check these. Nothing was sent.`,
     );
     return;
   }
@@ -77,7 +77,7 @@ async function record(context: Context, server: string, campaignId: string, call
   const settle = async () =>
     pending?.settle().catch((error: unknown) => {
       output.note(
-        `Couldn't delete the record of this call (${diskReason(error)}). For a day, running the same command repeats this call instead of placing a new one.`,
+        `Couldn't delete the record of this call (${diskReason(error)}). For the next 24 hours, running the same command won't place a new call, because it sends the same request ID.`,
       );
     });
   const undo = async () => {

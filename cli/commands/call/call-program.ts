@@ -103,7 +103,7 @@ function addPlace(call: Command, runAction: RunAction): void {
       new Option('--from <file>', 'place one call per line of a CSV or NDJSON file (- for standard input)').conflicts(oneCallOptions),
     )
     .option('--columns <pairs>', 'with --from: map CSV columns, such as phone=Mobile,name=Customer')
-    .option('--country <code>', 'country of phone numbers that have no country code, such as DE')
+    .option('--country <code>', 'country, such as DE, for phone numbers without a country code')
     .option('--skip-invalid', 'with --from: skip invalid lines instead of sending nothing')
     .option('--again', 'with --from: place every line again, even if it was already placed');
   addPaceOptions(place, 'with --from: ')

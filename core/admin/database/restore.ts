@@ -85,7 +85,7 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
   return lines.join('\n');
 }
 
-const unknownAfter = 'This list comes from the previous database. If that had lost data, the list may be incomplete.';
+const unknownAfter = 'This list comes from the previous database. If that database had lost data, the list may be incomplete.';
 
 type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
 

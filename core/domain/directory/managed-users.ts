@@ -56,7 +56,7 @@ export async function changeManagedUser(
     await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
   }
   const { disabled } = change;
-  // Changes nothing if someone else was faster. If the user was deleted, the lookup below fails.
+  // Does nothing if someone else has already made this change. If the user was deleted, the lookup below fails.
   if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, { ...user, name }, disabled);
   return findManagedUser(ports, viewer, id);
 }

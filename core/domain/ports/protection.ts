@@ -21,7 +21,7 @@ export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
  */
 export type ProtectionStore = {
   /**
-   * Adds numbers to a list. A number that's already there keeps its older date and gets the later end.
+   * Adds numbers to a list. A number that's already listed keeps its original date, and gets the new end date if that's later.
    *
    * @returns how many were new, and how many calls to these numbers are being dialed
    * @throws Problem `unavailable` if the numbers were added but a claim that may not have seen them is still running
@@ -36,7 +36,7 @@ export type ProtectionStore = {
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
-  /** Lists numbers that start with this, by number, after the cursor (a number and an ID). */
+  /** Lists numbers that start with the prefix, by number, after the cursor (a number and an ID). */
   searchNumbers(
     access: ProtectionAccess,
     prefix: string,

@@ -124,7 +124,7 @@ function parsePosition(cursor: string | null): { phone: string; id: string } | n
   if (cursor === null) return null;
   const [, digits, id] = /^(\d{1,15})_(.+)$/.exec(cursor) ?? [];
   if (digits === undefined || id === undefined)
-    throw new Problem('malformed-request', 'The query is invalid at cursor: pass the nextCursor of the previous page.');
+    throw new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
   return { phone: `+${digits}`, id };
 }
 

@@ -130,8 +130,8 @@ export function refusedCodeEvent(ports: Ports, user: User, address: string): Aud
 /**
  * Checks a code and uses it up. Counts the attempt first.
  *
- * @param use uses it up, together with what it's for. @returns false if it was already used
- * @param followsPassword whether it finishes a sign-in
+ * @param use uses up the code in the same transaction as the change that the code allows. @returns false if the code was already used
+ * @param followsPassword whether the code finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`
  */
@@ -202,7 +202,7 @@ function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction):
 }
 
 function noFactor(): Problem {
-  return new Problem('not-found', 'You have no second factor.');
+  return new Problem('not-found', 'You don't have a second factor.');
 }
 
 function alreadyEnabled(): Problem {

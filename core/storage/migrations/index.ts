@@ -62,7 +62,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
 ];
 
 export const migrationsTable = 'schema_migrations';
-/** In ms. The maximum wait for another core's migration: longer than a large database took. */
+/** In ms. The maximum wait for another core's migration. It's longer than migrating a large database took. */
 const maxWait = 300_000;
 
 /** The names of the migrations that were applied now, and of migrations that a newer program has added. */

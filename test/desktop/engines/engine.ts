@@ -42,7 +42,10 @@ type Engine<Shown extends EnginePage> = {
 
 const opensEveryScreen = process.env['ENGINES'] === 'all';
 
-/** Tests the console in a browser engine. Only an engine with `inspect` opens every screen each time, because it takes minutes. */
+/**
+ * Tests the console in a browser engine. An engine without `inspect` opens every screen only with `ENGINES=all`, because that takes
+ * minutes.
+ */
 export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
   it('lead from the sign-in form to a new key and its revocation', async () => {
     const harness = await openCore();

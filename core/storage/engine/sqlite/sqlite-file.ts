@@ -107,7 +107,7 @@ export function fileGuard(filename: string): FileGuard {
     const identity = toIdentity(statIfPresent(path));
     const cached = identities.get(path);
     if (cached !== undefined && cached !== identity)
-      harm = movedError(path, 'which writes everything it acknowledged to the database as it stops, and start it again');
+      harm = movedError(path, 'which writes all acknowledged changes to the database as it stops, and start it again');
     if (harm) throw harm;
     if (identity !== undefined) identities.set(path, identity);
     return identity;

@@ -11,7 +11,7 @@ export function FirstKey({ onCreate }: { onCreate: () => void }) {
       <p>With an API key, your systems can place and cancel calls without anyone signing in. Each call is one request:</p>
       <pre>{exampleCall(server.value, '{campaignId}', 'order-4711')}</pre>
       <p>
-        <ReferenceLink verb="has examples in eight languages, errors and limits." />
+        <ReferenceLink verb="lists errors and limits, and has examples in eight languages." />
       </p>
       <button type="button" class="primary" onClick={onCreate}>
         <Icon name="plus" /> Create your first key

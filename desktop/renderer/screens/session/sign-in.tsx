@@ -129,7 +129,7 @@ export function SignIn() {
             )}
           </div>
         ) : (
-          <p class="hint">You stay signed in to this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
+          <p class="hint">You’ll stay signed in on this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
         )}
         <FormError text={generalError(failure, ['server', 'email', 'password'])} />
         {options.password && (

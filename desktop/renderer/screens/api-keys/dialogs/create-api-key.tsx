@@ -84,7 +84,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
       }
       onDismiss={close}
     >
-      {/* Their access differs if someone else created the old key. */}
+      {/* The two keys' access differs if someone else created the old key. */}
       {replaced && <KeyAccess id={replaced.id} subject="The old key" />}
       <form ref={form} onSubmit={submit} noValidate>
         <TextField
@@ -126,7 +126,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
               checked={copiesLimits}
               onChange={({ currentTarget }) => setCopiesLimits(currentTarget.checked)}
             />
-            <label for="carry-limits">Limit the new key like the old one: {summarizeLimits(replaced)}</label>
+            <label for="carry-limits">Copy the old key’s limits: {summarizeLimits(replaced)}</label>
           </div>
         )}
         <Guidance session={session} />
@@ -143,7 +143,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   );
 }
 
-/** Creates a key with the limits of another. If it can't be limited, the user is told, because its value is shown only once. */
+/** Creates a key with the limits of another. If the new key can't be limited, the user is told, because the value is shown only once. */
 async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<CreatedApiKeyView>> {
   const created = await create();
   if (!created.ok) return created;
@@ -170,7 +170,7 @@ function Guidance({ session }: { session: SessionView }) {
     <p class="hint">
       {reach !== null && (
         <>
-          Like you, the new key has access to <strong>{reach}</strong>. To limit it, create it as a user who has access to less.{' '}
+          Like you, the new key has access to <strong>{reach}</strong>. To limit its access, create it as a user with less access.{' '}
         </>
       )}
       Use one key per integration: revoking a key immediately stops everything that uses it.

@@ -99,8 +99,8 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
   const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
-  // Moves the focus only after the button was pressed, because the button then disappears. Otherwise, the list would take it from the
-  // choices.
+  // Focuses the list only after the button was pressed, because the button then disappears. A list that's shown from the start must not
+  // take the focus from the expiration choices.
   useLayoutEffect(() => {
     if (wasPressed.current) select.current?.focus();
   }, [isOpen]);

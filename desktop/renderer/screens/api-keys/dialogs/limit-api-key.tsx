@@ -16,7 +16,7 @@ type LimitApiKeyProps = {
 
 /** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
 export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
-  // The key as it was when the dialog opened, because the change is based on that.
+  // The key as it was when the dialog opened, because the change is based on that version.
   const [apiKey] = useState(view.apiKey);
   const [draft, setDraft] = useState(() => toDraft(apiKey));
   const [hasTried, setTried] = useState(false);
@@ -81,7 +81,7 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
           error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
           hint={
             view.today
-              ? `Days are in the time zone ${view.today.timeZone}. Calls placed today: ${view.today.placed}.`
+              ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed today: ${view.today.placed}.`
               : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
           }
           type="text"
