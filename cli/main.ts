@@ -52,7 +52,7 @@ function absolute(path: string): string {
 /** A folder where nothing can be stored. Commands report this, and say what to do. */
 const noHome = '/dev/null';
 
-/** Returns the home folder. A container's user may not have one, and a relative or empty HOME would depend on where a command runs. */
+/** Returns the home folder. A container's user might not have one, and a relative or empty HOME would depend on where a command runs. */
 function home(): string {
   try {
     const directory = homedir();

@@ -50,8 +50,8 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
 // If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
 // variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
-// Importing node:http reads everything that it exports, and these load Node's HTTP client, which takes 30 ms. The core doesn't need it
-// here.
+// Importing node:http reads everything that it exports. Reading these three exports loads Node's HTTP client, which takes 30 ms. The core
+// doesn't need it here.
 for (const unused of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(process.getBuiltinModule('node:http'), unused);
 const { describeOutdatedNode } = await import('#contract/node-release.ts');
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
@@ -134,7 +134,7 @@ async function main(): Promise<void> {
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-/** Returns an address that a browser can open. It can't open one that means all addresses of the machine. */
+/** Returns an address that a browser can open. A browser can't open an address that means all addresses of the machine. */
 function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }

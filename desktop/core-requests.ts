@@ -54,7 +54,7 @@ export function exportPath({ name, input }: ExportRequest): string {
 export function toFields({ path, query, body }: Route, input: Fields): { query: Fields; body: Fields } {
   const names = parameterNames(path);
   const fields = Object.entries(input).filter(([name]) => !names.includes(name));
-  // If a route has both, its body takes the fields that aren't in its query.
+  // If a route has both a query and a body, the body takes the fields that aren't in the query.
   const isInQuery = (name: string) => query !== undefined && (body === undefined || name in query.shape);
   return {
     query: Object.fromEntries(fields.filter(([name, value]) => isInQuery(name) && value !== null && value !== '')),

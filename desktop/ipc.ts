@@ -114,7 +114,7 @@ export type Channels = {
   cancelProviderSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
-  /** Hands the sign-in that the browser has just come back from over to the app on this computer. */
+  /** Hands over to the app on this computer the sign-in that the browser has just finished at the provider. */
   confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**

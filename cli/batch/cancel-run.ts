@@ -79,7 +79,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
     journal?.close();
     journal = undefined;
     progress.clear();
-    output.note(`${error.message} The calls are still cancelled, but callkey may not remember that, so don't resume this run.`);
+    output.note(`${error.message} The calls are still cancelled, but callkey might not remember that, so don't resume this run.`);
   };
   await openCancelJournal(run).then((opened) => {
     journal = opened;

@@ -72,7 +72,7 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
 
 function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): boolean {
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // Its lines have the same request IDs, but would be different calls.
+  // The run's lines have the same request IDs, but with other read options, they'd be different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
   return completedAt === null && header.path !== null && header.path === request.path;
 }

@@ -82,7 +82,9 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
   return undefined;
 }
 
-/** Whether a file stays untouched. Compares the file's times with each other, because the clock may have been changed. */
+/**
+ * Waits to see whether a file isn't touched anymore. Compares the file's times with each other, because the clock may have been changed.
+ */
 async function isSilent(path: string): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();

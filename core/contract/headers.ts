@@ -1,5 +1,5 @@
 export const apiKeyHeader = 'X-API-Key';
-/** When the key expires (RFC 3339). Sent only if that's soon. */
+/** When the key expires (RFC 3339). Sent only if the key expires soon. */
 export const keyExpiresHeader = 'Callkey-Key-Expires';
 /** The limit of a key's calls per day, and what's left of it (draft-ietf-httpapi-ratelimit-headers-10). */
 export const rateLimitHeader = 'RateLimit';

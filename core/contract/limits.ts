@@ -15,7 +15,7 @@ export const limits = {
   shownAddresses: 20,
   /** The highest limit of calls per day that a key can have. */
   callsPerDay: 10_000_000,
-  /** Code points in the note of a revoke. */
+  /** Code points in the note about why a key is revoked. */
   revokeNote: 200,
   /** Days in a chart, including today. */
   chartDays: 30,

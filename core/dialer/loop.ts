@@ -73,7 +73,8 @@ export function startDialer(deps: {
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.now();
     if (!(await deps.isTrusted(now))) {
-      // Calls placed while the clock is wrong have its time. Once it's right again, they must not become due much later.
+      // Remember the wrong time, so that the next claim notices when the clock has been set back. Otherwise, calls placed in the meantime
+      // would become due much later.
       lastClaimAt = now;
       return [];
     }

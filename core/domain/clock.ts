@@ -20,8 +20,8 @@ const recordEvery = 60_000;
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
- * Returns the doubt about a clock that's too far ahead to end calls or erase data, because neither can be undone. A clock that's behind
- * can't do either too early.
+ * Returns the doubt about a clock that's too far ahead to end calls or erase data, because neither can be undone. With a clock that's
+ * behind, neither happens too early.
  *
  * @param now
  */

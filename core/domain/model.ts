@@ -16,7 +16,7 @@ export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
 export type ManagedCampaign = Named & { account: Named; partner: Named };
 
-/** `externalId` comes from an import; null for everything else. */
+/** `externalId` comes from an import; null if the entity wasn't imported. */
 export type ExternalNamed = Named & { externalId: string | null };
 
 /** The account or partner that a staff user has selected. `partnerId` is the partner itself, or the account's partner. */
@@ -125,7 +125,7 @@ export type ApiKey = {
   lastUsedAt: Millis | null;
   expiresAt: Millis | null;
   expiryTimeZone: string | null;
-  /** The time zone of its creator, whose days `limits` counts by. */
+  /** The creator's time zone. `limits` counts calls by the days of this zone. */
   timeZone: string;
   limits: KeyLimits | null;
 };
@@ -266,7 +266,7 @@ export type ClaimedCall = {
   /** The progress of the hand-off: see call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
   leaseUntil: Millis;
-  /** Why the call must not be handed off again, although the provider may not have it; null if it may be. */
+  /** Why the call must not be handed off again, even though the provider might not have it; null if another hand-off is allowed. */
   stopped: string | null;
 };
 

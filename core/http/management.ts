@@ -23,7 +23,10 @@ export function createManagementApp(deps: {
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   let reading: Promise<string> | undefined;
-  /** Concurrent requests share one reading, because each reading queries the database, and 50 at once slowed other requests down. */
+  /**
+   * Concurrent requests share one reading, because each reading queries the database, and 50 concurrent readings slowed other requests
+   * down.
+   */
   const readMetrics = () => {
     reading ??= deps.registry.metrics().finally(() => {
       reading = undefined;

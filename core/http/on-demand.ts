@@ -90,8 +90,8 @@ async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaign
   try {
     input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall, limits.bodyBytes));
   } catch (problem) {
-    // Check access before reporting errors in the body: only a key with access to the campaign learns what's wrong with it. All others get
-    // the same refusal as with a valid body.
+    // Check access before reporting errors in the body: only a key with access to the campaign learns what's wrong with the body. All other
+    // keys get the same refusal as with a valid body.
     await authorize(ports, afterBody(), campaign);
     throw problem;
   }

@@ -42,7 +42,7 @@ type Page = { mediaType: string; text: string };
 /** Where the command line's package is, so that an integrator who has only this server's address can install it. */
 export const commandLinePath = '/reference/callkey-cli.tgz';
 
-/** How the page says to get it. */
+/** The page's instructions for getting the command line. */
 const installation = {
   served: { install: '"$CALLKEY_SERVER/reference/callkey-cli.tgz"', download: '' },
   missing: { install: './callkey-cli-VERSION.tgz', download: ' Download its package from the release of Callkey first.' },

@@ -34,7 +34,7 @@ type AppDeps = {
 };
 
 /**
- * Lets Koa watch for the end of a response only if Koa writes it, because that takes an eighth of the time of a refused key. Watching only
+ * Lets Koa watch for the end of a response only if Koa writes it, because watching takes an eighth of the time of a refused key, and only
  * reports connections that broke.
  */
 class App extends Application<State> {
@@ -45,7 +45,7 @@ class App extends Application<State> {
     return handled.then(
       () => {
         if (ctx.respond === false) return undefined;
-        // Koa sets it to 404 again.
+        // Koa sets the status to 404 again.
         const { statusCode } = res;
         return super.handleRequest(ctx, async () => {
           res.statusCode = statusCode;

@@ -20,7 +20,7 @@ const everyHour = Duration.fromObject({ hours: 1 });
 const firstUserEmail = 'admin@localhost';
 
 export type Housekeeping = {
-  /** Blocks queued calls to numbers that were just listed now instead of within a minute. */
+  /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
   blockListed(): void;
   /** Stops after the current step. */
   close(): Promise<void>;
@@ -86,8 +86,9 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   /**
-   * Runs a step with a trusted time. Each step reads the clock again, because a step may take hours, and sessions that began after it
-   * started would seem to have a clock that's ahead. During a step, the time stays the same, because the clock could change while it runs.
+   * Runs a step with a trusted time. Each step reads the clock again, because an earlier step may have taken hours. With the time from
+   * before that step, sessions that began in the meantime would seem to be from the future. Within a step, the time doesn't change, because
+   * a new time might not be trusted.
    */
   async function withTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
@@ -145,7 +146,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
   ];
 
-  /** Repeats work at an interval. Runs don't overlap, even if one takes longer than that. */
+  /** Repeats work at an interval. Runs don't overlap, even if one takes longer than the interval. */
   function repeat(work: () => Promise<void>, every: Duration) {
     const run = () =>
       work().catch((err) => {
@@ -187,7 +188,7 @@ export type FirstUser = { email: string; password: string };
 
 /** Creates a staff user with a one-time password if the database has no users, because someone has to be able to sign in first. */
 export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
-  // Without passwords, no one could sign in as that user, so the operator creates the first one.
+  // Without passwords, no one could sign in as that user, so the operator creates the first user.
   if (!ports.passwordSignIn || (await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
   try {

@@ -60,7 +60,9 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     return known.metadata;
   }
 
-  /** The keys are stored with the configuration, so a new one reads them again. A provider may have replaced them a second ago. */
+  /**
+   * The keys are stored with the configuration, so a new configuration reads them again. The provider may have replaced them a second ago.
+   */
   async function configure(client: Client): Promise<OpenidClient.Configuration> {
     const metadata = await discover(client);
     const skew = Math.round((clock.now() - Date.now()) / 1_000);

@@ -8,8 +8,8 @@ const sizes = { key: 32, nonce: 12, tag: 16 };
 type Key = { name: string; bytes: Buffer };
 
 /**
- * Encrypts secrets with a key that's derived from the newest session secret, and decrypts them with any of them. A copy of the database
- * doesn't contain these keys. Each encrypted secret starts with the name of its key.
+ * Encrypts secrets with a key that's derived from the newest session secret, and decrypts them with the key of any session secret. A copy
+ * of the database doesn't contain these keys. Each encrypted secret starts with the name of its key.
  */
 export function createSecretBox(sessionSecrets: readonly string[], randomness: Randomness): SecretBox {
   const keys = sessionSecrets.map(deriveKey);

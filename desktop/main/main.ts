@@ -54,6 +54,6 @@ blockNetwork();
 registerAppScheme();
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error) => void restartAfterFailure(error));
 app.on('window-all-closed', () => app.quit());
-// Otherwise the first instance shows its window.
+// Otherwise, another instance is already running, and shows its window.
 if (app.requestSingleInstanceLock()) void start();
 else app.quit();

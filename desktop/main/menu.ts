@@ -94,7 +94,7 @@ function helpMenu(command: CommandItem, isMac: boolean): Item {
       command('Keyboard &Shortcuts', 'help'),
       { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
-      // On macOS, the app menu contains it.
+      // On macOS, the app menu contains this item.
       ...(isMac ? [] : [separator, { role: 'about' } satisfies Item]),
     ],
   };

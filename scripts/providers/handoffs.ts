@@ -103,7 +103,7 @@ export async function report(outcome: Outcome): Promise<void> {
   }
 }
 
-/** In ms. The core gives up after ten seconds. */
+/** In ms. The core waits at most ten seconds. */
 const timeouts = { connect: 3_000, answer: 8_000 };
 const connections = openConnections(timeouts.connect);
 

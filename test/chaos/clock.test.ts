@@ -41,7 +41,7 @@ describeAttacks({
     if (status === 429 && wait > throttleLimits.account.window.as('seconds')) ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
     await expectDialed(scene, await scene.place('after-the-steps'), 15_000, 'after the steps');
     // Calls placed while the clock was ahead don't wait for that time. Those that were due 400 days ago and weren't dialed before the next
-    // change may not be dialed now: the hourly sweep ends them.
+    // change are too old to be dialed: the hourly sweep ends them.
     await waitForNone(scene, ['queued'], 60_000, Date.now() - 24 * hour * 1_000);
     await scene.stopAndCompare();
   },

@@ -66,7 +66,7 @@ const stopped: Attack['run'] = async (trial) => {
   await leases.passLease();
   one.child.kill('SIGCONT');
   const after = startLoad(scene, { stopAt: 30, url: (n) => (n % 2 ? one : other).url });
-  if (!(await after.more(30))) trial.ledger.fail('nothing can be placed after the dialer goes on');
+  if (!(await after.more(30))) trial.ledger.fail('nothing can be placed after the dialer continues');
   await after.stop();
   await waitForNone(scene, ['queued'], 30_000);
   await scene.stopAndCompare();

@@ -22,7 +22,7 @@ const revoke: Attack['run'] = async (trial) => {
     await use();
     const { status } = await ask('DELETE', `${urls[n % 2 ? 0 : 1]}/console/api-keys/${id}`, { cookie });
     if (status === 204) ledger.revoke(key);
-    else ledger.fail(`a revoke got ${status}`);
+    else ledger.fail(`revoking a key got ${status}`);
     for (let times = 0; times < 4; times++) await use();
     await using.stop();
   });

@@ -81,7 +81,7 @@ const outages: readonly Outage[] = [
     }
   }),
   {
-    ...ofServer('freeze', 'PostgreSQL frozen, then going on', async (cluster, scene) => {
+    ...ofServer('freeze', 'PostgreSQL frozen, then resumed', async (cluster, scene) => {
       cluster.signal('SIGSTOP');
       await Promise.all([expectReady(scene, false, 'while the server is frozen'), pause(14_000)]);
       cluster.signal('SIGCONT');
@@ -178,7 +178,7 @@ async function revokeAndUse(scene: Scene): Promise<void> {
   const created = await createKey(url, cookie).catch(() => null);
   if (!created) return ledger.fail('no key can be created afterwards');
   const { status } = await ask('DELETE', `${url}/console/api-keys/${created.id}`, { cookie });
-  if (status !== 204) return ledger.fail(`a revoke got ${status} afterwards`);
+  if (status !== 204) return ledger.fail(`revoking a key got ${status} afterwards`);
   ledger.revoke(created.keyValue);
   await scene.place(`revoked-${created.id}`, { key: created.keyValue });
 }

@@ -118,7 +118,7 @@ describeDesktop('the console, for protection', () => {
     await button('Check a number…').click();
     await page.getByLabel('Phone number').fill('+33 1 23 45 67 89');
     await button('Check').click();
-    await page.getByText('Numbers in France may not be called.').waitFor();
+    await page.getByText('Numbers in France can’t be called.').waitFor();
     await eventually(async () =>
       expect((await harness.direct.storage.database.read('protection_rules')).map(({ countries }) => countries)).to.deep.equal([
         '["DE","AT"]',

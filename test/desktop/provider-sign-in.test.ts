@@ -177,7 +177,7 @@ describeDesktop('signing in with the provider in the app', () => {
       await page.goto((await opened()).at(-1) ?? '');
       await button(page, 'Sign in at Example Corp').click();
       await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
-      // The app gives up, and the other program takes its port before the user confirms.
+      // The app stops waiting, and the other program takes its port before the user confirms.
       await button(desktop.page, 'Cancel').click();
       await button(desktop.page, 'Sign in with Example Corp').waitFor();
       const thief = otherProgram(port);

@@ -6,7 +6,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
-describe('revoking several API keys at once', () => {
+describe('revoking several API keys in one request', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];

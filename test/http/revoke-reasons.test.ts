@@ -8,7 +8,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
-describe('the reason for a revoke', () => {
+describe('the reason for revoking a key', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock('2026-11-21T09:00:00.000Z');
     let harness: CoreHarness;

@@ -545,7 +545,8 @@ export class Model {
   }
 
   /**
-   * A core that ends may leave a call that it has just claimed with the provider, or not. No one knows, so it isn't handed off again.
+   * When a core is killed, the provider may or may not have a call that the core has just claimed. No one knows, so the call isn't handed
+   * off again.
    *
    * @returns false if that can't be, because no core has just claimed it
    */

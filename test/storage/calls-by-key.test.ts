@@ -51,7 +51,7 @@ describe("a key's calls", () => {
       }
     }
 
-    it('are found at once, however many calls of other keys are newer', async () => {
+    it('are found immediately, however many calls of other keys are newer', async () => {
       const { campaign, partner, siblingCampaign } = tenants;
       const others = Array.from({ length: 12_000 }, (_, n) => ({ number: 100 + n, campaign, key: 'other', state: 'completed' as const }));
       const own = Array.from(

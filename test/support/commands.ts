@@ -58,7 +58,7 @@ async function runInHost(job: Job): Promise<Ended> {
 
 function startHost(): ChildProcess {
   const started = fork(toPath('test/support/script-host.ts'), { env: bareEnvironment, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  // The process stays for the next file.
+  // The process keeps running for the next test file.
   started.unref();
   started.channel?.unref();
   started.once('exit', () => {

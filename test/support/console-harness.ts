@@ -15,7 +15,7 @@ export async function openConsole({ clock, ...launch }: { clock?: Clock } & Laun
 
 /**
  * Shares a console between the tests of a group: the first one starts Electron, and the others find it signed out with its page reloaded.
- * Each has its own core. What the main process remembers between sessions stays: the sign-in form shows the previous test's server and
+ * Each has its own core. The main process keeps what it remembers between sessions: the sign-in form shows the previous test's server and
  * email address.
  */
 export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Promise<ConsoleHarness> {

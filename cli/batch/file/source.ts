@@ -102,7 +102,7 @@ function unreadableError(name: string, error: unknown): CallkeyError {
 function fileChangedError(name: string): CallkeyError {
   return new CallkeyError(
     'conflict',
-    `${name} changed while it was being read. Lines that were already placed stay placed. Restore the original file and run the same command again.`,
+    `${name} changed while it was being read. Calls that were already placed aren't affected. Restore the original file and run the same command again.`,
     { code: 'file-changed' },
   );
 }

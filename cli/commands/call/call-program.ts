@@ -79,7 +79,7 @@ function addRuns(call: Command, runAction: RunAction): void {
   runs
     .command('discard')
     .argument('<run...>', 'runs to discard')
-    .description('discard runs so that resume no longer offers them; their calls stay placed')
+    .description("discard runs so that resume no longer offers them; their calls aren't cancelled")
     .addHelpText('after', examples('callkey call runs discard 5f3a9c01'))
     .action((names: string[]) => runAction(async (context) => (await import('./call-runs.ts')).callRunsDiscard(context, names)));
 }

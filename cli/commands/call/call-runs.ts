@@ -49,7 +49,7 @@ export function runContext(context: Context, { header: { server, profile } }: Ru
 function formatDiscarded(run: Run): string {
   const what = `Discarded ${runName(run)}.`;
   if (run.completedAt !== null) return what;
-  const placed = `Calls already placed (${formatCount(run.placed.size)}) stay placed.`;
+  const placed = `Calls already placed (${formatCount(run.placed.size)}) aren't cancelled.`;
   // Placing the same file again creates the same request IDs. But the request IDs of an --again run are lost with its journal.
   return run.header.repetition === '' || run.header.ownRequestIds
     ? `${what} ${placed} If you place the same file again, only the remaining lines are placed.`

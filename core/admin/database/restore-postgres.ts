@@ -29,7 +29,7 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   }
 }
 
-/** Refuses a database with a newer schema: the newer tables would stay, and the newer release's migrations would fail on them. */
+/** Refuses a database with a newer schema: the newer tables wouldn't be dropped, and the newer release's migrations would fail on them. */
 async function refuseNewer(database: Database): Promise<void> {
   const { added } = await schemaState(database);
   if (added.length > 0)

@@ -19,7 +19,7 @@ export type RestoreResult = {
 
 /**
  * @param applied the migrations of a backup
- * @returns the migrations that it doesn't have yet
+ * @returns the migrations that the backup doesn't have yet
  * @throws Problem `invalid` or `conflict`
  */
 export function missingMigrations(applied: readonly string[], file: string): string[] {

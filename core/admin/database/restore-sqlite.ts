@@ -56,7 +56,7 @@ function refuseLiveFile(file: string, target: string): void {
     );
 }
 
-/** Checks and prepares the copy of a backup. @returns the migrations that it doesn't have yet */
+/** Checks and prepares the copy of a backup. @returns the migrations that the backup doesn't have yet */
 async function prepare(copy: string, file: string): Promise<string[]> {
   const database = open(copy);
   try {
@@ -103,7 +103,7 @@ async function replace(target: string, copy: string, before: string): Promise<Om
 
 /**
  * Locks the database against all other connections until this one is closed. SQLite leaves WAL mode only if no other connection has the
- * file open, and writes the WAL back to the file when it does. Outside WAL mode, an exclusive transaction also keeps readers out.
+ * file open, and then writes the WAL back to the file. Outside WAL mode, an exclusive transaction also keeps readers out.
  *
  * @returns null if the database can't be read, because a damaged database is a reason to restore
  */

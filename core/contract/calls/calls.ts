@@ -55,7 +55,7 @@ const variablesSchema = variablesShape
       textSchema(limits.variableValue),
     ),
   )
-  // JSON Schema describes the input of a pipe, and this one accepts anything.
+  // JSON Schema describes the input of a pipe, and this pipe accepts any input.
   .meta({
     type: 'object',
     maxProperties: limits.variables,

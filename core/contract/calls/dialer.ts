@@ -29,6 +29,6 @@ export const outcomeSchema = z.strictObject({
   optOut: z
     .boolean()
     .optional()
-    .meta({ description: "True if the person asked not to be called again. The number goes on the account's do-not-call list." }),
+    .meta({ description: "True if the person asked not to be called again. The number is added to the account's do-not-call list." }),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;

@@ -14,7 +14,7 @@ const plans = toPlans(metadata);
  * long as everything else for a call. So it's skipped for numbers that it's known to accept.
  *
  * Refuses numbers with a national prefix, such as +49 030 12345678, although the library accepts them: networks connect them to the number
- * without it, which may be on a do-not-call list.
+ * without the prefix, which may be on a do-not-call list.
  */
 export function isPhoneNumber(text: string): boolean {
   return /^\+[1-9]\d{1,14}$/.test(text) && (isPlainNumber(text) || isCanonical(text));

@@ -19,7 +19,7 @@ export type CampaignsView = z.infer<typeof campaignsSchema>;
 
 export const nameSchema = lineSchema(limits.name, 'Enter a name.');
 
-/** If the database has no partners, staff create the first of each. */
+/** If the database has no partners, staff create the first partner, account and campaign together. */
 export const setupSchema = z.strictObject({ partner: nameSchema, account: nameSchema, campaign: nameSchema });
 
 export type Setup = z.infer<typeof setupSchema>;

@@ -22,7 +22,10 @@ export const userSchema = viewerSchema.extend({
 
 export type UserView = z.infer<typeof userSchema>;
 
-/** `away` lists only users who haven't signed in for 90 days. For a user who never has, their creation counts. */
+/**
+ * `away` lists only users who haven't signed in for 90 days. For a user who has never signed in, the 90 days start when the user was
+ * created.
+ */
 export const usersQuerySchema = directoryQuerySchema.extend({ away: flagSchema });
 
 export const usersSchema = z.object({ users: z.array(userSchema), nextCursor: nextCursorSchema });

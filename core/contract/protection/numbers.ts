@@ -12,7 +12,7 @@ export const restrictedKindLabels: Readonly<Record<RestrictedKind, string>> = {
   personal: 'Personal numbers',
 };
 
-/** The same in a sentence that starts with the kind. */
+/** The labels at the start of a sentence, such as "Satellite numbers can't be called." */
 export const restrictedKindNames: Readonly<Record<RestrictedKind, string>> = {
   'premium-rate': 'Premium-rate numbers',
   'shared-cost': 'Shared-cost numbers',

@@ -33,7 +33,7 @@ export const addNumbersSchema = z
     /** The last day of the entries, in `timeZone`. Without it, they don't end. */
     until: daySchema.optional(),
     timeZone: timeZoneSchema.default('UTC'),
-    /** Without either, the account or partner of the viewer's scope. */
+    /** If neither ID is sent, the numbers are added for the account or partner of the viewer's scope. */
     accountId: identifierSchema.optional(),
     partnerId: identifierSchema.optional(),
   })

@@ -41,7 +41,7 @@ export const apiKeyRoutes = {
   }),
   revokeApiKeys: route('POST', '/console/api-keys/revocations', {
     by: 'session',
-    summary: 'Revoke several API keys at once',
+    summary: 'Revoke several API keys in one transaction',
     body: revokeApiKeysSchema,
     answer: revokedApiKeysSchema,
   }),

@@ -15,8 +15,8 @@ export function isWithinCodePoints(text: string, max: number): boolean {
 const maxDecomposed = 4;
 
 /**
- * Normalizes a text to NFC if the result can have at most `max` code points. A longer text stays as it is, and is too long anyway:
- * normalizing sorts each run of combining marks in quadratic time, and 64 KiB of them take seconds.
+ * Normalizes a text to NFC if the result can have at most `max` code points. A longer text is returned unchanged, because it's too long
+ * anyway: normalizing sorts each run of combining marks in quadratic time, and 64 KiB of them take seconds.
  */
 export function toNfc(text: string, max: number): string {
   return isWithinCodePoints(text, maxDecomposed * max) ? text.normalize('NFC') : text;

@@ -31,7 +31,8 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
-  // A call on a list, or outside its hours, is stopped before its claim, unless the provider may have it already.
+  // If a call's number is on a list, or calling hours don't allow the call, it's stopped before it's claimed, unless the provider may
+  // already have it.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
   // Without `notAfter`, a call is tried for an hour. If no core was running then, it must not ring long after that.

@@ -30,7 +30,7 @@ export type Placement =
   /** The key has placed all its calls for today. */
   | { kind: 'too-many-calls'; placedToday: number }
   | { kind: 'request-id-conflict' }
-  /** Its `notAfter` has passed, and it isn't a repeat. */
+  /** The call's `notAfter` has passed, and the request isn't a repeat. */
   | { kind: 'too-late' }
   | { kind: 'do-not-call' }
   | { kind: 'not-allowed'; objection: Objection }

@@ -32,14 +32,14 @@ export type DialingStore = {
    * time. A call never has two claims at the same time, in any process.
    */
   claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
-  /** @returns false, without changing anything, if another process has claimed the call since then, or the call has ended */
+  /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
    * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the number
    * of any call that was handed off to the account's do-not-call list, in the same transaction.
    *
    * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
-   * @throws Problem `unavailable` if the number was added but a claim that may not have seen it is still running
+   * @throws Problem `unavailable` if the number was added but a claim that might not have seen it is still running
    */
   reportOutcome(
     contactId: string,
@@ -55,7 +55,7 @@ export type DialingStore = {
    * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
    * catches up.
    *
-   * @param hasStepped whether the clock was just set back. Then the next claim also checks all calls held by calling hours again
+   * @param hasStepped whether the clock was just set back. If so, the next claim also checks all calls held by calling hours again
    * @returns the number of calls
    */
   recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;

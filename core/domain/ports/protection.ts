@@ -17,14 +17,14 @@ export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
 /**
  * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
- * themselves. A change returns only once every claim that may not have seen it has ended, so no call violates an acknowledged change.
+ * themselves. A change returns only once every claim that might not have seen it has ended, so no call violates an acknowledged change.
  */
 export type ProtectionStore = {
   /**
    * Adds numbers to a list. A number that's already listed keeps its original date, and gets the new end date if that's later.
    *
    * @returns how many were new, and how many calls to these numbers are being dialed
-   * @throws Problem `unavailable` if the numbers were added but a claim that may not have seen them is still running
+   * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
    */
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
   /** Deletes an entry. @returns false if it doesn't exist */

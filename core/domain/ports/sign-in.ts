@@ -103,7 +103,7 @@ export type SecondFactorStore = {
    * @returns false if the user already has a second factor
    */
   enroll(userId: string, secret: string): Promise<boolean>;
-  /** @returns false, without changing anything, if that isn't the unconfirmed secret */
+  /** @returns false, without changing anything, if the unconfirmed secret is a different one */
   confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
   /** Uses up a code. @returns false if it was already used, or never existed */
   use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
@@ -114,7 +114,7 @@ export type SecondFactorStore = {
   countRecoveryCodes(userId: string): Promise<number>;
   /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
   reset(userId: string, event: AuditEvent): Promise<number | null>;
-  /** Lists encrypted secrets that don't start with this text, by user ID, after one. */
+  /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, from the first ID after `after`. */
   listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
   /** Replaces an encrypted secret, unless it has changed. */
   reseal(userId: string, from: string, to: string): Promise<void>;

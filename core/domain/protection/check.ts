@@ -58,7 +58,7 @@ function withoutOthersNotes(entry: DoNotCallEntry): DoNotCallEntry {
   return entry.scope.kind === 'account' ? entry : { ...entry, note: null, call: null, createdBy: null };
 }
 
-/** Allows all kinds and countries, so that the hours are judged even if the number itself isn't allowed. */
+/** Allows all kinds and countries, so that the hours are checked even if the number itself isn't allowed. */
 function anyKind(phone: string) {
   const kind = getNumberKind(phone);
   return kind === 'ordinary' ? [] : [kind];

@@ -28,7 +28,7 @@ export type NumbersInput = {
 
 type Added = { added: number; known: number; beingDialed: number };
 
-/** @throws Problem `invalid` for each number that can't be understood. Then none of them is added */
+/** @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added */
 export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput): Promise<Added> {
   if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
   const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
@@ -103,7 +103,7 @@ async function findNumbers(
   return listPage(ports, campaigns, search, cursor, rows, page);
 }
 
-/** Returns a page of the numbers that someone may see. @param page makes the page of a number of rows */
+/** Returns a page of the numbers that someone may see. @param page turns rows into a page */
 export async function listPage(
   ports: Ports,
   campaigns: ProtectionAccess,

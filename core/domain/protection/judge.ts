@@ -19,7 +19,7 @@ export function judge(rules: CampaignRules, call: JudgedCall, now: Millis, place
   return findNumberObjection(rules, call.phone) ?? judgeHours(rules, call, now, placedAt);
 }
 
-/** Returns why a number may not be called at any time; null if it may be. */
+/** Returns the reason why a number can never be called; null if it can be called. */
 export function findNumberObjection({ kinds, countries }: CampaignRules, phone: string): Objection | null {
   const numberKind = getNumberKind(phone);
   if (numberKind !== 'ordinary' && !kinds.includes(numberKind)) return { kind: 'number-kind', numberKind };

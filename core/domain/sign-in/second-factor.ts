@@ -130,7 +130,7 @@ export function refusedCodeEvent(ports: Ports, user: User, address: string): Aud
 /**
  * Checks a code and uses it up. Counts the attempt first.
  *
- * @param use uses up the code in the same transaction as the change that the code allows. @returns false if the code was already used
+ * @param use uses up the code, in the transaction of the change that it allows if possible. @returns false if the code was already used
  * @param followsPassword whether the code finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`
@@ -202,7 +202,7 @@ function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction):
 }
 
 function noFactor(): Problem {
-  return new Problem('not-found', 'You don't have a second factor.');
+  return new Problem('not-found', "You don't have a second factor.");
 }
 
 function alreadyEnabled(): Problem {

@@ -13,7 +13,7 @@ import { checkPassword, countRecorded } from './throttle.ts';
 
 /**
  * The limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how old the stored `lastSeenAt` may become before it's updated.
- * `touchEvery` must be much shorter than `idle`, because a session may end that much too early.
+ * `touchEvery` must be much shorter than `idle`, because a session may end too early by up to `touchEvery`.
  */
 export const sessionLimits = {
   idle: Duration.fromObject({ hours: 24 }),

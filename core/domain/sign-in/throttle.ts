@@ -9,8 +9,9 @@ import { Problem, unauthorizedDetail } from '../problem.ts';
 import { toNetworks } from './networks.ts';
 
 /**
- * @param vouched identifies the session or known device of the same user that the attempt comes from, if any. Its wrong passwords count
- * only against it, so that no one else can lock the user out there (OWASP Authentication Cheat Sheet, device cookies).
+ * @param vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
+ * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
+ * cookies).
  */
 export type Attempt = { email: string; address: string; vouched: string | null };
 
@@ -48,7 +49,7 @@ export const maxWindow = Math.max(...Object.values(throttleLimits).map(({ window
  *
  * @param mayEnter decides whether a user with the correct password may sign in. Runs before any counter is cleared, because clearing would
  * reveal that the password was right
- * @returns the credentials of `email`, or null if the password is wrong or the user may not sign in
+ * @returns the credentials of `email`, or null if the password is wrong or the user isn't allowed to sign in
  * @throws Problem `too-many-requests`
  */
 export async function checkPassword(

@@ -74,8 +74,8 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
 
 /** Reads a body within the limit. @throws Problem `too-large` or `malformed-request` */
 export async function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  // Most bodies arrive with their headers, but Node parses them after it has emitted the request. Reading such a body without events takes a
-  // server that does nothing else 0.85 of the time.
+  // Most bodies arrive with their headers, but Node parses them after it has emitted the request. In a server that does nothing else,
+  // reading such a body without events takes 15% less time.
   await undefined;
   if (req.complete && !req.destroyed && req.readableLength > 0 && req.readableLength <= maxBytes) return req.read();
   return readChunks(req, maxBytes);

@@ -188,7 +188,7 @@ function toDialer(env: z.output<typeof schema>): DialerConfig {
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
-/** Whether a URL uses https or stays on this machine. Contact data is sent to it, so it must. */
+/** Whether a URL uses https or stays on this machine. Contact data is sent to the URL, so one of the two is required. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);

@@ -129,7 +129,7 @@ export function callStore(
   /**
    * Inserts a call if the request is allowed by the limits that the process knows.
    *
-   * @returns null if it didn't; otherwise, how many calls the key has placed today, if that's limited
+   * @returns null if no call was inserted; otherwise, how many calls the key has placed today, if that's limited
    */
   async function tryToInsert(request: KeyedRequest, call: NewCall, verdict: Verdict): Promise<{ placedToday: number | null } | null> {
     const { key, address, at } = request;
@@ -300,7 +300,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       const targets = batch.map(({ campaignId, name }) => `${campaignId} ${name}`);
       const counts = new Map<string, number>();
       for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1);
-      // A row doesn't show which request cancelled the call. If several did, each gets its own explanation.
+      // A row doesn't show which request cancelled the call. If several requests name the same call, each gets its own explanation.
       return targets.map((target) => (counts.get(target) === 1 ? (changed.get(target) ?? null) : null));
     },
     confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
@@ -316,7 +316,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Its address is checked in place of a missing key's, so that both refusals take equally long. */
+/** If a key doesn't exist, the address is checked against these limits, so that both refusals take equally long. */
 const unknownKey: ActiveKey = {
   expiresAt: null,
   limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },

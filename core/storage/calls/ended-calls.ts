@@ -14,7 +14,7 @@ const counted = ['campaign_id', 'placed_at', 'state'];
 const quarterAt = 'placed_at - placed_at % 900000';
 const replaced = 'unknown' satisfies CallState;
 
-/** Counts the calls in `changed`. It adds rows, which housekeeping adds up, so that those who count don't wait for each other. */
+/** Counts the calls in `changed`. It adds rows, which housekeeping adds up, so that concurrent statements don't wait for each other. */
 export const countEnded: Count = {
   reads: counted,
   sql: insertCounts(`SELECT campaign_id, ${quarterAt}, state, count(*) FROM changed GROUP BY 1, 2, 3`),

@@ -10,8 +10,8 @@ import { isJudgedByCurrentRules, isUnlisted, joinProtection, placingLists } from
 /** A request with the limits that it was checked against. */
 export type Judged = KeyedRequest & { limits: KeyLimits | null };
 /**
- * The result of checking a call: the version of the rules, when they allow it, and a version of the do-not-call lists that doesn't have its
- * number.
+ * The result of checking a call: the version of the rules, the time from which they allow the call, and a version of the do-not-call lists
+ * that doesn't have its number.
  */
 export type Verdict = { rulesVersion: number | null; heldUntil: Millis | null; unlistedAt: number | null };
 export type Placing = Judged & { call: NewCall; verdict: Verdict };

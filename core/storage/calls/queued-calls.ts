@@ -23,7 +23,9 @@ const start: readonly Value[] = ['', 0, 0, '', ''];
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
 const queueSql = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
-/** Selects keys by their IDs, all keys of one creator (revoked or not), or all keys whose queued calls a revoke still has to cancel. */
+/**
+ * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
+ */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 
 /** Builds the SQL condition that a call belongs to one of these keys. Uses one lookup per row if there may be a million keys. */
@@ -63,7 +65,8 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
 /** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelBatchSize = 1_000;
 /**
- * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process out until it gives up.
+ * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process from getting the lock
+ * until its wait times out.
  */
 const pause = 5;
 

@@ -48,7 +48,7 @@ export function retentionStore(database: Database): RetentionStore {
     async erase(endedBefore, signal) {
       const eraseBatch = (limit: number) => {
         const batch = erasable(write, endedBefore).select(callKey).limit(limit);
-        // Checks the end again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
+        // Checks `ended_at` again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
         // database from reading the index of all calls to erase.
         return write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
       };

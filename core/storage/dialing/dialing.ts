@@ -149,7 +149,7 @@ function endingStatement(database: Database) {
     (await end([[contactId, toState(to), detail, endedAt, durationSeconds, attempt]])).length > 0;
 }
 
-/** Returns a function that records an outcome. That returns false if the call has ended, was erased or wasn't handed off. */
+/** Returns a function that records an outcome. The function returns false if the call has ended, was erased or wasn't handed off. */
 function outcomeStatement(database: Database) {
   const record = database.prepareCounted(
     { ...conclusionColumns, told_at: 'bigint' },
@@ -196,7 +196,7 @@ function handedOff(on: Knex, contactId: string) {
 }
 
 /**
- * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. The revoke itself can't cancel a call while
+ * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. Revoking the key can't cancel a call while
  * it's being handed off.
  */
 function cancelIfRevokedStatement(database: Database) {

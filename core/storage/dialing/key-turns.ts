@@ -63,7 +63,7 @@ export function keyTurns(database: Database) {
     // Moves the key behind all others, so that each gets its turn.
     keys.delete(key);
     const [first] = rows;
-    // The stretch still begins before the first call, because this claim may not take all of them. Claimed calls leave the queue.
+    // The stretch still begins before the first call, because this claim might not take all of them. Claimed calls leave the queue.
     if (first && rows.length === limit) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
     return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
   }
@@ -93,7 +93,8 @@ export function keyTurns(database: Database) {
     /**
      * Orders calls of an account so that each key has its turn.
      *
-     * @param front the oldest calls @param others calls of other keys @param isLong whether there may be more calls than those
+     * @param front the oldest calls @param others calls of other keys @param isLong whether the queue may have more calls than those in
+     * `front`
      */
     takeTurns<Call extends { api_key_id: string }>(id: string, front: readonly Call[], others: readonly Call[], isLong: boolean): Call[] {
       const keysInFront = new Set(front.map(({ api_key_id }) => api_key_id));

@@ -46,7 +46,7 @@ export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.Query
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
 }
 
-/** Blocks those of these calls that haven't been dialed. @param detail says why, without the number */
+/** Blocks calls, except those that have been dialed. @param detail says why, without the number */
 export async function blockBatch(
   on: Knex,
   calls: readonly CallKeyPair[],
@@ -58,7 +58,7 @@ export async function blockBatch(
   return endCalls(on, narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail }));
 }
 
-/** Lapses those of these calls that haven't been dialed, because calling hours leave them no time. */
+/** Lapses calls for which calling hours leave no time. Skips those that have been dialed. */
 export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
   const waiting = selectAmong(on, calls).whereRaw(isAt(...stagesBefore('lapse')));
   return endCalls(on, waiting.update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail }));

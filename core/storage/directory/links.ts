@@ -20,7 +20,7 @@ export function linkStore({ read, write }: Database): LinkStore {
 
     async create(userId, { issuer, subject }, at, event) {
       const linking = write.transaction(async (trx) => {
-        // The lock lets only one of two people with the same email address link.
+        // If two people with the same email address sign in at the same time, this lock lets only one of them be linked.
         const user = await selectUndeleted(trx, userId).whereNull('disabled_at').forUpdate().first('id');
         if (user === undefined) return false;
         await trx('oidc_links').where({ user_id: userId }).whereNot({ issuer }).delete();

@@ -97,7 +97,7 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
 
 /**
  * Uses up a code of an active second factor. Of concurrent attempts with the same code, one succeeds. Either kind of code locks the second
- * factor first, so that two renewals of the recovery codes can't both leave theirs.
+ * factor first, so that after two concurrent renewals, only one set of recovery codes is left.
  */
 export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
   if (code.kind === 'step') {

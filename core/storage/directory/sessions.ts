@@ -55,7 +55,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async finish(halfOpen, session, code, events) {
       return write.transaction(async (trx) => {
         const { userId, at } = session;
-        // A changed password or a disabled user has ended the half-open session. This lock keeps such a change out until the end.
+        // A changed password or a disabled user has ended the half-open session. This lock prevents such a change until the transaction
+        // ends.
         if ((await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id')) === undefined) return false;
         const waiting = trx('sessions').where({ id: halfOpen, user_id: userId }).where('half_open_until', '>=', at);
         if ((await waiting.first('id')) === undefined || !(await useUp(trx, userId, code))) return false;

@@ -178,7 +178,7 @@ function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, 
     .limit(limit);
 }
 
-/** Sorts a short list in the same way. Sorts numbers in names by value, and ignores case and accents. */
+/** Sorts a short list in the order of {@link bestMatches}. Sorts numbers in names by value, and ignores case and accents. */
 function sortByMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
   const sought = foldText(text.trim());
   const rank = (name: string) => {

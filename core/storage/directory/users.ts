@@ -257,8 +257,8 @@ export function userStore(database: Database): UserStore {
 }
 
 /**
- * Returns the columns of a deleted user. They block the keys immediately, and free the values that must be unique. The name stays, because
- * revoked keys show it.
+ * Returns the columns of a deleted user. They block the keys immediately, and free the values that must be unique. The name is kept,
+ * because the calls of revoked keys show it.
  */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at;

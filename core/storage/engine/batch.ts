@@ -110,8 +110,8 @@ export function batched<Input extends Timed, Output>(options: {
   }
 
   /**
-   * Whether a batch can start now. While another one is running, it waits until it's as large, because a statement costs PostgreSQL as much
-   * as twenty rows: 64 connections share batches of 31 requests this way, and of 23 otherwise.
+   * Whether a batch can start now. While another batch is running, it waits until it's as large as that one, because a statement costs
+   * PostgreSQL as much as twenty rows: 64 connections share batches of 31 requests this way, and of 23 otherwise.
    */
   function canStart(): boolean {
     return inFlight < options.maxInFlight && waiting.length() * inFlight >= requestsInFlight;
@@ -159,7 +159,7 @@ export function batched<Input extends Timed, Output>(options: {
   }
 
   /**
-   * Fails the requests of a batch whose deadline has passed. A statement that was sent continues, and a repeat of the request sees its
+   * When the deadline of a request has passed, fails the request. A statement that was sent continues, and a repeat of the request sees its
    * result.
    */
   function watchOne(batch: Batch): void {

@@ -74,7 +74,7 @@ export type Database = {
    */
   lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
-   * Waits until all statements have ended that write calls and started before this one. Doesn't block any of them.
+   * Waits until all statements that write calls and started before this one have ended. Doesn't block any of them.
    *
    * @returns false if one takes longer than any statement may
    */
@@ -92,7 +92,7 @@ export type Database = {
 /**
  * Determines which statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, the console's
  * lists and searches, and the rest of the console. So a key's statement never waits for anything that a stranger or a console user does,
- * and a revoke never waits for a search. A statement in `lists` that takes too long is interrupted.
+ * and revoking a key never waits for a search. A statement in `lists` that takes too long is interrupted.
  */
 export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
@@ -118,7 +118,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
 }
 
 /**
- * Waits until every claim that may not have seen a change has ended. After that, no call is dialed in violation of it.
+ * Waits until every claim that might not have seen a change has ended. After that, no call is dialed in violation of the change.
  *
  * @throws Problem `unavailable` if one takes longer than any statement may
  */

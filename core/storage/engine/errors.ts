@@ -52,7 +52,7 @@ const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB
 export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
   if (!(error instanceof Error)) return false;
-  // Or the driver hasn't sent the statement.
+  // The driver's message "not queryable" means that it hasn't sent the statement.
   return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
 }
 

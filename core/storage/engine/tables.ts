@@ -127,7 +127,7 @@ export type ApiKeyRow = {
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: Millis;
-  /** Set until the key's queued calls have been cancelled, if the revoke has to cancel them. */
+  /** Set until the key's queued calls have been cancelled, if they have to be. */
   cancelling_since: Millis | null;
 };
 

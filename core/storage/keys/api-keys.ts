@@ -88,7 +88,7 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
 function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
   const deleted = deletedUsers(read);
   if (visibility.kind !== 'partner') return deleted;
-  // Excludes users who became staff, because most of their keys stay.
+  // Excludes users who became staff, because most of their keys stay with the partner.
   return deleted.unionAll(read('users').select('id').whereNotNull('moving_keys').whereNot('partner_id', visibility.partnerId));
 }
 

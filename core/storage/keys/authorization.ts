@@ -1,14 +1,15 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, because the statement that places or cancels a call must check it: if a
- * revoke, deletion or move was committed before the statement started, it takes effect, in every process. No cache is involved.
+ * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, because the statement
+ * that places or cancels a call must check it: if a key was revoked, or its creator deleted or moved, before the statement started, this
+ * takes effect, in every process. No cache is involved.
  *
  * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c`
  * the campaign, and `a` the campaign's account.
  */
 
-/** SQL: the key hasn't expired, and its creator isn't disabled. A revoked key is refused because a revoke deletes its row in `api_keys`. */
+/** SQL: the key hasn't expired, and its creator isn't disabled. A revoked key is refused because it no longer has a row in `api_keys`. */
 export const keyIsActive = `((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)`;
 
 /**

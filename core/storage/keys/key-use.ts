@@ -26,7 +26,7 @@ type Counts = { placed: number; cancelled: number; refused: number };
 export type KeyUse = {
   /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
   note(request: Pick<Caller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
-  /** Records that a key was refused because of the client's address. That isn't a use. */
+  /** Records that a key was refused because of the client's address. A refusal doesn't count as a use. */
   noteRefused(digest: Digest, at: Millis): void;
   /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
   lag(): number;

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A revoke that cancels queued calls does so in steps, after the key has been deleted. A mark on the key's remaining row lets another
- * process finish. A provider's detail about a call is now erased with the rest of the contact data, even if that was erased before.
+ * When a key is revoked, its queued calls are cancelled in steps, after the key has been deleted. A mark on the key's remaining row lets
+ * another process finish. A provider's detail about a call is now erased with the rest of the contact data, even if that was erased before.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`ALTER TABLE retired_api_keys ADD COLUMN cancelling_since ${dialect === 'postgres' ? 'bigint' : 'integer'}`);

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Adds a version of each partner's do-not-call lists, including those of its accounts. Each transaction that adds entries raises it, so a
- * core knows whether it has seen all of them. Cores of the previous release wouldn't raise it.
+ * Adds a version of each partner's do-not-call lists, including those of its accounts. Each transaction that adds entries increases it, so
+ * a core knows whether it has seen all of them. Cores of the previous release wouldn't increase it.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';

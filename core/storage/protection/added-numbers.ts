@@ -8,7 +8,7 @@ import type { DoNotCallRow } from '../engine/tables.ts';
 const insertBatchSize = 100;
 
 /**
- * Adds numbers to a list, marks the scope as having one, raises the version of the partner's lists, and asks for the scope's queue to be
+ * Adds numbers to a list, marks the scope as having one, increases the version of the partner's lists, and asks for the scope's queue to be
  * cleaned.
  *
  * @returns the number of new entries

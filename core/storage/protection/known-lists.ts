@@ -65,7 +65,7 @@ export function knownLists(database: Database): KnownLists {
 
   /**
    * Adds the numbers of some newer versions.
-   * @returns false if they're no longer all stored, or the filter is full
+   * @returns false if some of them are no longer stored, or the filter is full
    */
   async function addNewer(lists: Lists, filter: NumberFilter): Promise<boolean> {
     const [same, ...newer] = await read('do_not_call_additions')
@@ -73,7 +73,7 @@ export function knownLists(database: Database): KnownLists {
       .where('version', '>=', lists.version)
       .orderBy('version')
       .limit(additionsPerRead);
-    // The oldest are deleted first: if the version of the filter is there, all newer ones are.
+    // The oldest are deleted first: if the filter's version is still stored, so are all newer ones.
     if (same?.version !== lists.version) return false;
     for (const { version, phones } of newer) {
       for (const phone of phones.split(' ')) filter.add(phone);

@@ -35,7 +35,7 @@ export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version I
 /**
  * SQL: what {@link isUnlisted} reads of a group of calls. If the process knows that the current version of the lists doesn't have the
  * group's numbers, there's nothing to look up. A statement that sees a version also sees all entries of it, because each transaction that
- * adds entries raises the version.
+ * adds entries increases the version.
  */
 export const placingLists = {
   listing: `CASE WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN ${listingSql('a', 'p')} END`,

@@ -1,4 +1,4 @@
-/** With 12 bits per number, about one in a hundred other numbers looks like one of them. */
+/** With 12 bits per number, about one in a hundred numbers that aren't in the set seems to be in it. */
 const bitsPerNumber = 12;
 const bitsSet = 6;
 /** The bits of a number are in one block, which is as long as a line of the processor's cache. */

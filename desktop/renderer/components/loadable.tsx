@@ -34,8 +34,8 @@ const freshMs = 15_000;
 const youngMs = 5_000;
 
 /**
- * Loads what a screen shows, and reloads it when the user returns to the window and every 15 seconds while it's visible. The last value
- * stays when the user returns to the screen, even if the core is unreachable.
+ * Loads what a screen shows, and reloads it when the user returns to the window and every 15 seconds while it's visible. When the user
+ * returns to the screen, the last value is shown until a newer one has loaded, even if the core is unreachable.
  */
 export function useFreshResource<Value>(
   name: string,
@@ -77,7 +77,7 @@ type LoadableProps<Value> = {
 /** Shows the list without filters. */
 export type Reset = { label: string; onReset: () => void };
 
-/** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value stays. */
+/** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value is still shown. */
 export function Loadable<Value>({ resource, noun, isInPage = false, reset = null, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
   useRetries(resource);

@@ -17,7 +17,7 @@ type PageProps<Value> = {
   details?: ComponentChildren;
   /** The list's data; the foot of the page says how old it is. */
   resource?: Resource<Value>;
-  /** Always visible below the list, once that's loaded; false if there's nothing to show. */
+  /** Always visible below the list, once the list is loaded; false if there's nothing to show. */
   foot?: ComponentChildren;
   children: ComponentChildren;
 };

@@ -10,7 +10,7 @@ import { openDialog, resetNavigation } from './navigation.ts';
 /** Null until the main process has responded. */
 export const startupState = signal<StartupState | null>(null);
 
-/** The signed-in session, or null. It stays while the user signs in again, so that no typed text is lost. */
+/** The signed-in session, or null. It's kept while the user signs in again, so that no typed text is lost. */
 export const session = signal<SessionView | null>(null);
 
 /** Why the console can't use the core at all; null while it can. */
@@ -121,7 +121,7 @@ export async function enterCode(code: string): Promise<Result<SessionView>> {
   return result;
 }
 
-/** Signs in with the provider. A browser leaves the page for this, unless the page has to stay. */
+/** Signs in with the provider. A browser leaves the page for this, unless the page has to stay open. */
 export async function signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>> {
   signInResult.value = null;
   const result = await handleSessionFailure(window.callkey.signInWithProvider(input));
@@ -142,7 +142,7 @@ export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice 
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
-/** Selects the tenancy in the page's address. If that no longer exists, the session's own selection stays. */
+/** Selects the tenancy in the page's address. If that no longer exists, the session's own selection is used. */
 async function inAddressTenancy(view: SessionView): Promise<SessionView> {
   const selected = await selectTenancyIn(view, addressTenancy.peek());
   addressTenancy.value = null;

@@ -169,7 +169,7 @@ describe('callkey call cancel, for many calls', () => {
     expect(stdout).to.contain('line 2: too late').and.contain('line 3: too late');
   });
 
-  it('reports and cancels every call if two commands cancel the same run at once', async () => {
+  it('reports and cancels every call if two commands cancel the same run at the same time', async () => {
     const numbers = phones(100);
     await place(numbers);
     const run = await newestRun();

@@ -87,7 +87,7 @@ describe('callkey call place --from', () => {
       await stopped('part.csv', 0);
       const [{ run }] = await listed();
       const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
-      expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes('stay placed'));
+      expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes("aren't cancelled"));
       expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
       expect((await place(join(its.home.directory, 'part.csv'))).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(5));

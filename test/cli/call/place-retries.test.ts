@@ -56,7 +56,7 @@ describe('callkey call place, without a response', () => {
     });
   }
 
-  it('waits as long as Retry-After says, and gives up if the wait would be too long', async () => {
+  it('waits as long as Retry-After says, and fails if the wait would be too long', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
     const began = performance.now();
     expect((await place(somePhone())).code).to.equal(0);

@@ -118,8 +118,8 @@ describe('a checked number', () => {
       'It’s outside the calling hours of the account Blue Clinic. A call would be held until they open.',
     ]);
     expect(describeReasons({ ...checked, reasons: ['number-kind', 'country'], kind: 'premium-rate' })).to.deep.equal([
-      'Premium-rate numbers may not be called.',
-      'Numbers in United States may not be called.',
+      'Premium-rate numbers can’t be called.',
+      'Numbers in United States can’t be called.',
     ]);
     expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 })[0]).to.contain('time zone is unknown');
   });

@@ -21,7 +21,7 @@ export function findOpening(input: { rules: readonly HoursRule[]; zones: readonl
   const cached = ofRules.get(zones);
   if (cached && from >= cached.from && from < cached.until) return cached.opening;
   const opening = searchOpening(input);
-  // Until then, the next opening stays the same.
+  // Until the opening, or the end of an open minute, the result is the same.
   if (opening === 'open') {
     const minute = from - (from % oneMinute);
     ofRules.set(zones, { opening, from: minute, until: minute + oneMinute });
@@ -31,7 +31,7 @@ export function findOpening(input: { rules: readonly HoursRule[]; zones: readonl
 
 type Opening = 'open' | Millis | null;
 
-/** The opening for all instants from one to another. */
+/** An opening that's valid for all instants from `from` until `until`. */
 type CachedOpening = { opening: Opening; from: number; until: number };
 
 /**

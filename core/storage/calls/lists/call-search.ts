@@ -101,10 +101,10 @@ async function countStored(database: Database, scope: CallScope, { states, place
 }
 
 const quarterMs = 900_000;
-/** Reading these takes 10 ms. Campaigns with millions of calls have several in each. */
+/** Reading this many counts takes 10 ms. In campaigns with millions of calls, each count stands for several calls. */
 const maxStoredCounts = 3_000;
 
-/** Whether only the state has to be read, and most calls are probably in it. */
+/** Whether only a call's state has to be checked, and most calls probably match. */
 function isDense({ states, apiKey, search }: CallFilter): boolean {
   return apiKey === null && search === '' && states.includes('completed');
 }

@@ -2,8 +2,8 @@ import type { Dialect } from '../../engine/database.ts';
 
 /**
  * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This
- * is one statement, because a call may end between two. The concatenation keeps PostgreSQL from also reading the campaign's ten million
- * calls in another index (measured without statistics for the table).
+ * is one statement, because a call may end between two statements. The concatenation keeps PostgreSQL from also reading the campaign's ten
+ * million calls in another index (measured without statistics for the table).
  */
 export function summarySql(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);

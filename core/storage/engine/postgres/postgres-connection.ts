@@ -10,7 +10,7 @@ import { parseAddresses } from './postgres-hosts.ts';
  * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response even if the server hangs.
  * `statement` is longer than the server's own `statement_timeout`, because that gives a clearer error, and shorter than the time left on a
  * lease after a hand-off. A late batch statement isn't cancelled: that would end its wait for a synchronous standby and make the commit
- * visible. A repeat would then be acknowledged for a call that a failover loses.
+ * visible. The core could then acknowledge a retry of a call that a failover loses.
  */
 export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
 

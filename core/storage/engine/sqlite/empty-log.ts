@@ -5,8 +5,8 @@ import type { Database } from '../database.ts';
 import { markBroken } from './sqlite-connection.ts';
 
 /**
- * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because it makes all
- * writers wait. The next erasure tries again.
+ * Empties SQLite's write-ahead log, because it still contains erased data. Stops soon if others are reading, because all writers have to
+ * wait for it. The next erasure tries again.
  */
 export async function emptyLog({ kind, write }: Database): Promise<void> {
   if (kind !== 'sqlite') return;

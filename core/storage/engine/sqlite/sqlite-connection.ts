@@ -40,12 +40,12 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = createExecutor(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
-      // After a crash, the index says that a checkpoint is running until there has been a checkpoint: see sqlite-file.ts. On a full disk,
-      // there can't be one.
+      // After a crash, the index says that a checkpoint is running, until the next one has finished: see sqlite-file.ts. On a full disk, no
+      // checkpoint can finish.
       await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
-      // A connection that stays open would also keep its WAL.
+      // If the connection weren't closed, it would also keep its WAL.
       guard.closing();
       connection?.close();
       guard.closed();

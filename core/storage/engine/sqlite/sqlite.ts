@@ -109,7 +109,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       // Nothing to do: BEGIN IMMEDIATE has locked the file.
     },
     async awaitWriters() {
-      // Only one writer can run at a time, and this runs after it.
+      // SQLite has only one writer at a time, so all writers that haven't seen the caller's change have already ended.
       return true;
     },
     size: async () => ({ database: sizeInBytes(filename), wal: sizeInBytes(`${filename}-wal`) }),

@@ -23,7 +23,7 @@ type OutcomeChartProps = {
 
 /** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
 export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose }: OutcomeChartProps) {
-  // While another filter's counts load, the last ones stay.
+  // While the counts for another filter load, the previous counts are still shown.
   const last = useRef(loaded);
   if (loaded) last.current = loaded;
   const summary = last.current;

@@ -177,7 +177,7 @@ function Choice({ label, all, value, options, onChange }: ChoiceProps) {
       <span class="visually-hidden">{label}</span>
       <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
         <option value="">{all}</option>
-        {/* The address may name one that isn't in the viewer's activity. */}
+        {/* The address may contain a value that isn't in the viewer's activity. */}
         {value !== '' && !options.some(([id]) => id === value) && <option value={value}>Selected {label.toLowerCase()}</option>}
         {options
           .toSorted(([, a], [, b]) => a.localeCompare(b))

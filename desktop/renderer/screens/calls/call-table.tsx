@@ -58,7 +58,7 @@ function StateDetail({ call }: { call: CallView }) {
   return text === null ? null : <Clip class="faint">{text}</Clip>;
 }
 
-/** A campaign's table doesn't repeat its name. The table of all campaigns has no room for request IDs. */
+/** A campaign's table doesn't repeat the campaign's name. The table of all campaigns has no room for request IDs. */
 const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
 const allCampaignsColumns = allColumns
   .filter(({ name }) => name !== 'request')

@@ -47,7 +47,7 @@ export function CallsPage({ title, campaignId, settings, onChange, actions, char
     onChange({ open: '', call: '' });
     focusRow(open?.contactId ?? null);
   }, [open?.contactId]);
-  // The open call may not be among the matches.
+  // Closes the details, because the open call might not match the new filters.
   const narrow = (changes: Partial<CallsSettings>) => onChange({ open: '', call: '', pages: 1, ...changes });
   const show = ({ campaign, contactId }: CallView) =>
     onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId });

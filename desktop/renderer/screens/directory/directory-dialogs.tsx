@@ -125,7 +125,7 @@ function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
   return (
     <Loadable resource={resource} noun={plural.toLowerCase()}>
       {({ entries, nextCursor }) => {
-        // The chosen entry stays while the user searches for others.
+        // The chosen entry is still offered while the user searches for others.
         const isElsewhere = chosen !== null && !entries.some(({ id }) => id === chosen.id);
         const options: (Named & { partner?: Named | null })[] = isElsewhere ? [chosen, ...entries] : entries;
         return (

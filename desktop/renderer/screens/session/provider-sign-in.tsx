@@ -5,7 +5,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { generalError } from '../../state/format/failure-text.ts';
 import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
 
-/** Before the server has responded, and for earlier cores, which have only passwords. */
+/** Used until the server has responded, and for earlier cores, which have only passwords. */
 const passwordOnly: SignInOptions = { password: true, oidc: null };
 
 /** Asks a server for the ways to sign in. @param address empty if no server is chosen yet */

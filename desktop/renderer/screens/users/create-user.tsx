@@ -120,7 +120,7 @@ export function AccountField({ isOnlyOne, userType, accountId, current = null, e
   return (
     <Loadable resource={accounts} noun="accounts">
       {(view) => {
-        // The chosen account stays while the user searches for others.
+        // The chosen account is still offered while the user searches for others.
         const isElsewhere = chosen !== null && !view.accounts.some(({ id }) => id === chosen.id);
         const options = isElsewhere ? [chosen, ...view.accounts] : view.accounts;
         return (

@@ -91,7 +91,7 @@ export function followAddresses(): void {
   effect(() => {
     const viewer = session.value?.viewer.id ?? null;
     if (viewer === null) {
-      // The next user starts at home.
+      // The next user starts on the home screen.
       if (shownTo !== null) history.replaceState(null, '', '#');
       shownTo = null;
       return;
@@ -139,7 +139,7 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   const shown = await enterTenancy(target, now);
   if (!shown) return history.replaceState(null, '', currentAddress());
   const isElsewhere = screen.peek() !== target.name;
-  // Both change in one step. Otherwise, the effect above would add an address in between that the user never visited.
+  // Change the session and the view in one step. Otherwise, the effect above would add an address in between that the user never visited.
   batch(() => {
     if (shown !== now) setSession(shown);
     apply(target);

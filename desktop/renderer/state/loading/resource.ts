@@ -3,7 +3,7 @@ import type { Failure, Result } from '../../../ipc.ts';
 import { handleSessionFailure } from '../session.ts';
 
 /**
- * The value stays while it's being reloaded, and if that fails.
+ * The value is kept while it's being reloaded, and also if reloading fails.
  *
  * @property loadedAt when the value arrived, in milliseconds
  * @property tookMs how long loading took

@@ -33,7 +33,7 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
 }
 
-/** Revokes several keys at once, naming each with its creator. The focus starts on Cancel. */
+/** Asks before revoking several keys together, and names each with its creator. The focus starts on Cancel. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');

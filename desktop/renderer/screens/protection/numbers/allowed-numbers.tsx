@@ -56,7 +56,7 @@ export function AllowedNumbers({ title, home, canChange, view, onView, tabs, che
   );
 }
 
-/** For viewers who can't change them. */
+/** Shows the settings to viewers who can't change them. */
 function Allowed({ numbers: { effective } }: { numbers: NumbersView }) {
   return (
     <dl class="facts">

@@ -17,7 +17,7 @@ export function describeReasons(checked: CheckedNumberView): string[] {
 function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: CheckedNumberView): string {
   switch (reason) {
     case 'number-kind':
-      return `${checked.kind === 'ordinary' ? 'These numbers' : restrictedKindNames[checked.kind]} may not be called.`;
+      return `${checked.kind === 'ordinary' ? 'These numbers' : restrictedKindNames[checked.kind]} can’t be called.`;
     case 'country':
       return describeCountry(checked.country);
     case 'unknown-time-zone':
@@ -38,8 +38,8 @@ function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'
 
 function describeCountry(country: string | null): string {
   return country === null
-    ? 'Only some countries may be called, and this number’s country is unknown.'
-    : `Numbers in ${nameCountry(country)} may not be called.`;
+    ? 'Only some countries can be called, and this number’s country is unknown.'
+    : `Numbers in ${nameCountry(country)} can’t be called.`;
 }
 
 function describeUnknownZone({ zones }: CheckedNumberView): string {
