@@ -8,7 +8,7 @@ import { minNodeVersion } from '../cli/min-node-version.ts';
 import { createProgram } from '../cli/program.ts';
 import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
-/** It has a binary for each platform, which npm chooses at installation. */
+/** This package has a binary for each platform, and npm chooses one at installation. */
 const external = ['@napi-rs/keyring'];
 
 const out = emptyFolder('callkey');
@@ -39,7 +39,7 @@ pack(out, 'cli', {
   main: './lib/index.js',
   types: './types/index.d.ts',
   engines: { node: `>=${minNodeVersion.major}.${minNodeVersion.minor}.0` },
-  // It's needed only to store a key in the system's keychain.
+  // This package is needed only to store a key in the system's keychain.
   optionalDependencies: pickDependencies(external),
   man: ['man/callkey.1'],
   files: ['lib', 'types', 'man', 'mcp.md', 'results.schema.json', 'THIRD-PARTY-LICENSES.txt'],

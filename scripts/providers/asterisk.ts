@@ -48,7 +48,7 @@ function follow(): void {
   });
 }
 
-/** Follows calls again that were started before this program started or lost its connection. */
+/** Resumes following calls that were started before this program started or lost its connection. */
 async function findChannels(): Promise<void> {
   const listed = channelsSchema.parse(await get('/channels'));
   const there = new Set<string>();

@@ -134,7 +134,7 @@ export function shortened(words: string): string {
   try {
     message = messageSchema.parse(JSON.parse(words));
   } catch {
-    // It isn't JSON, so it's shown as it is.
+    // The description isn't JSON, so it's shown as it is.
   }
   return message.slice(0, 200);
 }

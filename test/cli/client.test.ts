@@ -125,7 +125,7 @@ describe('CallkeyClient', () => {
   });
 
   it('stops a request as soon as its signal aborts, and a repeated request ID finds the call', async function () {
-    // Less than the client would wait for a response by itself.
+    // Shorter than the client's own wait for a response.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);

@@ -185,7 +185,7 @@ function daysOfChange(zone: string): string[] {
   return [...changeDays];
 }
 
-/** To the minute. */
+/** Finds the change between two instants, to the minute. */
 function changeBetween(zone: IANAZone, from: number, to: number): number {
   if (to - from <= 60_000) return to;
   const middle = (from + to) / 2;

@@ -156,7 +156,7 @@ describeBrowser('a second factor in a browser', () => {
     await button(page, 'Replace codes').click();
     await page.getByLabel('Recovery codes').waitFor();
     await inspect('saving');
-    // While the page shows them, leaving it would open a prompt.
+    // While the page shows the recovery codes, leaving it would open a prompt.
     await button(page, "I've Saved It").click();
     await page.getByRole('alertdialog').waitFor({ state: 'detached' });
     expect(violations).to.deep.equal([]);

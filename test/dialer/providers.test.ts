@@ -195,7 +195,7 @@ describe('the recipe for', () => {
         ...{ timeout: 30, callerId: '+15005550006', variables: { CALLKEY_order: '4711', CALLKEY_HANDOFF_ID: id } },
       });
       send(destroyed('1795500000.1', 0, 16));
-      // An unreadable event ends no call.
+      // An unreadable event doesn't end a call.
       for (const message of ['{', '[]', '{"type":5}']) send(message);
       send(dial(id, 0, 'ANSWER', 'Up'));
       send(destroyed(id, 62, 16));

@@ -165,7 +165,7 @@ describe('API keys in the console', () => {
         const older = (id = '') => ask('GET', `${core.url}/console/api-keys?olderThan=${id}`, { cookie });
         const next = apiKeysSchema.parse((await older(apiKeys.at(-1)?.id)).json);
         expect([next.apiKeys.map(({ name }) => name), next.total]).to.deep.equal([['oldest'], 501]);
-        // All created at the same instant.
+        // All keys were created at the same instant.
         const half = apiKeysSchema.parse((await older(apiKeys[249]?.id)).json);
         expect(half.apiKeys.map(({ id }) => id)).to.deep.equal([...apiKeys.slice(250).map(({ id }) => id), oldest.id]);
         expect((await older(oldest.id)).json).to.deep.include({ apiKeys: [], total: 501 });

@@ -211,7 +211,7 @@ describe("an API key's addresses", () => {
     it("aren't overwritten by a dialog with outdated limits", async () => {
       const opened = await details();
       await limit({ addresses: ['10.0.0.0/8'] });
-      // A change of the other limit keeps them.
+      // Changing the other limit keeps the addresses.
       await limit({ callsPerDay: 5 });
       expect((await details()).apiKey.addresses).to.deep.equal(['10.0.0.0/8']);
       const stale = await limit({ addresses: null, limitsVersion: opened.apiKey.limitsVersion });

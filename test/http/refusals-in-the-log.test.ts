@@ -31,12 +31,12 @@ describe('refused requests', () => {
       ask('POST', `${core.url}/console/session`, { body: { email, password: 'canary-password' }, headers: from(address) });
     for (let n = 0; n < 11; n++) await tryIn('ada@example.com', '203.0.113.8');
     await tryIn('canary-nobody@example.com', '203.0.113.9');
-    // Neither is a sign-in or a request with a key.
+    // Neither request is a sign-in or has a key.
     await ask('GET', `${core.url}/nothing`, { headers: from('203.0.113.10') });
     await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
     await core.close();
 
-    // Each has one line, or two lines if the ten seconds ended in between.
+    // Each address has one line, or two lines if the ten seconds ended in between.
     const counted: Record<string, number> = {};
     for (const { msg, address, count } of core.log) {
       if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);

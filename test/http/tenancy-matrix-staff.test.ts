@@ -252,7 +252,7 @@ describe('the rules for who can see, revoke and use what', () => {
           for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(core.url, id, keyValue)).status;
           return byCampaign;
         };
-        // Only an administrator of the partner whose campaigns it has access to can see it.
+        // Only administrators of the partner whose campaigns the key has access to can see the key.
         const partners: { id: string; external_id: string }[] = await direct.storage.database
           .read('partners')
           .select<{ id: string; external_id: string }[]>('id', 'external_id')

@@ -522,7 +522,7 @@ export class Model {
     else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, isHeld: true, triedAt: null });
-    // It was listed while the dialer had the call.
+    // The number was listed while the dialer had the call.
     else if (this.isListed(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
@@ -577,7 +577,7 @@ export class Model {
     else if (cancels) this.#end(call, 'cancelled', at);
   }
 
-  /** The silent provider responds to everything it has. This changes nothing for a dialer that has given up. */
+  /** The silent provider responds to everything it has. This changes nothing for a dialer that has stopped waiting. */
   respond(takes: boolean): Expected {
     for (const call of this.calls.values()) {
       if (call.stage !== 'open') continue;
@@ -620,7 +620,11 @@ export class Model {
     if (isStep) this.#recover(true);
   }
 
-  /** Makes calls due that wait for longer than they could if the clock had always been right. @param hasStepped whether it hasn't */
+  /**
+   * Makes calls due that wait for longer than they could if the clock had always been right.
+   *
+   * @param hasStepped whether the clock was set back
+   */
   #recover(hasStepped: boolean): void {
     for (const call of this.calls.values()) {
       const { stage, dueAt, isHeld, body } = call;

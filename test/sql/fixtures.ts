@@ -34,7 +34,7 @@ export async function each<Value>(values: readonly Value[], run: (value: Value) 
   for (const value of values) await run(value);
 }
 
-/** Creates the first partner in a database that has none. Changes nothing in any other. */
+/** Creates the first partner in a database that has none. Does nothing in any other database. */
 export async function setUpOnce(setUp: Stores['directory']['setUp'], ports: Ports): Promise<unknown> {
   const subject = { kind: 'partner', id: '1', name: 'First' } as const;
   const event = auditEvent(ports, operator, 'partner.added', subject, null);

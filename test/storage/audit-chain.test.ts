@@ -124,7 +124,7 @@ describe('the audit chain in the database', () => {
       const { prunedSeq, prunedHash } = await chain.state();
       expect([await seqs(), prunedSeq, prunedHash, await chain.oldestAt()]).to.deep.equal([[3, 4], 2, second?.hash, instants[2]]);
       expect(await chain.prune(2)).to.equal(0);
-      // Events that aren't chained stay.
+      // Events that aren't chained aren't deleted.
       expect({ pruned: await chain.prune(4), left: (await events()).length }).to.deep.equal({ pruned: 2, left: 1 });
     });
 

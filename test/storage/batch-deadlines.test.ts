@@ -156,7 +156,7 @@ describe("a request's deadline", () => {
     await turns();
     await finish(0);
     const outcomes = settleAll(ask(2, deadlines.statement + 250));
-    // Still the same turn, so its batch hasn't started.
+    // This is still the same turn, so the request's batch hasn't started.
     mock.timers.tick(250);
     await turns();
     await pass(deadlines.statement + 250);

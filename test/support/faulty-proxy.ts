@@ -46,7 +46,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (fault === 'lose the answer') incoming.socket.destroy();
     else {
-      // For the other connection: this one may have to close, which some clients wait for.
+      // These headers are for the other connection. This connection may have to be closed, and some clients wait for that.
       const { connection: _, 'keep-alive': __, ...headers } = answer.headers;
       outgoing.writeHead(answer.statusCode, headers).end(bytes);
     }

@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Adapter, type AdapterPayload, type JWK } from 'oidc-provider';
 
-/** A person at the provider. Everyone who signs in there is this one. */
+/** A person at the provider, which signs everyone in as this person. */
 export type Person = { subject: string; email?: string; isVerified?: boolean };
 
 type Claims = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { type Answer, ask, readCookies } from './http.ts';
 
-/** Follows redirects as a browser does, with cookies for each server, but stops wherever a test wants to look. */
+/** Follows redirects as a browser does, with cookies for each server, but can stop at any URL. */
 export class TestBrowser {
   readonly #cookies = new Map<string, Map<string, string>>();
 

@@ -291,6 +291,6 @@ function fillDisk(path: string, size: number): void {
   try {
     for (;;) writeFileSync(path, Buffer.alloc(size), { flag: 'a' });
   } catch {
-    // It's full.
+    // The disk is full.
   }
 }
