@@ -58,7 +58,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const limit = key
     .command('limit')
     .argument('<id>')
-    .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; any for all')
+    .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; any for no restriction')
     .option('--calls-per-day <number>', "maximum number of calls per day in the key's time zone; any for no limit")
     .description('limit a key to addresses and to a number of calls per day');
   withExamples(

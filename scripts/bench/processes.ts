@@ -69,7 +69,7 @@ export function track(child: ChildProcess): Promise<unknown> {
 /** Creates a folder for temporary files such as databases. It's deleted when this process ends. */
 export const freshFolder = () => mkdtempSync(join(tmpdir(), 'callkey-bench-'));
 
-/** Puts all temporary files in one such folder. */
+/** Makes this process and its children create all their temporary files in one fresh folder. */
 export function useFolder(): void {
   const folder = freshFolder();
   // PostgreSQL doesn't run as root, and needs access to its files.

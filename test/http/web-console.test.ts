@@ -28,7 +28,7 @@ describe('the console’s page', () => {
     overSocket(core.url, [`${method} ${path} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers, '', ''].join('\r\n'));
   const refusal = () => send('GET', '/console/session');
 
-  it('is served to anyone, with only the listed content security policy', async () => {
+  it('is served to anyone, with exactly the expected security headers', async () => {
     const { status, headers } = await ask('GET', `${core.url}/`, { headers: { 'X-Request-Id': 'mine' } });
     const { date: _, etag, connection: __, 'keep-alive': ___, 'content-length': ____, ...rest } = headers;
     expect(status).to.equal(200);

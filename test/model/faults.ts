@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { PostgresClient } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection.ts';
 
-/** Stands between a core and its database, and lets statements fail from some statement on. */
+/** Stands between a core and its database, and can make all statements after a given number fail. */
 export class Switch {
   /** How many statements are running. */
   running = 0;

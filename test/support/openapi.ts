@@ -84,7 +84,7 @@ function bodyErrors({ content }: Response, pointer: string, { headers, text }: A
   return schemaErrors(`${pointer}/content/${escapePointer(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 
-/** Returns a name within a JSON pointer in a URI fragment. */
+/** Escapes a name for use in a JSON pointer in a URI fragment. */
 function escapePointer(name: string): string {
   return encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));
 }

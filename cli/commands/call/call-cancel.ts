@@ -39,11 +39,11 @@ async function lastCallReference(context: Context, server: string, campaignId: s
   if (!last)
     throw new CallkeyError(
       'notFound',
-      'No call to this campaign was placed from this machine. Specify the call with --request-id or --contact.',
+      'No call in this campaign was placed from this machine. Specify the call with --request-id or --contact.',
     );
   if ('requestId' in last) return last;
   throw new CallkeyError(
     'usage',
-    'The last calls to this campaign came from a file. To cancel all of them, list the runs with callkey call runs, then run callkey call cancel --run RUN. To cancel one, pass its ID as --request-id or --contact.',
+    'The last calls in this campaign came from a file. To cancel all of them, list the runs with callkey call runs, then run callkey call cancel --run RUN. To cancel one, pass its ID as --request-id or --contact.',
   );
 }

@@ -100,8 +100,12 @@ function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): 
   else
     fail(
       'clock',
-      new CallkeyError('failed', `${text}. Set it: the times you specify for calls are compared with the server's clock.`, {
-        code: 'clock',
-      }),
+      new CallkeyError(
+        'failed',
+        `${text}. Check both clocks, because the times you specify for calls are compared with the server's clock.`,
+        {
+          code: 'clock',
+        },
+      ),
     );
 }

@@ -21,7 +21,7 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
     .description(
       'replace the database with a backup; stop all cores first. Lists the revoked keys and the deleted or disabled users that the backup brings back',
     );
-  command.option('--revoke-again', 'revoke, delete and disable everything that the backup brings back');
+  command.option('--revoke-again', 'revoke these keys again, and delete or disable these users again');
   withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
     withoutDatabase(runRestore),
   );

@@ -33,7 +33,7 @@ export type Passwords = {
 
 /** Stores the latest time from a clock that was right: see clock.ts. */
 export type ClockStore = {
-  /** Returns null until a core has recorded a time. `serverAt` is the database server's own clock; null on SQLite. */
+  /** `newestAt` is null until a core has recorded a time. `serverAt` is the time on the database server; null on SQLite. */
   read(): Promise<{ newestAt: Millis | null; serverAt: Millis | null }>;
   /** Records a time if it's later than the recorded one. */
   advance(now: Millis): Promise<void>;

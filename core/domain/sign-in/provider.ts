@@ -86,8 +86,8 @@ async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerifi
 }
 
 /**
- * Whether normalizing an address would turn a letter outside ASCII into one of ASCII: the Kelvin sign becomes a k, for example. Then two
- * addresses that a mail server delivers to different people would be the same user.
+ * Whether normalizing an address would turn a non-ASCII letter into an ASCII one, as it turns the Kelvin sign into a k. Two addresses that
+ * a mail server delivers to different people would then belong to the same user.
  */
 function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));

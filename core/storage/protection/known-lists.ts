@@ -120,7 +120,7 @@ export function knownLists(database: Database): KnownLists {
   const timer = setInterval(() => {
     if (!isAsked || refreshing) return;
     isAsked = false;
-    // After an error, numbers are looked up until the next refresh.
+    // Errors can be ignored: unless this version of the lists is current, the statement that places a call looks up the number itself.
     refreshing = refresh()
       .catch(() => undefined)
       .finally(() => {

@@ -153,7 +153,7 @@ async function writeRules(
   change: Parameters<ProtectionStore['setRules']>[1],
 ): Promise<void> {
   const columns = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
-  // Changes of one partner's rules wait for each other here, so that none of them is lost.
+  // Concurrent changes to a partner's rules wait for each other here, so that none of them is lost.
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });

@@ -226,7 +226,7 @@ describe('callkey call place --from', () => {
         expect(text, path).not.to.contain(phone(1).slice(4)).and.not.contain('Ada').and.not.contain(its.key);
     });
 
-    it("doesn't support cancel --last, since a file has several calls: cancel then requires an identifier", async () => {
+    it('makes cancel --last fail, because a file contains several calls', async () => {
       await place(file(createCsv(2)));
       expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, '--last'])).code).to.equal(2);
     });

@@ -186,7 +186,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('is throttled in a session that someone has taken over', async () => {
+      it('has its attempts throttled in a session that the attacker has taken over', async () => {
         const { cookie } = await newUser();
         const answers: number[] = [];
         for (let n = 0; n < 11; n++) answers.push((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status);
