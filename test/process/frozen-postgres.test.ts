@@ -78,10 +78,15 @@ describe('a core on PostgreSQL', function () {
           }),
         );
       const before = await place(50);
-      const { rows } = await observer.query(`SELECT pid FROM pg_stat_activity WHERE application_name = 'callkey'
-        UNION ALL SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int`);
-      frozen = rows.map(({ pid }) => pid);
-      for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+      const freeze = async (pids: string) => {
+        for (const { pid } of (await observer.query(`SELECT ${pids}`)).rows) {
+          process.kill(pid, 'SIGSTOP');
+          frozen.push(pid);
+        }
+      };
+      // First the process that starts sessions. A session that's still starting has no application name yet.
+      await freeze(`split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS pid`);
+      await freeze(`pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
       const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
       const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
       thaw();
