@@ -126,7 +126,7 @@ describe('the schema', () => {
           'error: The database was migrated by a newer version of Callkey (migrations: 999-later). Use that version or a later one.\n',
         ]);
       }
-      expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database is newer than this version');
+      expect((await admin(['check'])).stdout).to.contain('FAIL   schema: The database was migrated by a newer version of Callkey');
     });
 
     it('is created in a new database by commands that write, but not by commands that only read', async () => {
