@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { batched } from '../../core/storage/engine/batch.ts';
-import { controlled, rejection, turns, useStillClock } from '../support/batches.ts';
+import { controlled, rejection, stillClock, turns, useStillClock } from '../support/batches.ts';
 
 type Asked = { n: number; deadline: number };
 
@@ -210,6 +210,20 @@ describe('a batch', () => {
     for (const n of [100, 101, 100]) void ask(n);
     for (let index = 0; index < 4; index++) await finish(index);
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
+  });
+
+  it('gives a requester at most 16 places while others send requests, too, and every place a second later', async () => {
+    const { ask, runs, finish } = controlled({ size: 32, getShare: ({ n }) => (n < 100 ? 'flood' : 'quiet') });
+    const flood = (count: number) => void Promise.all(Array.from({ length: count }, (_, n) => ask(n)));
+    void ask(100);
+    await turns();
+    flood(32);
+    for (let index = 0; index < 3; index++) await finish(index);
+    stillClock.now += 1_000;
+    flood(33);
+    await turns();
+    await finish(3);
+    expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([1, 16, 16, 32, 1]);
   });
 
   it('contains at most a megabyte, unless a single request is larger, and still gives places to every requester', async () => {

@@ -6,8 +6,9 @@ export type SharedQueue<Item> = {
    * Takes up to `count` items: the first of each share, then the second of each, and so on.
    *
    * @param bytes stops before an item that would exceed this sum, unless it's the first
+   * @param perShare the maximum number of items of one share
    */
-  take(count: number, bytes?: number): Item[];
+  take(count: number, bytes?: number, perShare?: number): Item[];
   /** Drops items that are no longer needed. */
   keep(isWanted: (item: Item) => boolean): void;
 };
@@ -64,10 +65,18 @@ export function sharedQueue<Item>(
       waiting.push(item);
       return dropped;
     },
-    take(count, bytes = Number.POSITIVE_INFINITY) {
+    take(count, bytes = Number.POSITIVE_INFINITY, perShare = count) {
       counts = undefined;
-      if (fitting(waiting, count, bytes) < waiting.length) waiting = inTurns(waiting, getShare);
-      return waiting.splice(0, fitting(waiting, count, bytes));
+      let max = count;
+      if (fitting(waiting, Math.min(count, perShare), bytes) < waiting.length) {
+        const rounds = inRounds(waiting, getShare);
+        waiting = rounds.flat();
+        max = Math.min(
+          count,
+          rounds.slice(0, perShare).reduce((sum, { length }) => sum + length, 0),
+        );
+      }
+      return waiting.splice(0, fitting(waiting, max, bytes));
     },
     keep(isWanted) {
       counts = undefined;
@@ -76,7 +85,8 @@ export function sharedQueue<Item>(
   };
 }
 
-function inTurns<Item>(items: readonly Item[], getShare: (item: Item) => string): Item[] {
+/** Returns the first item of each share, then the second of each, and so on. */
+function inRounds<Item>(items: readonly Item[], getShare: (item: Item) => string): Item[][] {
   const counts = new Map<string, number>();
   const rounds: Item[][] = [];
   for (const item of items) {
@@ -87,7 +97,7 @@ function inTurns<Item>(items: readonly Item[], getShare: (item: Item) => string)
     if (round) round.push(item);
     else rounds.push([item]);
   }
-  return rounds.flat();
+  return rounds;
 }
 
 function countByShare<Item>(items: readonly Item[], getShare: (item: Item) => string): Map<string, number> {
