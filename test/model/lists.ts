@@ -3,7 +3,8 @@ import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { campaignsSchema, directoryCampaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
 import type { Answer } from '../support/http.ts';
-import { type Call, day, getState, type Model, type Viewer } from './model.ts';
+import { type Call, getState, type Model } from './model.ts';
+import { day, type Viewer } from './people.ts';
 import type { World } from './world.ts';
 
 function expectSame(what: string, actual: unknown, expected: unknown): void {

@@ -1,18 +1,28 @@
 /**
- * What Callkey promises, as a program without a database, a network or a dialer. The walk (walk.ts) sends the same random commands to this
- * model and to real cores, and compares. It imports nothing of the core but the contract, so that it can't repeat the core's mistakes.
- *
- * All times are in milliseconds. The days of all keys are those of UTC.
+ * What Callkey promises, as a program without a database, a network or a dialer: people.ts says who may do what, and this file what becomes
+ * of calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports nothing of
+ * the core but the contract, so that it can't repeat the core's mistakes.
  */
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
-import type { UserType } from '#contract/console/common.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
-
-export const second = 1_000;
-export const minute = 60 * second;
-export const hour = 60 * minute;
-export const day = 24 * hour;
+import {
+  type Answer,
+  day,
+  type Expected,
+  forbidden,
+  hour,
+  type Id,
+  invalid,
+  isWithin,
+  minute,
+  notFound,
+  People,
+  second,
+  skew,
+  unauthorized,
+  type Viewer,
+} from './people.ts';
 
 /** How long a dialer may take for a hand-off before another one takes over. */
 const lease = 30 * second;
@@ -23,43 +33,6 @@ const wait = 4 * hour;
 /** How long after its time a call without `notAfter` may be dialed. */
 const life = 30 * day;
 export const retentionDays = 10;
-/** How far the clocks of the cores may differ. */
-const skew = 5 * minute;
-export const codeEvery = 30 * second;
-const session = { idle: day, absolute: 7 * day, touch: minute };
-
-type Id = string;
-export type User = {
-  id: Id;
-  email: string;
-  type: UserType;
-  account: Id | null;
-  partner: Id | null;
-  isDisabled: boolean;
-  session: { startedAt: number; seenAt: number } | null;
-  /** The 30 seconds of the last code from the user's app that was used; null for a user without a second factor. */
-  lastCode: number | null;
-};
-/** A signed-in user. Staff act for an account or a partner. */
-export type Viewer = { user: Id; tenancy: Scope | null };
-/** An account with its partner, or a whole partner. */
-export type Scope = { account: Id | null; partner: Id };
-
-export type Key = {
-  id: Id;
-  value: string;
-  creator: Id;
-  scope: Scope;
-  createdAt: number;
-  expiresAt: number | null;
-  callsPerDay: number | null;
-  /** Whether the key is limited to addresses other than the walk's. */
-  isElsewhere: boolean;
-  /** How many calls it has placed on a day, by the number of the day. */
-  placed: Map<number, number>;
-  /** Set once it's revoked. `cancels` says whether its calls are cancelled as well. */
-  revoked: { at: number; cancels: boolean } | null;
-};
 
 /**
  * A call that's being dialed is with the dialer (`open`), will be tried again (`retry`: the provider certainly hasn't accepted it), or is
@@ -94,6 +67,7 @@ export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hou
 export type Zone = keyof typeof zones;
 /** Calling hours, the same every day, in minutes of the person's day. */
 export type Hours = { from: number; to: number };
+export type Rules = { hours?: Hours | null; numbers?: NumberRules };
 
 export const premiumRate = '+49900';
 
@@ -103,28 +77,14 @@ export function chooseBehavior(phone: string): (typeof behaviors)[number] {
   return behaviors[Number(phone.at(-1))] ?? 'takes';
 }
 
-/** What the model expects of a response. Everything that's omitted may be anything. */
-export type Expected = { status: number; code?: string; text?: string; replayed?: boolean; json?: Readonly<Record<string, unknown>> };
-/** A response, from which the model learns the identifiers and key values that the core chose. */
-export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
+const campaignRefused: Expected = { status: 403, code: 'campaign-refused' };
 
-const unauthorized: Expected = { status: 401, code: 'unauthorized' };
-const notFound: Expected = { status: 404, code: 'not-found' };
-const forbidden: Expected = { status: 403, code: 'forbidden' };
-
-export class Model {
-  now = 0;
-  accounts = new Map<Id, { partner: Id; name: string }>();
-  campaigns = new Map<Id, { account: Id; name: string }>();
-  users = new Map<Id, User>();
-  keys = new Map<Id, Key>();
+export class Model extends People {
   calls = new Map<Id, Call>();
   /** Numbers that must not be called, by account or partner. */
   listed = new Map<Id, Set<string>>();
-  /** Calling hours of partners, accounts and campaigns. */
-  hours = new Map<Id, Hours>();
-  /** Countries and kinds of numbers that partners and accounts may call. */
-  numbers = new Map<Id, NumberRules>();
+  /** Rules of partners and accounts, and calling hours of campaigns. */
+  rules = new Map<Id, Rules>();
   isProviderUp = true;
   /** Nothing is dialed, ended or erased while the clock is so far ahead that an administrator has to confirm it. */
   isClockTrusted = true;
@@ -133,221 +93,33 @@ export class Model {
   /** How many outcomes were recorded. */
   outcomes = 0;
 
+  /** Copies by hand, because `structuredClone` took much of the time of a walk. */
   clone(): Model {
-    return Object.assign(new Model(), structuredClone({ ...this }));
-  }
-
-  // Who
-
-  /** A session ends after a day without requests, after a week, when its user is disabled or deleted, or if it's from the future. */
-  isSignedIn({ user }: Viewer): boolean {
-    const found = this.users.get(user)?.session;
-    if (!found) return false;
-    const { startedAt, seenAt } = found;
-    const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + skew;
-    return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
-  }
-
-  /** @param code the 30 seconds of a code, if the user has a second factor */
-  signIn({ user }: Viewer, code: number | null): void {
-    Object.assign(this.#user(user), { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
-  }
-
-  /** Every request of a session counts as use. */
-  use({ user }: Viewer): void {
-    const found = this.users.get(user)?.session;
-    if (found && Math.abs(this.now - found.seenAt) > session.touch) found.seenAt = this.now;
-  }
-
-  signOut({ user }: Viewer): Expected {
-    this.#user(user).session = null;
-    return { status: 204 };
-  }
-
-  /** Returns the 30 seconds of the next code that the user could enter; null if it's too early for a new one, because each is used once. */
-  findNextCode({ user }: Viewer): number | null {
-    const current = Math.floor(this.now / codeEvery);
-    const next = Math.max(current, (this.#user(user).lastCode ?? 0) + 1);
-    return next > current + 1 ? null : next;
-  }
-
-  enroll({ user }: Viewer, code: number): Expected {
-    const enrolled = this.#user(user);
-    if (enrolled.lastCode !== null) return { status: 409, code: 'conflict' };
-    enrolled.lastCode = code;
-    return { status: 200 };
-  }
-
-  removeFactor({ user }: Viewer): Expected {
-    const enrolled = this.#user(user);
-    if (enrolled.lastCode === null) return notFound;
-    enrolled.lastCode = null;
-    return { status: 204 };
-  }
-
-  /** Returns the scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
-  findScope({ user, tenancy }: Viewer): Scope | null {
-    const { type, account, partner } = this.#user(user);
-    if (type === 'staff') return tenancy;
-    return { account, partner: partner ?? this.#findPartner(account) };
-  }
-
-  /** Account users see their own keys. Others see those of their scope, and tied partner users their own as well. */
-  seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
-    const { type, id } = this.#user(viewer.user);
-    const own = this.findScope(viewer);
-    if (!own) return false;
-    if (type === 'account') return creator === id;
-    if (type === 'staff') return own.account === null ? scope.partner === own.partner : scope.account === own.account;
-    if (own.account !== null) return scope.account === own.account || creator === id;
-    const by = this.users.get(creator);
-    return (by?.type === 'staff' ? scope.partner : by && (by.partner ?? this.#findPartner(by.account))) === own.partner;
-  }
-
-  seesCampaign(viewer: Viewer, campaign: Id): boolean {
-    const scope = this.findScope(viewer);
-    return scope !== null && this.#isWithin(this.#scopeOfCampaign(campaign), scope);
-  }
-
-  seesUser(viewer: Viewer, { type, account, partner }: User): boolean {
-    if (this.#user(viewer.user).type === 'account') return false;
-    const scope = this.findScope(viewer);
-    if (!scope) return type === 'staff';
-    if (type === 'staff') return false;
-    return scope.account === null ? (partner ?? this.#findPartner(account)) === scope.partner : account === scope.account;
-  }
-
-  /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
-  isActive({ creator, expiresAt, revoked, isElsewhere }: Key): boolean {
-    const user = this.users.get(creator);
-    const hasEnded = revoked !== null || (expiresAt !== null && this.now > expiresAt);
-    return user !== undefined && !user.isDisabled && !hasEnded && !isElsewhere;
-  }
-
-  /** A partner user's key has access to all of the partner's campaigns, even if the user is tied to an account. */
-  hasAccess({ creator, scope }: Key, campaign: Id): boolean {
-    const { type, account, partner } = this.#user(creator);
-    const target = this.#scopeOfCampaign(campaign);
-    if (!target.partner) return false;
-    if (type === 'account') return target.account === account;
-    return type === 'partner' ? target.partner === partner : this.#isWithin(target, scope);
-  }
-
-  // Keys
-
-  createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
-    const scope = this.findScope(viewer);
-    if (!scope) return forbidden;
-    const apiKey = record(answer.json['apiKey']);
-    const id = String(apiKey['id']);
-    // The end of the day.
-    const expiresAt = days === null ? null : (Math.floor(this.now / day) + days + 1) * day - 1;
-    const value = String(answer.json['keyValue']);
-    const unlimited = { callsPerDay: null, isElsewhere: false, placed: new Map(), revoked: null };
-    this.keys.set(id, { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, ...unlimited });
-    return { status: 201, json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
-  }
-
-  limitKey(viewer: Viewer, key: Key, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
-    if (key.revoked || !this.seesKey(viewer, key)) return notFound;
-    Object.assign(key, limits);
-    return { status: 200, json: { apiKey: { callsPerDay: key.callsPerDay } } };
-  }
-
-  revokeKey(viewer: Viewer, key: Key, cancels: boolean): Expected {
-    if (key.revoked || !this.seesKey(viewer, key)) return notFound;
-    this.#revoke(key, cancels);
-    return { status: 204 };
-  }
-
-  #revoke(key: Key, cancels: boolean): void {
-    key.revoked = { at: this.now, cancels };
-    if (cancels) for (const call of this.calls.values()) if (call.key === key.id && isWaiting(call)) this.#end(call, 'cancelled', this.now);
-  }
-
-  // Users
-
-  /** Partner users and staff disable, move and delete the users of their scope, but not themselves. */
-  #denies(viewer: Viewer, user: User): Expected | null {
-    if (this.#user(viewer.user).type === 'account') return forbidden;
-    if (!this.seesUser(viewer, user)) return notFound;
-    return viewer.user === user.id ? { status: 409, code: 'conflict' } : null;
-  }
-
-  disableUser(viewer: Viewer, user: User, isDisabled: boolean): Expected {
-    const denied = this.#denies(viewer, user);
-    if (denied) return denied;
-    if (isDisabled && !user.isDisabled) user.session = null;
-    user.isDisabled = isDisabled;
-    return { status: 200 };
-  }
-
-  /** Only users who see a whole partner can move its users. @param account null for all accounts */
-  moveUser(viewer: Viewer, user: User, account: Id | null): Expected {
-    const denied = this.#denies(viewer, user);
-    if (denied) return denied;
-    if (account === user.account) return { status: 200 };
-    const scope = this.findScope(viewer);
-    const isInScope = scope?.account === null && (account === null || this.#findPartner(account) === scope.partner);
-    if (!isInScope || (account === null && user.type === 'account')) return { status: 422, code: 'invalid' };
-    user.account = account;
-    return { status: 200 };
-  }
-
-  deleteUser(viewer: Viewer, user: User, cancels: boolean): Expected {
-    const denied = this.#denies(viewer, user);
-    if (denied) return denied;
-    this.users.delete(user.id);
-    for (const key of this.keys.values()) if (key.creator === user.id && !key.revoked) this.#revoke(key, cancels);
-    return { status: 204 };
-  }
-
-  // Directory
-
-  /** Staff manage all accounts and campaigns, and partner users who aren't tied to an account those of their partner. */
-  manages(viewer: Viewer, partner: Id): boolean {
-    const { type, account, partner: own } = this.#user(viewer.user);
-    return type === 'staff' || (type === 'partner' && account === null && own === partner);
-  }
-
-  #deniesDirectory(viewer: Viewer, partner: Id, otherwise: Expected): Expected | null {
-    if (!this.manages(viewer, this.#user(viewer.user).partner ?? '')) return forbidden;
-    return this.manages(viewer, partner) ? null : otherwise;
-  }
-
-  createAccount(viewer: Viewer, partner: Id, name: string, answer: Answer): Expected {
-    const denied = this.#deniesDirectory(viewer, partner, { status: 422, code: 'invalid' });
-    if (!denied) this.accounts.set(String(record(answer.json['account'])['id']), { partner, name });
-    return denied ?? { status: 201 };
-  }
-
-  createCampaign(viewer: Viewer, account: Id, name: string, answer: Answer): Expected {
-    const denied = this.#deniesDirectory(viewer, this.#findPartner(account), { status: 422, code: 'invalid' });
-    if (!denied) this.campaigns.set(String(record(answer.json['campaign'])['id']), { account, name });
-    return denied ?? { status: 201 };
-  }
-
-  /** @param id of an account or campaign */
-  rename(viewer: Viewer, id: Id, name: string): Expected {
-    const campaign = this.campaigns.get(id);
-    const denied = this.#deniesDirectory(viewer, this.#findPartner(campaign?.account ?? id), notFound);
-    if (!denied) Object.assign(campaign ?? this.accounts.get(id) ?? {}, { name });
-    return denied ?? { status: 200 };
+    return Object.assign(new Model(), this, {
+      users: copyEach(this.users, (user) => ({ ...user, session: user.session && { ...user.session } })),
+      keys: copyEach(this.keys, (key) => ({ ...key, placed: new Map(key.placed) })),
+      accounts: copyEach(this.accounts, (account) => ({ ...account })),
+      campaigns: copyEach(this.campaigns, (campaign) => ({ ...campaign })),
+      calls: copyEach(this.calls, (call) => ({ ...call })),
+      listed: copyEach(this.listed, (numbers) => new Set(numbers)),
+      rules: new Map(this.rules),
+    });
   }
 
   // Calls
 
-  place(key: Key, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
-    const refused = this.#refuses(key, campaign);
-    if (refused) return refused;
+  place(keyId: Id, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
+    const key = this.keys.get(keyId);
+    if (!key || !this.isActive(key)) return unauthorized;
+    if (!this.hasAccess(key, campaign)) return campaignRefused;
     const earlier = this.findCall(campaign, requestId);
     if (earlier) {
       const isSame = JSON.stringify(earlier.body) === JSON.stringify(body) && !earlier.isErased;
       return isSame ? { status: 202, text: earlier.response, replayed: true } : { status: 409, code: 'request-id-conflict' };
     }
-    if (body.notAfter !== null && body.notAfter < this.now) return { status: 422, code: 'invalid' };
+    if (body.notAfter !== null && body.notAfter < this.now) return invalid;
     if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
-    if (!this.#mayCall(campaign, body.phone)) return { status: 422, code: 'invalid' };
+    if (!this.#mayCall(campaign, body.phone)) return invalid;
     const from = Math.max(this.now, body.notBefore ?? 0);
     const dueAt = this.#opens(campaign, body.zone, from);
     if (dueAt > from && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
@@ -356,29 +128,20 @@ export class Model {
     if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
     key.placed.set(today, placed + 1);
     const id = String(answer.json['contactId']);
-    const none = { triedAt: null, claimedAt: null, endedAt: null, isErased: false, handoffs: 0 };
-    const call = {
-      id,
-      requestId,
-      campaign,
-      key: key.id,
-      body,
-      response: answer.text,
-      placedAt: this.now,
-      dueAt,
-      isHeld: dueAt > from,
-      ...none,
-    };
+    const [response, isHeld] = [answer.text, dueAt > from];
+    const never = { triedAt: null, claimedAt: null, endedAt: null, isErased: false, handoffs: 0 };
+    const call = { id, requestId, campaign, key: keyId, body, response, placedAt: this.now, dueAt, isHeld, ...never };
     this.calls.set(id, { ...call, stage: 'queued' });
-    const held = dueAt > from ? { heldUntil: new Date(dueAt).toISOString() } : {};
+    const held = isHeld ? { heldUntil: new Date(dueAt).toISOString() } : {};
     const json = { requestId, contactId: id, campaignId: campaign, state: 'queued', placedAt: new Date(this.now).toISOString(), ...held };
     return { status: 202, replayed: false, json };
   }
 
   /** A call can be cancelled until the provider may have it. Cancelling it again gets the same response. */
-  cancel(key: Key, campaign: Id, call: Call | undefined): Expected {
-    const refused = this.#refuses(key, campaign);
-    if (refused) return refused;
+  cancel(keyId: Id, campaign: Id, call: Call | undefined): Expected {
+    const key = this.keys.get(keyId);
+    if (!key || !this.isActive(key)) return unauthorized;
+    if (!this.hasAccess(key, campaign)) return campaignRefused;
     if (call?.campaign !== campaign) return { status: 404, code: 'call-not-found' };
     if (isWaiting(call)) this.#end(call, 'cancelled', this.now);
     if (call.stage !== 'cancelled') return { status: 409, code: 'already-dialed' };
@@ -387,9 +150,8 @@ export class Model {
     return { status: 200, json };
   }
 
-  #refuses(key: Key, campaign: Id): Expected | null {
-    if (!this.isActive(key)) return unauthorized;
-    return this.hasAccess(key, campaign) ? null : { status: 403, code: 'campaign-refused' };
+  protected cancelCalls(key: Id): void {
+    for (const call of this.calls.values()) if (call.key === key && isWaiting(call)) this.#end(call, 'cancelled', this.now);
   }
 
   findCall(campaign: Id, requestId: string): Call | undefined {
@@ -405,14 +167,14 @@ export class Model {
       this.#end(call, state, this.now);
       this.outcomes++;
     }
-    if (optsOut) this.#list(this.#scopeOfCampaign(call.campaign).account ?? '', call.body.phone);
+    if (optsOut) this.#list(this.scopeOf(call.campaign).account ?? '', call.body.phone);
     return { status: 204 };
   }
 
   // Protection
 
   isListed(campaign: Id, phone: string): boolean {
-    const { account, partner } = this.#scopeOfCampaign(campaign);
+    const { account, partner } = this.scopeOf(campaign);
     return [account, partner].some((scope) => this.listed.get(scope ?? '')?.has(phone));
   }
 
@@ -453,35 +215,19 @@ export class Model {
     return { status: 204 };
   }
 
-  setHours(viewer: Viewer, target: Id, hours: Hours | null): Expected {
-    const denied = this.#deniesRules(viewer, target);
-    if (denied) return denied;
-    if (hours) this.hours.set(target, hours);
-    else this.hours.delete(target);
-    return { status: 200 };
-  }
-
-  setNumbers(viewer: Viewer, target: Id, rules: NumberRules): Expected {
-    const denied = this.#deniesRules(viewer, target);
-    if (denied) return denied;
-    this.numbers.set(target, rules);
-    return { status: 200 };
-  }
-
   /** Only partner users and staff set rules, and only within their scope. */
-  #deniesRules(viewer: Viewer, target: Id): Expected | null {
-    if (this.#user(viewer.user).type === 'account') return forbidden;
+  setRules(viewer: Viewer, target: Id, rules: Rules): Expected {
     const scope = this.findScope(viewer);
-    if (!scope) return forbidden;
-    const account = this.campaigns.get(target)?.account ?? (this.accounts.has(target) ? target : null);
-    const isWithin = this.#isWithin({ account, partner: account === null ? target : this.#findPartner(account) }, scope);
-    return isWithin ? null : notFound;
+    if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
+    if (!isWithin(this.scopeOf(target), scope)) return notFound;
+    this.rules.set(target, { ...this.rules.get(target), ...rules });
+    return { status: 200 };
   }
 
   /** An account's setting counts more than its partner's. Without any, restricted kinds of numbers can't be called, in no country. */
   #mayCall(campaign: Id, phone: string): boolean {
-    const { account, partner } = this.#scopeOfCampaign(campaign);
-    const own = [this.numbers.get(account ?? ''), this.numbers.get(partner)];
+    const { account, partner } = this.scopeOf(campaign);
+    const own = [account, partner].map((scope) => this.rules.get(scope ?? '')?.numbers);
     const countries = own.find((rules) => rules?.countries)?.countries ?? [];
     const kinds = own.find((rules) => rules?.kinds)?.kinds ?? [];
     const isAllowedKind = !phone.startsWith(premiumRate) || kinds.includes('premium-rate');
@@ -490,8 +236,8 @@ export class Model {
 
   /** Returns the earliest time at which the campaign may call someone. A window's last minute counts as closed. */
   #opens(campaign: Id, zone: Zone, from: number): number {
-    const { account, partner } = this.#scopeOfCampaign(campaign);
-    const hours = [campaign, account ?? '', partner].map((scope) => this.hours.get(scope)).find((found) => found !== undefined);
+    const { account, partner } = this.scopeOf(campaign);
+    const hours = [campaign, account ?? '', partner].map((scope) => this.rules.get(scope)?.hours).find((found) => found);
     if (!hours) return from;
     const local = from + zones[zone];
     const midnight = Math.floor(local / day) * day;
@@ -502,6 +248,11 @@ export class Model {
   }
 
   // Dialing
+
+  /** Whether a dialer would change anything now. */
+  get hasDueCalls(): boolean {
+    return this.calls.values().some((call) => isOpen(call) && (call.dueAt <= this.now || (call.body.notAfter ?? this.now) < this.now));
+  }
 
   /** Does what the dialers and the provider do until nothing more is due. */
   dial(): void {
@@ -635,27 +386,6 @@ export class Model {
       Object.assign(call, { dueAt: isWaiting(call) ? Math.max(this.now, notBefore) : this.now, isHeld: false });
     }
   }
-
-  // Everything else is derived from users, accounts and campaigns.
-
-  #user(id: Id): User {
-    const user = this.users.get(id);
-    if (!user) throw new Error(`The model has no user ${id}.`);
-    return user;
-  }
-
-  #findPartner(account: Id | null): Id {
-    return this.accounts.get(account ?? '')?.partner ?? '';
-  }
-
-  #scopeOfCampaign(campaign: Id): Scope {
-    const account = this.campaigns.get(campaign)?.account ?? null;
-    return { account, partner: this.#findPartner(account) };
-  }
-
-  #isWithin(inner: Scope, outer: Scope): boolean {
-    return outer.account === null ? inner.partner === outer.partner : inner.account === outer.account;
-  }
 }
 
 /** Whether a call waits for a dialer, and can be cancelled, lapse or be blocked. */
@@ -676,6 +406,6 @@ export function getState(call: Call): CallState {
   return call.stage === 'open' || call.stage === 'retry' || call.stage === 'taken' ? 'dialing' : call.stage;
 }
 
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
+function copyEach<Value>(all: ReadonlyMap<Id, Value>, copy: (value: Value) => Value): Map<Id, Value> {
+  return new Map(Array.from(all, ([id, value]) => [id, copy(value)]));
 }

@@ -27,16 +27,17 @@ export async function settle(world: World, models: readonly Model[], { withErase
     const likely = models.filter((model) => isOver || quietFor > 0 || findWrongHandoff(model, world) === null);
     if (likely.length > 0) {
       const { open, erased } = await world.look(withErased);
-      const states = models.length === 1 ? null : await world.states();
       const known = quietFor > 0 ? likely.map((model) => withLostCalls(model, world, open)) : likely;
       const differences = known.map((model) => findWrongHandoff(model, world) ?? findDifference(model, open, erased));
-      const found = known.find((model, n) => differences[n] === null && hasStates(model, states));
+      const agreeing = known.filter((_, n) => differences[n] === null);
+      const states = models.length > 1 && agreeing.length > 0 ? await world.states() : null;
+      const found = agreeing.find((model) => hasStates(model, states));
       if (!found || world.isBusy) quietSince = now;
       if (found && now - quietSince >= quietFor) return found;
       if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'An ended call has another state.').join('\nor '));
     }
     // Usually, the dialers are at work already.
-    if (round % 8 === 3) world.wake();
+    if (round % 16 === 7) world.wake();
     await pause(round > 50 || quietFor > 0 ? 20 : 1);
   }
 }

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import type { DatabaseKind } from '../support/databases.ts';
-import { anyCommands, enter, listViewers, type Walk } from './commands.ts';
+import { anyCommands, type Walk } from './commands.ts';
 import { compareLists } from './lists.ts';
-import { day, Model } from './model.ts';
+import { Model } from './model.ts';
+import { day } from './people.ts';
+import { enter, listViewers } from './requests.ts';
 import { World } from './world.ts';
 
 export type WalkOptions = {
@@ -28,7 +30,7 @@ export async function walk({
   kind,
   seed,
   commands,
-  longest = 1_000,
+  longest = 2_000,
   until = 0,
   path,
   signal,

@@ -20,7 +20,9 @@ import { authenticator } from '../support/second-factor.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { Switch, switches } from './faults.ts';
-import { chooseBehavior, codeEvery, type Model, retentionDays, type Viewer } from './model.ts';
+import { chooseBehavior, type Model, retentionDays } from './model.ts';
+import { codeEvery, type Viewer } from './people.ts';
+import { takeTimers } from './timers.ts';
 
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
@@ -391,55 +393,4 @@ async function countOutcomes({ managementUrl }: RunningCore): Promise<number> {
 /** Counts how often a core has done what it does every hour. */
 function countSweeps({ log }: RunningCore): number {
   return log.filter(({ msg }) => msg === 'audit events sealed').length;
-}
-
-/** In ms: how often dialers look for due calls, and the shortest interval of housekeeping. */
-const pollEvery = 1_000;
-const sweepEvery = 60_000;
-const hour = 60 * sweepEvery;
-
-/** Takes over the timers of dialers and housekeeping, so that a walk through a year doesn't wait for them. The others keep running. */
-function takeTimers() {
-  const { setTimeout: realTimeout, setInterval: realInterval, clearInterval: realClear } = globalThis;
-  const { clearTimeout: realClearTimeout } = globalThis;
-  const polls = new Map<unknown, { of: Switch; wake: () => void }>();
-  const sweeps = new Map<unknown, () => void>();
-  Object.assign(globalThis, {
-    setTimeout: Object.assign((work: () => void, ms?: number, ...rest: unknown[]) => {
-      const timer = Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
-      const of = switches.getStore();
-      if (of && ms === pollEvery) polls.set(timer, { of, wake: work });
-      return timer;
-    }, realTimeout),
-    clearTimeout(timer: Parameters<typeof realClearTimeout>[0]) {
-      polls.delete(timer);
-      realClearTimeout(timer);
-    },
-    setInterval(work: () => void, ms?: number, ...rest: unknown[]) {
-      const isSweep = (ms ?? 0) >= sweepEvery;
-      // In a walk that takes longer than a minute, housekeeping would run between any two commands.
-      const timer = Reflect.apply(realInterval, globalThis, isSweep ? [() => undefined, hour * 24] : [work, ms, ...rest]);
-      if (isSweep) sweeps.set(timer, work);
-      return timer;
-    },
-    clearInterval(timer: Parameters<typeof realClear>[0]) {
-      sweeps.delete(timer);
-      realClear(timer);
-    },
-  });
-  return {
-    poll() {
-      const all = [...polls.values()];
-      polls.clear();
-      for (const { wake } of all) wake();
-    },
-    isIdle: (core: Switch) => polls.values().some(({ of }) => of === core),
-    sweep: () => {
-      for (const sweep of sweeps.values()) sweep();
-    },
-    giveBack() {
-      Object.assign(globalThis, { setTimeout: realTimeout, clearTimeout: realClearTimeout });
-      Object.assign(globalThis, { setInterval: realInterval, clearInterval: realClear });
-    },
-  };
 }
