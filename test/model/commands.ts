@@ -270,7 +270,7 @@ const events: readonly { name: string; weight: number; run: (walk: Walk, world: 
   },
   {
     name: 'nights pass:',
-    weight: 12,
+    weight: 6,
     async run(walk, world, { option }) {
       const nights = pick([1, 1, 1, 2, 12, 31], option) ?? 1;
       await pass(nights * day, walk, world);

@@ -31,8 +31,8 @@ export class Switch {
   }
 }
 
-/** The switch of the core that runs this code. */
-export const switches = new AsyncLocalStorage<Switch>();
+/** The switch of the core that runs this code; null for the walk's own code. */
+export const switches = new AsyncLocalStorage<Switch | null>();
 
 type Method = (...args: unknown[]) => unknown;
 

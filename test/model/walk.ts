@@ -30,7 +30,7 @@ export async function walk({
   kind,
   seed,
   commands,
-  longest = 2_000,
+  longest = 3_000,
   until = 0,
   path,
   signal,

@@ -293,7 +293,8 @@ export class World {
     const { database } = core;
     let done: Promise<unknown> = Promise.resolve();
     const begin = () => {
-      done = fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions);
+      // A core's statement begins the fault, but the connections that it opens are the walk's.
+      done = switches.run(null, () => (fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions)));
     };
     database.cut(after, outageCodes[this.#kind], fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
     return async () => {
