@@ -70,7 +70,7 @@ function formatRow(name: string, counts: readonly Count[], minutes: number): str
   const sum = (column: keyof Count) => counts.reduce((total, count) => total + count[column], 0);
   const [mutants, killed] = [sum('mutants'), sum('mutants') - sum('survived')];
   const where = `${cpus()[0]?.model.trim()}, ${availableParallelism()} processors, ${new Date().toISOString().slice(0, 10)}`;
-  return `| \`${name}\` | ${mutants} | ${killed} | ${((100 * killed) / mutants).toFixed(1)} % | ${Math.ceil(minutes)} min | ${where} |`;
+  return `| \`${name}\` | ${mutants} | ${killed} | ${((100 * killed) / mutants).toFixed(1)}% | ${Math.ceil(minutes)} min | ${where} |`;
 }
 
 async function run({ name, sources, tests }: Folder, files: readonly string[]): Promise<void> {
