@@ -16,12 +16,12 @@ export function createProgram(version: string, runAction: RunAction): Command {
       'Place and cancel on-demand calls, one at a time or from a file. Repeating a command after a failure never places a second call.',
     )
     .version(version)
-    .option('--profile <name>', 'which stored key and server to use (default: "default")')
+    .option('--profile <name>', 'name of the stored key and server to use (default: "default")')
     .option('--server <url>', 'address of the server: https, or http on this machine')
     .option('--state <dir>', 'folder for the record of placed calls, for example if your home folder is read-only')
     .option(
       '--timeout <seconds>',
-      'how long each attempt may take until its response is complete (default: 10)',
+      'maximum duration of each attempt, including the response (default: 10)',
       numberOption({ min: 0.1, max: 3_600 }),
     )
     .option('--json', 'print only JSON on standard output, and errors as JSON on standard error')
@@ -104,7 +104,7 @@ function addMcp(program: Command, runAction: RunAction): void {
       numberOption({ min: 1, max: 1_000, isWhole: true }),
       10,
     )
-    .description('let an agent place and cancel calls, over the Model Context Protocol')
+    .description('let an AI agent place and cancel calls, over the Model Context Protocol')
     .addHelpText('after', examples('callkey mcp --campaign reminders --allow +49 --max-calls 10'))
     .action((options: McpOptions) => runAction(async (context) => (await import('./commands/mcp/mcp.ts')).mcp(context, options)));
 }

@@ -53,11 +53,11 @@ Sign in with the password  ${password}  as
   ada@harbour.example      an account user
   grace@harbour.example    her teammate
   paul@northwind.example   a partner user
-  tess@northwind.example   a partner user, tied to one account
+  tess@northwind.example   a partner user, limited to one account
   sam@callkey.example      service staff
 
 Start the core with  ${port === '8080' ? '' : `PORT=${port} `}DIALER=simulated npm start  and, in another terminal, place a first call with the key of Ada's practice software.
-No phone rings: the simulated dialer makes up the outcome (core/docs/rehearsing.md), and no one has the number.
+No phone rings: the simulated dialer makes up the outcome (core/docs/rehearsing.md), and the phone number doesn't belong to anyone.
 
 export CALLKEY_SERVER=http://127.0.0.1:${port}
 export CALLKEY_API_KEY=${keyValue}
@@ -68,7 +68,7 @@ printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
   -H @- -H 'Content-Type: application/json' \\
   -d '{"requestId":"first-call","contact":{"phone":"+493023125000","name":"Ada Lovelace"}}'
 
-(The key goes through a pipe, since every user of the machine can see the arguments of a command.)
+(The key is passed through a pipe, because every user of the machine can see a command's arguments.)
 `;
 }
 

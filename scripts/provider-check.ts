@@ -127,7 +127,7 @@ async function checkHandoffs(): Promise<boolean> {
   say(
     isRefused(forged),
     'A hand-off with a wrong signature is refused',
-    `${describe(forged)}. Anyone who finds the address could make it call. Respond with 401`,
+    `${describe(forged)}. Anyone who finds the address could make your adapter place calls. Respond with 401`,
   );
   const stale = await send(createHandoff(), { at: now() - 600 });
   say(
@@ -165,12 +165,16 @@ async function checkOutcomes(): Promise<void> {
   while (!isWhole() && performance.now() < deadline) await setTimeout(50);
   for (const [index, { reports, states }] of [...outcomes.values()].entries()) {
     const which = index === 0 ? 'the repeated hand-off' : 'the hand-off with every field';
-    say(reports > 0, `The outcome of ${which} is reported`, `none came within ${wait} seconds to http://127.0.0.1:${port}/dialer/outcomes`);
+    say(
+      reports > 0,
+      `The outcome of ${which} is reported`,
+      `no report arrived at http://127.0.0.1:${port}/dialer/outcomes within ${wait} seconds`,
+    );
     if (reports === 0) continue;
     say(
       reports > 1,
       "It's reported again after the core couldn't accept it",
-      'the first report got 503, and none came after. Repeat it until it gets 204',
+      "the first report got 503, and it wasn't repeated. Repeat a report until it gets 204",
     );
     say(
       states.size === 1,

@@ -79,7 +79,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
     journal?.close();
     journal = undefined;
     progress.clear();
-    output.note(`${error.message} The calls are still cancelled, but callkey might not remember that, so don't resume this run.`);
+    output.note(`${error.message} callkey continues to cancel the calls, but may have no record of this later, so don't resume this run.`);
   };
   await openCancelJournal(run).then((opened) => {
     journal = opened;
@@ -194,7 +194,7 @@ function conclude({ output, campaignId }: CancelBatch, counts: Counts): void {
   if (counts['too-late'] > 0) throw new CallkeyError('conflict', text, { code: 'already-dialed' });
   if (counts.invalid > 0) throw new CallkeyError('usage', `${text} A line must have a requestId or a contactId.`, { code: 'invalid' });
   if (counts['not-found'] > 0) {
-    const advice = counts.cancelled > 0 ? '' : ` Were these calls placed in the campaign ${campaignId}?`;
+    const advice = counts.cancelled > 0 ? '' : ` Check that these calls were placed in the campaign ${campaignId}.`;
     throw new CallkeyError('notFound', text + advice, { code: 'call-not-found' });
   }
   output.note(text);

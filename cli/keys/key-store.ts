@@ -86,7 +86,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
       throw unsafeFileError(
         path,
         'others can read or write it',
-        `If they may have, revoke the key. Otherwise, run chmod 600 ${shellWord(path)}`,
+        `If someone may have done so, revoke the key. Otherwise, run chmod 600 ${shellWord(path)}`,
       );
     return (await file.readFile('utf8')).trim();
   } finally {

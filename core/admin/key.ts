@@ -58,8 +58,8 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const limit = key
     .command('limit')
     .argument('<id>')
-    .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; any for no restriction')
-    .option('--calls-per-day <number>', "maximum number of calls per day in the key's time zone; any for no limit")
+    .option('--addresses <list>', 'accept the key only from these addresses and networks, separated by commas; "any" removes this limit')
+    .option('--calls-per-day <number>', 'maximum number of calls per day in the time zone of the key; "any" removes this limit')
     .description('limit a key to addresses and to a number of calls per day');
   withExamples(
     limit,

@@ -94,7 +94,9 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   const unlink = link
     .command('remove')
     .argument('<email>')
-    .description("unlink a user and end the sessions that the link started; the user's next sign-in links them again, by email address");
+    .description(
+      'unlink a user and end the sessions that the link started; the next sign-in with the provider links the user again, by email address',
+    );
   withExamples(unlink, 'user link remove ada@example.com').action(withDatabase(runUnlink));
 
   const remove = user

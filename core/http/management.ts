@@ -79,7 +79,7 @@ export function createManagementApp(deps: {
 const misdirected = {
   title: 'Misdirected Request',
   status: 421,
-  detail: "The Host header doesn't name this listener. Use its IP address, or set MANAGEMENT_HOST to that name.",
+  detail: "The listener doesn't accept the name in the Host header. Use its IP address, or set MANAGEMENT_HOST to this name.",
 };
 
 /**

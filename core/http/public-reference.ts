@@ -23,7 +23,7 @@ const examples: Readonly<Record<string, string>> = {
 const advice: Partial<Record<ProblemCode, string>> = {
   'malformed-request': 'Send valid JSON and a valid path.',
   unauthorized: 'The key is missing, mistyped, revoked or expired, or the path or method is wrong: the response is always the same.',
-  'campaign-refused': 'Check the campaign’s ID. The key has access to its creator’s campaigns only.',
+  'campaign-refused': 'Check the campaign’s ID. The key has access only to its creator’s campaigns.',
   'call-not-found': 'The campaign doesn’t have a call with this ID. Check both IDs.',
   'request-id-conflict': 'Use a new request ID for a different call.',
   'already-dialed': 'It’s too late to cancel.',

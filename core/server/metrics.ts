@@ -115,7 +115,7 @@ export function createMetrics(version: string): Metrics {
   const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
   const claims = counter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
   const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', ['result']);
-  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before their call was settled');
+  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before the result of the hand-off was recorded');
   const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
 
   const stopped = counter(
@@ -192,7 +192,7 @@ function createGauges(registry: Registry) {
       ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0, as in /readyz' },
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
-        help: "How far the clock is ahead, if that's enough to pause dialing, ending and erasing; otherwise 0",
+        help: "How far the clock is ahead, if that's too much to dial calls, end calls and erase data; otherwise 0",
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
@@ -200,7 +200,7 @@ function createGauges(registry: Registry) {
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',
-        help: "Age of the oldest key use that this process hasn't written yet",
+        help: "Age of the oldest use of a key that this process hasn't yet written to the database",
       },
     }),
   };

@@ -39,7 +39,7 @@ export function openapiDocument(version: string): Json {
     tags: [
       { name: 'Calls', description: 'What an API key can do.' },
       { name: 'Console', description: 'What a signed-in user can do.' },
-      { name: 'Dialer', description: 'Between the core and a provider that dials.' },
+      { name: 'Dialer', description: 'Messages between the core and a telephony provider.' },
     ],
     paths,
     webhooks: { handoff: { post: handoff } },

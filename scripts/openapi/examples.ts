@@ -59,7 +59,7 @@ export const detailExamples: Record<ProblemCode, string> = {
   'do-not-call': 'This number is on a do-not-call list.',
   'not-found': "It doesn't exist, or you don't have access to it.",
   'call-not-found': "This call doesn't exist in this campaign.",
-  'method-not-allowed': 'Use GET, POST.',
+  'method-not-allowed': 'Allowed methods: GET, POST.',
   'request-id-conflict': 'This requestId was already used with a different body. To place a new call, use a new requestId.',
   'already-dialed': 'This call can no longer be cancelled.',
   conflict: "You can't delete yourself. Ask another administrator to do it.",

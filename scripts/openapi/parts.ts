@@ -42,10 +42,10 @@ export type HeaderName = keyof typeof headers;
 
 /** The request headers. */
 export const parameters = {
-  [requestIdHeader]: { in: 'header', description: 'Your ID for this request. Ignored if it has another format.', schema: text },
+  [requestIdHeader]: { in: 'header', description: 'Your own ID for this request. Ignored if its format is invalid.', schema: text },
   [tenancyHeader]: {
     in: 'header',
-    description: "The account or partner that the request is for, in place of the session's. For staff.",
+    description: 'The account or partner that the request is for, instead of the one selected in the session. Only for staff.',
     schema: { type: 'string', pattern: '^(account|partner)/[A-Za-z0-9_-]{1,64}$' },
     example: 'account/01a20138-3d19-7da7-9907-3a9fb48fa32a',
   },
@@ -59,7 +59,7 @@ export const parameters = {
   [signatureHeaders.id]: {
     in: 'header',
     required: true,
-    description: 'The message ID. All attempts of one hand-off have the same one.',
+    description: 'The message ID, which is the same for all attempts of a hand-off.',
     schema: text,
   },
   [signatureHeaders.timestamp]: {
@@ -76,7 +76,7 @@ export const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: apiKeyHeader,
-    description: 'An API key. It works only for the three routes that list it.',
+    description: 'An API key. It works only for the three on-demand call endpoints.',
   },
   session: {
     type: 'apiKey',
@@ -89,6 +89,6 @@ export const securitySchemes = {
     in: 'header',
     name: signatureHeaders.signature,
     description:
-      'Standard Webhooks: `v1,` followed by the base64 HMAC-SHA256 of "id.timestamp.body" with a shared secret. If there are several, separated by spaces, at least one must match.',
+      'Standard Webhooks: `v1,` followed by the base64 HMAC-SHA256 of "id.timestamp.body" with a shared secret. If the header contains several signatures, separated by spaces, at least one must match.',
   },
 };

@@ -50,7 +50,7 @@ describeAdmin('admin key', ({ admin, json, database }) => {
     expect((await admin(['key', 'list'])).stdout).to.include('only from 10.0.0.0/8, 2001:db8::1/128;');
     expect((await admin(['key', 'limit', id, '--addresses', 'any'])).stdout).to.include('API key CRM now has at most 1,000 calls a day.');
     for (const [wrong, message] of [
-      [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set after the prefix.'],
+      [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set beyond its prefix length.'],
       [['--calls-per-day', 'x'], '--calls-per-day: Must be a number.'],
       [[], 'pass --addresses, --calls-per-day or both'],
     ] as const) {

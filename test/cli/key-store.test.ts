@@ -77,7 +77,7 @@ describe("a profile's key file", () => {
     it(`is refused with mode ${mode.toString(8)}`, async () => {
       await write();
       chmodSync(path, mode);
-      const advice = `If they may have, revoke the key. Otherwise, run chmod 600 ${path}`;
+      const advice = `If someone may have done so, revoke the key. Otherwise, run chmod 600 ${path}`;
       expect(await rejection((await open()).read())).to.equal(refused('others can read or write it', advice));
     });
   }

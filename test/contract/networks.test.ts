@@ -66,10 +66,10 @@ describe('a network', () => {
     expect(parseNetwork('10.0.0.0/33')).to.equal('The prefix length must be at most 32.');
     expect(parseNetwork('::/129')).to.equal('The prefix length must be at most 128.');
     expect(parseNetwork('10.0.0.7/8')).to.equal(
-      'The address has bits set after the prefix. Enter 10.0.0.0/8 for the network, or 10.0.0.7/32 for the address alone.',
+      'The address has bits set beyond its prefix length. Enter 10.0.0.0/8 for the network, or 10.0.0.7/32 for the address alone.',
     );
     expect(parseNetwork('::ffff:0:0/95')).to.equal(
-      'An IPv4-mapped network needs a prefix from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.',
+      'The prefix length of an IPv4-mapped network must be from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.',
     );
   });
 });

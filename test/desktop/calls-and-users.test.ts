@@ -70,9 +70,9 @@ describeDesktop('the console, for calls and users', () => {
     );
     await page.keyboard.press('Escape');
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 1 });
-    await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100 %').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100%').waitFor();
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
-    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0 %').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0%').waitFor();
   });
 
   it("doesn't show the name of a teammate’s key to an account user", async () => {
@@ -137,7 +137,7 @@ describeDesktop('the console, for calls and users', () => {
     await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
     await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
     await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
-    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75 %').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75%').waitFor();
     await eventually(async () => expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']));
     await page.getByLabel('Days', { exact: true }).selectOption('');
     await row('Appointment reminders').click();

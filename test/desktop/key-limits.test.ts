@@ -37,7 +37,7 @@ describeDesktop("the console, for a key's limits", () => {
     await form.getByLabel('Calls per day').fill('0');
     await form.getByText('The key was last used from 127.0.0.1, which isn’t in this list.').waitFor();
     await button('Save').click();
-    await form.getByText('10.0.0.7/8: The address has bits set after the prefix.').waitFor();
+    await form.getByText('10.0.0.7/8: The address has bits set beyond its prefix length.').waitFor();
     await form.getByText('Enter a whole number from 1 to 10,000,000').waitFor();
     await form.getByLabel('Addresses').fill('192.0.2.0/24');
     await form.getByLabel('Calls per day').fill('500');

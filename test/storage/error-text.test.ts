@@ -64,12 +64,12 @@ describe('the message for a database error', () => {
   for (const [code, cause, remedy] of [
     ['SQLITE_NOTADB', "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
     ['SQLITE_CORRUPT', 'the file is damaged', 'Restore a backup.'],
-    ['SQLITE_BUSY', 'another process holds its lock', 'Stop that process, or try again.'],
-    ['SQLITE_LOCKED', 'another process holds its lock', 'Stop that process, or try again.'],
+    ['SQLITE_BUSY', 'another process has locked it', 'Stop that process, or try again.'],
+    ['SQLITE_LOCKED', 'another process has locked it', 'Stop that process, or try again.'],
     [
       'SQLITE_READONLY_DBMOVED',
       'the file was moved, deleted or replaced',
-      'Stop the core, put the file back with its -wal, and start it again.',
+      'Stop the core, put the file back with its -wal, and start the core again.',
     ],
     ['SQLITE_READONLY', 'it is read-only', 'Give this user write access to the file and its folder.'],
     ['EROFS', 'it is read-only', 'Give this user write access to the file and its folder.'],

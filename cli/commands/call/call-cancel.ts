@@ -16,7 +16,7 @@ export async function callCancel(context: Context, campaignId: string, options: 
     const cancelled = await client.cancel(campaignId, named ?? (await lastCallReference(context, server, campaignId)));
     await deletePendingCall(context.folders, cancelled.requestId).catch((error: unknown) => {
       context.output.note(
-        `If you run the command that placed this call again within a day, it will still report the call as queued: ${diskReason(error)}.`,
+        `Couldn't delete the record of this call (${diskReason(error)}). If you repeat the command that placed it within a day, that command will report the call as queued, although it's cancelled.`,
       );
     });
     context.output.answer(cancelled, `Cancelled.\nRequest ID: ${cancelled.requestId}\nContact ID: ${cancelled.contactId}`);

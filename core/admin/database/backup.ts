@@ -44,7 +44,8 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   }
   const recorded = await record(context, file);
   const lines = [recorded ? `Wrote ${file}.` : `Wrote ${file}, but couldn't record the backup in the database.`];
-  for (const other of unfinished) lines.push(`${other} was left by a backup that was killed, or belongs to one that's still running.`);
+  for (const other of unfinished)
+    lines.push(`${other} belongs to a backup that was killed or is still running. If no backup is running, delete this file.`);
   output.answer({ backup: { file }, recorded, unfinished }, lines.join('\n'));
 }
 

@@ -47,7 +47,10 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     list.command('import').argument('<file>').description('add all numbers in a CSV file: one per line, in the first column'),
     kinds,
   ).option('--country <code>', 'country of numbers without a country code, such as DE');
-  load.addHelpText('after', '\nIf a line is invalid, nothing is imported. An interrupted import is either finished by a core or deleted.');
+  load.addHelpText(
+    'after',
+    '\nIf a line is invalid, nothing is imported. If the import is interrupted, a core either finishes or deletes it.',
+  );
   withExamples(load, `do-not-call import numbers.csv ${account} --country DE`).action(withDatabase(runImport));
 }
 

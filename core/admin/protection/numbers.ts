@@ -17,8 +17,8 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
     numbers.command('set').description('change which numbers an account, or all accounts of a partner, may call'),
     kinds,
   )
-    .option('--countries <codes>', 'country codes such as DE,AT; all; or inherit')
-    .option('--kinds <kinds>', `kinds to allow that are usually refused (${restrictedKinds.join(',')}); none; or inherit`);
+    .option('--countries <codes>', 'country codes, such as DE,AT; or "all", or "inherit"')
+    .option('--kinds <kinds>', `usually refused kinds to allow (${restrictedKinds.join(',')}); or "none", or "inherit"`);
   withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSet));
   const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);
   withExamples(show, `numbers show ${account}`).action(withDatabase(runShow));

@@ -144,9 +144,9 @@ export const placedCallSchema = z.object({
   campaignId: identifierSchema,
   state: z.literal('queued'),
   placedAt: instantSchema,
-  heldUntil: instantSchema
-    .optional()
-    .meta({ description: 'Present if calling hours delay the call until then. A repeated request returns the same time.' }),
+  heldUntil: instantSchema.optional().meta({
+    description: "The time until which calling hours delay the call; omitted if they don't. A repeated request returns the same time.",
+  }),
 });
 export type PlacedCallView = z.infer<typeof placedCallSchema>;
 

@@ -100,7 +100,7 @@ const why = {
 const hasNote = ({ reason, note }: { reason?: RevokeReason | undefined; note?: string | undefined }) =>
   reason !== 'other' || note !== undefined;
 
-const noteMissing = { path: ['note'], error: 'The reason other needs a note.' };
+const noteMissing = { path: ['note'], error: 'The reason "other" requires a note.' };
 
 export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why).refine(hasNote, noteMissing);
 

@@ -45,7 +45,7 @@ export const callRoutes = {
   }),
   summarizeAllCalls: route('GET', '/console/calls/summary', {
     by: 'session',
-    summary: 'Count calls by day in each campaign of a page, in the last 30 days or a range of days',
+    summary: 'Count calls by day in each campaign, one page of campaigns at a time, in the last 30 days or a range of days',
     query: allCallsSummaryQuerySchema,
     answer: allCallsSummarySchema,
   }),

@@ -17,7 +17,7 @@ import { route } from './route.ts';
 export const sessionRoutes = {
   signIn: route('POST', '/console/session', {
     by: 'nothing',
-    summary: 'Sign in. If the user has a second factor, a code has to follow',
+    summary: 'Sign in. If the user has a second factor, finish with a code',
     body: signInSchema,
     answer: sessionSchema,
     status: 201,

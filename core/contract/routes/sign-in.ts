@@ -26,13 +26,13 @@ export const signInRoutes = {
   }),
   handOver: route('POST', '/console/oidc/hand-over', {
     by: 'nothing',
-    summary: 'Get the address that hands a sign-in over to the app, after the user has confirmed it',
+    summary: 'Get the address that hands a sign-in over to the desktop app, after the user has confirmed it',
     answer: handedOverSchema,
     status: 201,
   }),
   signInFromApp: route('POST', '/console/oidc/session', {
     by: 'nothing',
-    summary: 'Sign the app in with the code that the browser handed over',
+    summary: 'Sign in the desktop app with the code that the browser handed over',
     body: signInFromAppSchema,
     answer: sessionSchema,
     status: 201,

@@ -56,12 +56,13 @@ export function parseNetwork(text: string): Network | string {
   const isMappedNetwork = groups.length === 2 && address.includes(':');
   const longest = groups.length * 16;
   const prefix = bits === undefined ? longest : Number(bits) - (isMappedNetwork ? 96 : 0);
-  if (prefix < 0) return 'An IPv4-mapped network needs a prefix from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.';
+  if (prefix < 0)
+    return 'The prefix length of an IPv4-mapped network must be from 96 to 128. Enter the IPv4 network instead, such as 10.0.0.0/8.';
   if (prefix > longest) return `The prefix length must be at most ${isMappedNetwork ? 128 : longest}.`;
   const start = groups.map((group, index) => group & maskAt(prefix, index));
   if (start.some((group, index) => group !== groups[index])) {
     const network = formatNetwork({ groups: start, prefix });
-    return `The address has bits set after the prefix. Enter ${network} for the network, or ${formatNetwork({ groups, prefix: longest })} for the address alone.`;
+    return `The address has bits set beyond its prefix length. Enter ${network} for the network, or ${formatNetwork({ groups, prefix: longest })} for the address alone.`;
   }
   return { groups, prefix };
 }

@@ -59,7 +59,7 @@ export function lineSchema(max: number, ifEmpty?: string) {
       const message = describeLineProblem(value, max, ifEmpty);
       if (message !== null) issues.push({ code: 'custom', message, input: value });
     })
-    .meta({ description: `1 to ${max} characters, trimmed, without control or invisible characters.` });
+    .meta({ description: `1 to ${max} characters after trimming, without control or invisible characters.` });
 }
 
 export function isPrintable(text: string): boolean {

@@ -97,9 +97,9 @@ function findPruningFaults(
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
   // An interrupted run deletes less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
-  if (!record) return [...faults, `${deleted} by hand: no event in the chain records that they were deleted because of their age.`];
+  if (!record) return [...faults, `${deleted} by hand: the chain doesn't record a deletion because of age.`];
   if (knownSeals.length === 0 || newestSeq(knownSeals) >= record.recordedAs) return faults;
-  const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database can add such an event.`;
+  const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database could have added that event.`;
   return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
 }
 

@@ -15,7 +15,7 @@ export function notFound(listMethods: (path: string) => readonly string[]): Midd
     if (!isSignedIn(ctx)) return refuse(ctx);
     if (!isDecodable(ctx.url)) throw badEncoding();
     const allow = [...new Set(listMethods(ctx.path))].join(', ');
-    if (allow !== '') throw new Problem('method-not-allowed', `Use ${allow}.`, { allow });
+    if (allow !== '') throw new Problem('method-not-allowed', `Allowed methods: ${allow}.`, { allow });
     throw new Problem('not-found', 'Nothing exists at this path.');
   };
 }

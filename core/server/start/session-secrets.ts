@@ -59,7 +59,7 @@ function publish(temporary: string, file: string): void {
 }
 
 const remedy =
-  'Delete the file and start the core: it generates a new one, and everyone has to sign in again. Second factors have to be reset';
+  'Delete the file and start the core, which generates a new secret. Everyone then has to sign in again, and second factors have to be reset';
 
 /** Reads the stored secret. @returns `fault`, in one line that says what to do, if the secret can't be used */
 export function readSecret(file: string): { secret: string; fault: string | null } {
@@ -77,7 +77,7 @@ export function readSecret(file: string): { secret: string; fault: string | null
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
       secret,
-      fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone has read it, delete it instead: the core generates a new one`,
+      fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone may have read it, delete it instead: the core generates a new one`,
     };
   return { secret, fault: null };
 }

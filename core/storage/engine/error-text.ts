@@ -10,11 +10,11 @@ type Explanation = { cause: string; remedy: string };
 const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[] = [
   [/^SQLITE_NOTADB/, "the file isn't a SQLite database", "Set DATABASE_URL to a Callkey database, or to a file that doesn't exist yet."],
   [/^SQLITE_CORRUPT/, 'the file is damaged', 'Restore a backup.'],
-  [/^SQLITE_(BUSY|LOCKED)/, 'another process holds its lock', 'Stop that process, or try again.'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another process has locked it', 'Stop that process, or try again.'],
   [
     /^SQLITE_READONLY_DBMOVED/,
     'the file was moved, deleted or replaced',
-    'Stop the core, put the file back with its -wal, and start it again.',
+    'Stop the core, put the file back with its -wal, and start the core again.',
   ],
   [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
   [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free up some disk space.'],

@@ -199,7 +199,9 @@ describe('callkey call cancel, for many calls', () => {
       for (let size = 65_536; size >= 1; size /= 2) fillDisk(join(state, `ballast-${size}`), size);
       const { code, stdout: results, stderr } = await its.home.run(cancel);
       expect([code, ndjson(results).length], stderr).to.deep.equal([0, 60]);
-      expect(stderr).to.match(/Couldn't write the journal .*the disk is full\. The calls are still cancelled.*\nCancelled 60 calls\./);
+      expect(stderr).to.match(
+        /Couldn't write the journal .*the disk is full\. callkey continues to cancel the calls.*\nCancelled 60 calls\./,
+      );
       expect(await states(numbers)).to.deep.equal(allCancelled(60));
     } finally {
       execFileSync('umount', ['-l', state]);
@@ -262,7 +264,7 @@ describe('callkey call cancel, for many calls', () => {
       const { stdout } = await place(numbers);
       const other = await createCampaign(its.direct.ports, operator, 'Another', its.tenants.account.id);
       const { code, stderr } = await cancelFrom(save(stdout), other.id);
-      expect([code, stderr.includes(`Were these calls placed in the campaign ${other.id}?`)]).to.deep.equal([6, true]);
+      expect([code, stderr.includes(`Check that these calls were placed in the campaign ${other.id}.`)]).to.deep.equal([6, true]);
       expect(await states(numbers)).to.deep.equal(['queued', 'queued']);
     });
 

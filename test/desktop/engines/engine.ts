@@ -7,9 +7,9 @@ import { skip } from '../../support/skip.ts';
 import { placeCall } from '../../support/tenants.ts';
 
 const usualSize = { width: 1280, height: 800 };
-/** In CSS pixels: the usual window, a low one, a tablet, and a phone or a narrow window at 200 %. */
+/** In CSS pixels: the usual window, a low one, a tablet, and a phone or a narrow window at 200%. */
 export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 800, height: 900 }, { width: 320, height: 900 }];
-/** Also a large window, a narrow one at 400 %, and a narrow one. */
+/** Also a large window, a narrow one at 400%, and a narrow one. */
 const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
 
 /**

@@ -35,13 +35,13 @@ describe('a chart of days', () => {
   });
 
   it('rounds shares to whole percentages that add up to 100', () => {
-    expect(percentages([1, 1, 1])).to.deep.equal(['34 %', '33 %', '33 %']);
-    expect(percentages([295, 435, 135, 135])).to.deep.equal(['30 %', '44 %', '13 %', '13 %']);
-    expect(percentages([0, 0])).to.deep.equal(['0 %', '0 %']);
+    expect(percentages([1, 1, 1])).to.deep.equal(['34%', '33%', '33%']);
+    expect(percentages([295, 435, 135, 135])).to.deep.equal(['30%', '44%', '13%', '13%']);
+    expect(percentages([0, 0])).to.deep.equal(['0%', '0%']);
   });
 
   it('shows a small share as less than one percent, not as zero', () => {
-    expect(percentages([2, 1_432, 0])).to.deep.equal(['< 1 %', '100 %', '0 %']);
+    expect(percentages([2, 1_432, 0])).to.deep.equal(['<1%', '100%', '0%']);
   });
 });
 

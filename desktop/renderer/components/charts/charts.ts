@@ -31,7 +31,7 @@ export function sum(numbers: readonly number[]): number {
 }
 
 /**
- * Formats shares as whole percentages that add up to 100: "71 %", or "< 1 %" for a small share. The shares that lose most by rounding down
+ * Formats shares as whole percentages that add up to 100: "71%", or "<1%" for a small share. The shares that lose most by rounding down
  * get one more.
  */
 export function percentages(parts: readonly number[]): string[] {
@@ -40,5 +40,5 @@ export function percentages(parts: readonly number[]): string[] {
   const missing = Math.round(sum(exact)) - sum(exact.map(Math.floor));
   const byLoss = exact.map((_, index) => index).toSorted((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
   const rounded = exact.map((share, index) => Math.floor(share) + (byLoss.indexOf(index) < missing ? 1 : 0));
-  return rounded.map((share, index) => `${share === 0 && (parts[index] ?? 0) > 0 ? '< 1' : share} %`);
+  return rounded.map((share, index) => `${share === 0 && (parts[index] ?? 0) > 0 ? '<1' : share}%`);
 }

@@ -128,7 +128,7 @@ export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: 
       ) : (
         <p class={isSuggested ? 'warning' : 'hint'}>
           {isSuggested && `Someone else may have placed ${isOne ? 'it' : 'them'}. `}
-          Otherwise, {isOne ? 'it’ll' : 'they’ll'} still be dialed.
+          If you don’t cancel {isOne ? 'it, it’ll' : 'them, they’ll'} still be dialed.
         </p>
       )}
     </div>

@@ -49,7 +49,9 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
   return (
     <Dialog
       title="Limit API key"
-      lead={<>A leaked key can do less if it’s limited. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>}
+      lead={
+        <>Limits reduce the harm that a leaked key can do. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>
+      }
       onDismiss={close}
     >
       <form ref={form} onSubmit={submit} noValidate>

@@ -59,7 +59,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
         </div>
         <pre aria-busy={isLoading}>{snippet}</pre>
         <p class="hint">
-          Paste it into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
+          Paste this command into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
           <ReferenceLink verb="has examples in eight languages." />
         </p>
       </div>

@@ -59,7 +59,7 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
               </>
             ) : (
               <Empty title="No calling hours">
-                <p>People may be called at any time. With calling hours, a call waits until the hours start where the person is.</p>
+                <p>People may be called at any time. If you set calling hours, a call waits until they begin in the person’s time zone.</p>
               </Empty>
             )
           }

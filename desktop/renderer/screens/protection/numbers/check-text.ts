@@ -43,7 +43,7 @@ function describeCountry(country: string | null): string {
 }
 
 function describeUnknownZone({ zones }: CheckedNumberView): string {
-  const why = zones === 0 ? 'the number’s time zone is unknown' : `its ${zones} possible time zones have no hours in common`;
+  const why = zones === 0 ? 'the number’s time zone is unknown' : `the number’s ${zones} possible time zones have no hours in common`;
   return `Calling hours apply, but ${why}. The integrator has to send contact.timeZone.`;
 }
 
