@@ -378,13 +378,21 @@ export class Model extends People {
    */
   #recover(hasStepped: boolean): void {
     for (const call of this.calls.values()) {
-      const { stage, dueAt, isHeld, body } = call;
-      const notBefore = body.notBefore ?? 0;
-      const latest = this.now + skew + (stage === 'open' ? lease : stage === 'queued' ? 0 : wait);
-      const isRight = stage === 'queued' ? (isHeld ? !hasStepped : dueAt <= notBefore) : stage === 'retry' && !hasStepped;
-      if (!isOpen(call) || dueAt <= latest || isRight) continue;
+      const notBefore = call.body.notBefore ?? 0;
+      if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
       Object.assign(call, { dueAt: isWaiting(call) ? Math.max(this.now, notBefore) : this.now, isHeld: false });
     }
+  }
+
+  /** If the clock was set back, the rules say again when a held call may be dialed. */
+  #findLongestWait({ stage, isHeld, dueAt, body }: Call, hasStepped: boolean): number {
+    if (isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
+    if (stage === 'queued') return dueAt <= (body.notBefore ?? 0) ? Number.POSITIVE_INFINITY : 0;
+    if (stage === 'open') return lease;
+    if (stage === 'taken') return wait;
+    // A provider may ask for any delay, but only a call with `notAfter` is retried for longer than an hour.
+    if (body.notAfter === null) return tries;
+    return hasStepped ? wait : Number.POSITIVE_INFINITY;
   }
 }
 
