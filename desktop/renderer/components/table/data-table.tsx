@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { moveFocus, rowId } from './table-focus.ts';
 import { StackedHead, TableHead } from './table-head.tsx';
 import { cellClass, type DataTableProps, toggle } from './table-model.ts';
@@ -9,7 +9,9 @@ import { BodyRow } from './table-row.tsx';
  * row; Enter opens, Delete runs the row's action, Space selects.
  */
 export function DataTable<Row, Name extends string>(props: DataTableProps<Row, Name>) {
-  const { label, columns, rows, getId, selection, action, onOpen, openId } = props;
+  const { label, columns, rows, getId, getClass, selection, action, onOpen, openId } = props;
+  const table = useRef(props);
+  table.current = props;
   const [active, setActive] = useState<string | null>(null);
   const tabStop = rows.some((row) => getId(row) === active) ? active : rows[0] && getId(rows[0]);
 
@@ -48,9 +50,21 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
         </colgroup>
         <TableHead {...props} />
         <tbody>
-          {rows.map((row) => (
-            <BodyRow key={getId(row)} {...props} row={row} isTabStop={getId(row) === tabStop} />
-          ))}
+          {rows.map((row) => {
+            const id = getId(row);
+            return (
+              <BodyRow
+                key={id}
+                columns={columns}
+                row={row}
+                class={[getClass?.(row) ?? '', id === openId ? 'current' : '', onOpen ? 'opens' : ''].join(' ').trim() || undefined}
+                isTabStop={id === tabStop}
+                isSelected={selection?.ids.has(id)}
+                canAct={action ? action.isPossible?.(row) !== false : null}
+                table={table}
+              />
+            );
+          })}
         </tbody>
       </table>
     </>

@@ -8,6 +8,7 @@ export type Column<Row, Name extends string> = {
   label: string;
   /** A width from tables.css. */
   width: 'name' | 'text' | 'person' | 'short' | 'key' | 'campaign' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  /** Depends only on the row. Components in it may read signals. */
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
   /** Hides the column if the page isn't wide, or only if it's narrow. */
@@ -27,7 +28,7 @@ type RowAction<Row> = {
 export type DataTableProps<Row, Name extends string> = {
   /** For screen readers: "API keys". */
   label: string;
-  /** The first column names the row. */
+  /** The first column names the row. If the array is another one, all rows render again. */
   columns: readonly Column<Row, Name>[];
   rows: readonly Row[];
   getId: (row: Row) => string;

@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'preact/hooks';
+import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
@@ -19,7 +19,7 @@ import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.
 import { FirstKey } from './first-key.tsx';
 import { summarizeLimits } from './key-limits.ts';
 import { ApiKeyHead, ApiKeyList } from './list/api-key-list.tsx';
-import { hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './list/key-list.ts';
+import { filterKeys, hasExpired, keyCsvHead, keyCsvRow, keysWithSameName } from './list/key-list.ts';
 import { type KeyListView, keyListView, keysInView } from './list/key-list-view.ts';
 import { KeyPager } from './list/key-pager.tsx';
 import { SelectionBar } from './list/selection-bar.tsx';
@@ -39,6 +39,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
     setReplaced(null);
   };
   const listed = resource.state.value.value;
+  const matches = useMemo(() => keysInView(listed?.apiKeys ?? [], settings, now.value), [listed, settings, now.value]);
   const openId = settings.open;
   const setOpenId = (id: string) => change({ open: id });
   const openKey = listed?.apiKeys.find(({ id }) => id === openId);
@@ -81,7 +82,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
   const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
   /** Changes the filters, and deselects and closes the keys that they hide. Otherwise, those keys could be revoked by mistake. */
   function narrow(changes: Partial<KeyListView>): void {
-    const visible = new Set(keysInView(listed?.apiKeys ?? [], { ...settings, ...changes }, now.peek()).map(({ id }) => id));
+    const { search, filter, owner } = { ...settings, ...changes };
+    const visible = new Set(filterKeys(listed?.apiKeys ?? [], search, filter, now.peek(), owner).map(({ id }) => id));
     change(openKey && !visible.has(openId) ? { ...changes, open: '' } : changes);
     setSelected(new Set([...selected].filter((id) => visible.has(id))));
   }
@@ -93,11 +95,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
         actions={
           <>
             {listed && !isEmpty && (
-              <ExportButton
-                name="api-keys"
-                head={keyCsvHead}
-                rows={() => keysInView(listed.apiKeys, settings, now.peek()).map((key) => keyCsvRow(key, now.peek()))}
-              />
+              <ExportButton name="api-keys" head={keyCsvHead} rows={() => matches.map((key) => keyCsvRow(key, now.peek()))} />
             )}
             <button type="button" onClick={() => open('which-key')}>
               Which key is this?
@@ -137,7 +135,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
           listed &&
           !isEmpty && (
             <>
-              <KeyPager keys={listed.apiKeys} settings={settings} onChange={change} />
+              <KeyPager matches={matches} settings={settings} onChange={change} />
               {selectedKeys.length > 0 && (
                 <SelectionBar
                   count={selectedKeys.length}
@@ -156,6 +154,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
             ) : (
               <ApiKeyList
                 view={view}
+                matches={matches}
                 settings={settings}
                 onChange={narrow}
                 highlighted={requestedKey.value}

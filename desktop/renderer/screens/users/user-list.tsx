@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
 import { Empty } from '../../components/loadable.tsx';
@@ -52,11 +53,12 @@ export function UserSearch({ settings: { search, show }, onChange }: UserSearchP
 /** Shows the matching users. */
 export function UserList({ users, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
+  const columns = useMemo(() => columnsFor(viewerId), [viewerId]);
   if (users.length === 0) return <Empty title="No matching users" />;
   return (
     <DataTable
       label="Users"
-      columns={columnsFor(viewerId)}
+      columns={columns}
       rows={users}
       getId={({ id }) => id}
       getName={({ name }) => name}

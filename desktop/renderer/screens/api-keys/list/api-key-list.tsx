@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ApiKeysView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { Empty } from '../../../components/loadable.tsx';
 import { Clip } from '../../../components/table/clip.tsx';
@@ -21,6 +21,8 @@ type Highlight = { id: string };
 
 type ApiKeyListProps = {
   view: ApiKeysView;
+  /** The matching keys in the order that the user chose. */
+  matches: readonly ApiKeyView[];
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
   highlighted: Highlight | null;
@@ -31,9 +33,10 @@ type ApiKeyListProps = {
 };
 
 /** Shows a page of the matching keys. */
-export function ApiKeyList({ view, settings, onChange, highlighted, openId, selection, onOpen, onRevoke }: ApiKeyListProps) {
+export function ApiKeyList(props: ApiKeyListProps) {
+  const { view, matches, settings, onChange, highlighted, openId, selection, onOpen, onRevoke } = props;
   const { sort, size } = settings;
-  const matches = keysInView(view.apiKeys, settings, now.value);
+  const owners = useMemo(() => listOwners(view.apiKeys), [view.apiKeys]);
   const page = isPrinting.value ? { items: matches } : paginate(matches, settings.page, size);
 
   // The search, filter or page may be hiding the highlighted key.
@@ -61,7 +64,7 @@ export function ApiKeyList({ view, settings, onChange, highlighted, openId, sele
   return (
     <ApiKeyTable
       apiKeys={page.items}
-      owners={listOwners(view.apiKeys)}
+      owners={owners}
       highlighted={highlighted?.id ?? null}
       openId={openId}
       sort={sort}

@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { Clip } from '../../../components/table/clip.tsx';
 import { DataTable } from '../../../components/table/data-table.tsx';
@@ -95,11 +96,12 @@ const dateColumns: readonly KeyTableColumn[] = [
 ];
 
 export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, selection, onSort, onOpen, onRevoke }: ApiKeyTableProps) {
+  // The core sends owners only to viewers who can see other users' keys.
+  const columns = useMemo(() => [nameColumn(owners), ...(owners.size > 0 ? [ownerColumn(owners)] : []), ...dateColumns], [owners]);
   return (
     <DataTable
       label="API keys"
-      // The core sends owners only to viewers who can see other users' keys.
-      columns={[nameColumn(owners), ...(owners.size > 0 ? [ownerColumn(owners)] : []), ...dateColumns]}
+      columns={columns}
       rows={apiKeys}
       getId={({ id }) => id}
       getName={({ name }) => name}

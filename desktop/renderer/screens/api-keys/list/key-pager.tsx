@@ -1,17 +1,17 @@
+import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { Icon } from '../../../components/icons.tsx';
-import { now } from '../../../state/clock.ts';
 import { formatNumber, pluralize } from '../../../state/format/format.ts';
 import { scrollToTop } from '../../../state/navigation.ts';
 import { writePreference } from '../../../state/preferences.ts';
 import { paginate } from './key-list.ts';
-import { keysInView } from './key-list-view.ts';
 import type { KeyToolbarProps } from './key-toolbar.tsx';
 
+type KeyPagerProps = Omit<KeyToolbarProps, 'keys'> & { matches: readonly ApiKeyView[] };
+
 /** Shows the position of the page, its number of rows, and the buttons to other pages. */
-export function KeyPager({ keys, settings, onChange }: KeyToolbarProps) {
+export function KeyPager({ matches, settings, onChange }: KeyPagerProps) {
   const { size } = settings;
-  const matches = keysInView(keys, settings, now.value);
   const page = paginate(matches, settings.page, size);
   const go = (index: number) => {
     onChange({ page: index });

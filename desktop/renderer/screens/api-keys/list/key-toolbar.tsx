@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { now } from '../../../state/clock.ts';
 import { formatNumber } from '../../../state/format/format.ts';
@@ -8,7 +9,11 @@ export type KeyToolbarProps = { keys: readonly ApiKeyView[]; settings: KeyListVi
 
 /** Shows the search, the owner and the filters. */
 export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange }: KeyToolbarProps) {
-  const owners = listOwners(keys);
+  const owners = useMemo(() => listOwners(keys), [keys]);
+  const counts = useMemo(
+    () => keyFilters.map((name) => ({ name, count: filterKeys(keys, '', name, now.value, owner).length })),
+    [keys, now.value, owner],
+  );
   return (
     <search class="toolbar">
       <label class="grow">
@@ -35,8 +40,7 @@ export function KeyToolbar({ keys, settings: { search, filter, owner }, onChange
       )}
       {/* biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons. */}
       <div class="chips" role="group" aria-label="Show">
-        {keyFilters.map((name) => {
-          const count = filterKeys(keys, '', name, now.value, owner).length;
+        {counts.map(({ name, count }) => {
           if (count === 0 && name !== 'all' && name !== filter) return null;
           return (
             <button key={name} type="button" aria-pressed={name === filter} onClick={() => onChange({ filter: name })}>
