@@ -1,7 +1,11 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { defineConfig } from 'vite';
 
 const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const assets = from('../dist/web/assets/');
 
 /** Builds the same page as electron.vite.config.ts, but with the browser's bridge instead of the preload script's. The core serves it. */
 export default defineConfig({
@@ -18,6 +22,14 @@ export default defineConfig({
           html: html.replace('./main.tsx', '../web/main.ts'),
           tags: [{ tag: 'link', attrs: { rel: 'icon', href: '../icon/icon.svg' }, injectTo: 'head' }],
         }),
+      },
+    },
+    {
+      name: 'web-compression',
+      // The best compression takes a second, which is too long for a core's first response.
+      writeBundle() {
+        for (const name of readdirSync(assets).filter((name) => /\.(js|css)$/.test(name)))
+          writeFileSync(`${assets}${name}.br`, brotliCompressSync(readFileSync(assets + name)));
       },
     },
   ],

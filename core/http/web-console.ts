@@ -21,6 +21,8 @@ export type WebConsole = ReadonlyMap<string, PageFile>;
 
 export const pagePath = '/';
 const assetsFolder = 'assets';
+/** The build puts a compressed copy next to each large file. */
+const compressed = '.br';
 
 const mediaTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -92,7 +94,8 @@ export function readWebConsole(folder: string, commandLine: string): WebConsole 
 
 function readBuiltPage(folder: string): (readonly [string, PageFile])[] {
   try {
-    const names = readdirSync(join(folder, assetsFolder)).map((name) => `/${assetsFolder}/${name}`);
+    const files = readdirSync(join(folder, assetsFolder)).filter((name) => extname(name) !== compressed);
+    const names = files.map((name) => `/${assetsFolder}/${name}`);
     return [[pagePath, findFile(join(folder, 'index.html'))], ...names.map((path) => [path, findFile(join(folder, path))] as const)];
   } catch {
     return [];
@@ -102,6 +105,7 @@ function readBuiltPage(folder: string): (readonly [string, PageFile])[] {
 function findFile(path: string): PageFile {
   const extension = extname(path);
   const file = toPageFile(mediaTypes[extension] ?? 'application/octet-stream', readFileSync(path), !incompressible.has(extension));
+  if (existsSync(path + compressed)) file.encoded.br = Promise.resolve(readFileSync(path + compressed));
   return hashedName.test(path) ? { ...file, cacheControl: 'public, max-age=31536000, immutable' } : file;
 }
 

@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import Koa from 'koa';
+import { request } from 'undici';
 import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
 import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -65,10 +67,20 @@ describe('the console’s page', () => {
     expect([answer.status, answer.text, answer.headers['cache-control']]).to.deep.equal([304, '', 'no-cache']);
   });
 
-  it('is compressed if the browser accepts gzip', async () => {
-    const length = async (headers: Record<string, string>) =>
-      Number((await ask('HEAD', `${core.url}${script}`, { headers })).headers['content-length']);
-    expect(await length({ 'Accept-Encoding': 'br, gzip' })).to.be.below((await length({})) / 2);
+  it('is compressed if the browser accepts gzip, and with the best compression if it accepts Brotli', async () => {
+    const get = async (accepted: string) => {
+      const { headers, body } = await request(`${core.url}${script}`, { headers: { 'Accept-Encoding': accepted } });
+      return { encoding: headers['content-encoding'], bytes: Buffer.from(await body.arrayBuffer()) };
+    };
+    const [plain, gzip, brotli] = [await get('identity'), await get('gzip'), await get('br, gzip')];
+    expect([plain.encoding, gzip.encoding, brotli.encoding]).to.deep.equal([undefined, 'gzip', 'br']);
+    expect(gunzipSync(gzip.bytes).equals(plain.bytes), 'gzip').to.equal(true);
+    expect(brotliDecompressSync(brotli.bytes).equals(plain.bytes), 'br').to.equal(true);
+    expect(brotli.bytes.length).to.be.below(gzip.bytes.length * 0.9);
+  });
+
+  it('has no separate paths for its compressed files', async () => {
+    expect(await send('GET', `${script}.br`)).to.equal(await refusal());
   });
 
   it('responds to HEAD with the headers of GET and no body', async () => {
