@@ -73,26 +73,6 @@ describeBrowser("an administrator's day", () => {
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).to.equal('dark');
   });
 
-  it('sorts and selects stacked rows', async () => {
-    await page.setViewportSize({ width: 480, height: 800 });
-    await enter();
-    await page.getByLabel('Sort by').selectOption('Name');
-    await rows().first().getByText('Key 0', { exact: true }).waitFor();
-    await button('Sort descending').click();
-    await rows().first().getByText('Of Tom', { exact: true }).waitFor();
-    await page.getByLabel('Select all listed').check();
-    await page.getByText('20 keys selected').waitFor();
-  });
-
-  it('prints every key, not only the page', async () => {
-    await enter();
-    await eventually(async () => expect(await rows().count()).to.equal(20));
-    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
-    await eventually(async () => expect(await rows().count()).to.equal(25));
-    await page.evaluate("dispatchEvent(new Event('afterprint'))");
-    await eventually(async () => expect(await rows().count()).to.equal(20));
-  });
-
   it('closes details when a filter hides their row', async () => {
     await enter();
     await page.getByRole('row', { name: 'Of Tom' }).click();

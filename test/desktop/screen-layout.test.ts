@@ -9,7 +9,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 const homes = [
   ['in a browser', describeBrowser, openInChromium],
@@ -38,6 +38,7 @@ for (const [where, describeHome, openHome] of homes) {
     const page = () => home.page;
     const resize = (width: number) => page().setViewportSize({ width, height: 800 });
     const button = (name: string) => page().getByRole('button', { name, exact: true });
+    const rows = () => page().locator('tbody tr');
     const goTo = async (screen: string) => {
       await page().getByRole('link', { name: screen, exact: true }).click();
       await page().getByRole('heading', { name: screen, exact: true }).waitFor();
@@ -99,6 +100,29 @@ for (const [where, describeHome, openHome] of homes) {
       await page().evaluate(`location.hash = '#/activity?action=constructor'`);
       await button('Show all activity').click();
       await page().getByRole('row', { name: 'Created the API key Appointment importer 11' }).waitFor();
+    });
+
+    it('sorts and selects stacked rows', async () => {
+      await resize(480);
+      await goTo('API keys');
+      await page().getByLabel('Sort by').selectOption('Name');
+      await rows().first().getByText('Appointment importer 0', { exact: true }).waitFor();
+      await button('Sort descending').click();
+      await rows().first().getByText('Appointment importer 11', { exact: true }).waitFor();
+      await page().getByLabel('Select all listed').check();
+      await page().getByText('12 keys selected').waitFor();
+      await button('Clear').click();
+    });
+
+    it('prints every key, not only the page', async () => {
+      await resize(1280);
+      await goTo('API keys');
+      await page().getByLabel('Rows per page').selectOption('10');
+      await eventually(async () => expect(await rows().count()).to.equal(10));
+      await page().evaluate("dispatchEvent(new Event('beforeprint'))");
+      await eventually(async () => expect(await rows().count()).to.equal(12));
+      await page().evaluate("dispatchEvent(new Event('afterprint'))");
+      await eventually(async () => expect(await rows().count()).to.equal(10));
     });
 
     it('says that an account exists if only the response was lost', async () => {
