@@ -16,7 +16,7 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'no-expiration': 'Never expires',
   'never-used': 'Never used',
   unused: 'Unused for 90 days',
-  'owner-away': 'Owner away for 90 days',
+  'owner-away': 'Owner inactive for 90 days',
 };
 
 /** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */

@@ -63,7 +63,7 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
             />
           )}
         </Field>
-        <Field label="Or choose a CSV file" hint="Its first column is used.">
+        <Field label="Or choose a CSV file" hint="Numbers are read from the first column.">
           {(binding) => (
             <input
               {...binding}
