@@ -123,7 +123,7 @@ async function holdBack(database: string): Promise<{ underWay(): Promise<void>; 
     await direct.close();
     return { underWay: async () => undefined, release: async () => undefined };
   }
-  // Within a transaction, the server's statistics don't change.
+  // The observer has its own connection, because within the client's transaction, the server's statistics wouldn't change.
   const [client, observer] = [new pg.Client(database), new pg.Client(database)];
   await Promise.all([client.connect(), observer.connect()]);
   await client.query('BEGIN');

@@ -68,7 +68,7 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     expect([code, stdout.includes(text)], stdout).to.deep.equal([1, true]);
     await dialing.noteTrouble('core-1', null, instant(now));
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');
-    // The core that reported this may have died.
+    // A report this old no longer counts, because the core that made it may have died.
     await dialing.noteTrouble('core-2', { since: instant(since), reason: 'HTTP 503' }, instant(now - 600_000));
     expect((await admin(['check'])).code).to.equal(0);
     await direct.close();

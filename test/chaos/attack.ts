@@ -16,12 +16,15 @@ export type Attack = {
   /** Continues the title of all attacks. */
   title: string;
   databases?: readonly DatabaseKind[];
-  /** The only database of the short version, by default the first; null if other tests cover the rule, or if it would take too long. */
+  /**
+   * The database for the short version, by default the first one. Null if there is no short version, because other tests cover the rule or
+   * the attack takes too long.
+   */
   quickOn?: DatabaseKind | null;
   run(trial: Trial): Promise<void>;
 };
 
-/** One attack on one database. What an attack opens, it adds to `cleanup`. */
+/** One attack on one database. An attack adds everything that it opens to `cleanup`. */
 export type Trial = { kind: DatabaseKind; ledger: Ledger; cleanup: AsyncDisposableStack };
 
 /** A reason why an attack can't run here. */

@@ -35,13 +35,13 @@ describeAttacks({
 
     time.stepTo(0);
     if ((await ask('GET', session, { cookie })).status === 200) ledger.fail('a session that begins in 400 days is accepted');
-    // No wait may be longer than the longest window, whatever the clock was when it began.
+    // A throttled user must not wait for longer than the throttle's window, even if the clock was wrong when the wait began.
     const { status, headers } = await attempt();
     const wait = Number(headers['retry-after'] ?? 0);
     if (status === 429 && wait > throttleLimits.account.window.as('seconds')) ledger.fail(`a throttled sign-in has to wait for ${wait} s`);
     await expectDialed(scene, await scene.place('after-the-steps'), 15_000, 'after the steps');
-    // Calls placed while the clock was ahead don't wait for that time. Those that were due 400 days ago and weren't dialed before the next
-    // change are too old to be dialed: the hourly sweep ends them.
+    // Calls that were placed while the clock was ahead are dialed now, not when the clock gets there again. Calls that were due 400 days
+    // ago and weren't dialed before the clock's next change are too old to be dialed, so the hourly sweep ends them.
     await waitForNone(scene, ['queued'], 60_000, Date.now() - 24 * hour * 1_000);
     await scene.stopAndCompare();
   },

@@ -62,14 +62,14 @@ async function clusterAt(trial: Trial, data: string) {
   }
   return {
     ...{ port, data, query, start, stop, url: formatAddress(port, password, 'callkey') },
-    /** Its main process and all the others. */
+    /** The IDs of the server's processes, the main process first. */
     processes,
     signal: (name: NodeJS.Signals) => signalAll(processes(), name),
     async crash(): Promise<void> {
       await stop('SIGQUIT');
       await start();
     },
-    /** Starts it again if it hasn't survived. */
+    /** Starts the server again if it doesn't respond. */
     async revive(): Promise<void> {
       if (!(await eventually(isUp, 3_000))) await this.crash();
     },
@@ -87,7 +87,10 @@ export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** Returns the main process of a server on these files, unless another process has its number by now, and all the others. */
+/**
+ * Returns the process IDs of the server on these files, the main process first. Returns none if another process has the main process ID by
+ * now.
+ */
 export function listProcesses(main: number, data: string): number[] {
   const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).matchAll(/^ *(\d+) +(\d+) (.*)$/gm);
   const all = [...lines].map(([, pid, parent, line = '']) => ({ pid: Number(pid), parent: Number(parent), line }));
@@ -95,7 +98,7 @@ export function listProcesses(main: number, data: string): number[] {
   return [main, ...all.filter(({ parent }) => parent === main).map(({ pid }) => pid)];
 }
 
-/** A process that has ended needs no signal. */
+/** Sends a signal to each process, and ignores processes that have already ended. */
 export function signalAll(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

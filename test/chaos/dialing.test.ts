@@ -18,7 +18,8 @@ const killed = (deduplicates: boolean): Attack['run'] =>
       isOver = true;
     });
     scene.provider.onTaken(async (handoffId) => {
-      // Later than the retry after a lost response, because an earlier outcome would end the call before it.
+      // Reports the outcome only after the core has repeated a hand-off whose response was lost: an earlier outcome would end the call
+      // first.
       await pause(1_500);
       while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
     });

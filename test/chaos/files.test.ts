@@ -8,8 +8,8 @@ import { eventually, isReady, openScene } from './scene.ts';
 const detection = 2_000;
 
 /**
- * Damages the file `$f`. Afterwards, one of three must be true: no core starts on it; or, after `repair`, the file with the suffix
- * `found` has all acknowledged calls; or nothing is left.
+ * Damages the file `$f`. `afterwards` says what must be true then: no core starts on the file, nothing is left of it, or the command
+ * `repair` leaves a file with the suffix `found` that has all acknowledged calls.
  */
 type Harm = {
   name: string;

@@ -100,17 +100,17 @@ export function createLedger() {
     counts: () => ({
       sent: counted.sent,
       acknowledged: placed.size + cancelled.size,
-      /** Acknowledged as placed or cancelled, but not placed or cancelled in the database. */
+      /** Calls that the core acknowledged as placed or cancelled, but that aren't placed or cancelled in the database. */
       lost: lost.size,
-      /** Refused with 503 and without a request ID, but in the database. */
+      /** Calls without a request ID that the core refused with 503, but that are in the database. */
       'placed though 503': placedThough503.size,
-      /** Handed off although the cancel returned 200. */
+      /** Calls that were handed off although the cancel returned 200. */
       'dialed though cancelled': [...cancelled.keys()].filter((contactId) => provider?.hasCalled(contactId)).length,
       'dialed twice': provider?.calledTwice() ?? 0,
       late: counted.late,
-      /** Accepted with a key whose revocation had been acknowledged before the request was sent. */
+      /** Requests that were accepted although the revocation of their key had been acknowledged before they were sent. */
       'stale yes': counted.stale,
-      /** Ready although nothing can be written, or not ready although it can. */
+      /** How often a core said that it was ready although it couldn't write, or that it wasn't although it could. */
       'wrongly ready': counted.wronglyReady,
       other: counted.other,
     }),

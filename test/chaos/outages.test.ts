@@ -138,7 +138,7 @@ async function hasStopped(load: Load): Promise<boolean> {
   return load.acknowledged() === before;
 }
 
-/** In ms. Longer than two writers wait for SQLite one after the other, so that not only the dialer runs into the lock. */
+/** In ms. Longer than SQLite's two writers together wait for the lock, so that not only the dialer but also the requests run into it. */
 const held = { sqlite: 12_000, postgres: 9_000 };
 let locks = 0;
 

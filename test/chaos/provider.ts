@@ -3,7 +3,7 @@ import { sign } from '#contract/calls/signature.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 
-/** Responds to a hand-off. @returns whether the provider makes the call: false only if it said so */
+/** Responds to a hand-off. @returns false only if the response says that the provider won't make the call */
 export type Behavior = (turn: number, response: ServerResponse) => boolean;
 
 export const takes: Behavior = (_, response) => {

@@ -48,7 +48,7 @@ export async function openScene(trial: Trial, { behavior = takes, deduplicates =
     ): Promise<Reply> {
       return ledger.place(url, campaignId, key, typeof call === 'string' ? callBody(call) : call);
     },
-    /** Does the same, and counts a fault if the call isn't placed. */
+    /** Places a call like `place`, and counts a fault if it isn't placed. */
     async mustPlace(call: string | Body, options?: PlaceOptions): Promise<Reply> {
       const reply = await scene.place(call, options);
       if (reply.status !== 202) ledger.fail(`${typeof call === 'string' ? call : call.requestId} got ${reply.status}`);

@@ -32,7 +32,7 @@ type Stranger = Pick<Attack, 'name' | 'title'> & {
   begin(scene: Scene): unknown;
 };
 
-/** Attacks without a valid key or password, except for `clients`, which only behave badly. */
+/** The attacks. None has a valid key or password, except that the ones called `clients` only behave badly. */
 const strangers: readonly Stranger[] = [
   { name: 'clients', title: 'slow clients, and clients that hang up', inQuick: true, begin: beSlowAndHangUp },
   { ...pipelining('sign-ins', 'sign-ins', () => signIn), inQuick: true },

@@ -152,7 +152,7 @@ describe("a command's campaign", () => {
     expect(await wouldCall(home, [])).to.equal(2);
   });
 
-  it("can't be named like an ID or an option", async () => {
+  it("can't have an alias that looks like an ID or an option", async () => {
     for (const name of [id, '1st', 'a b', '']) expect((await new CliHome().run(['campaign', 'alias', name, id])).code).to.equal(2);
     expect((await new CliHome().run(['campaign', 'alias', 'reminders', '..'])).code).to.equal(2);
   });

@@ -223,7 +223,7 @@ describe("a profile's key", () => {
     expect(await readKey(stored, {}, folders)).to.equal(keyValue);
   });
 
-  it('may be one that version 0.1 stored, if its profile has the same server', async () => {
+  it('can be a key that version 0.1 stored if the profile has the same server', async () => {
     await (await openKeyStore('file', 'work', null, folders)).write(keyValue);
     expect(await readKey(stored, {}, folders)).to.equal(keyValue);
     const withoutServer: Settings = { ...stored, profile: { server: null, key: 'file' } };

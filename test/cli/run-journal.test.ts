@@ -48,13 +48,13 @@ describe('parsing a run journal', () => {
     expect([placedLines(run), run?.completedAt]).to.deep.equal([[2, 4], null]);
   });
 
-  it("doesn't count as a run without a complete header", async () => {
+  it('returns no run without a complete header', async () => {
     expect(await parse('')).to.equal(undefined);
     expect(await parse(JSON.stringify(header()).slice(0, -5))).to.equal(undefined);
     expect(await parse(text({ ...header(), version: 2 }))).to.equal(undefined);
   });
 
-  it("from an earlier version is read as if --columns, --country and --zone weren't given", async () => {
+  it("reads a journal from an earlier version as if --columns, --country and --zone weren't given", async () => {
     const { reading: _, ...earlier } = header();
     for (const header of [earlier, { ...earlier, reading: { columns: {}, country: null } }])
       expect(JSON.stringify((await parse(text(header)))?.header.reading)).to.equal(JSON.stringify(plainReading));

@@ -149,7 +149,7 @@ describe('calling hours', () => {
     }
     const isOpen = (instant: number, zone: string) => isWithin(instant, zone) && isWithin(instant + minute, zone);
 
-    /** The opening is correct, and no earlier minute is. */
+    /** Checks that the zone is open at the opening, and closed at several times before it. */
     function check(zone: string, from: Millis): void {
       const opening = findOpening({ rules: selectRules(rules, '+493012345678'), zones: [zone], from });
       const opensAt = opening === 'open' ? from : (opening ?? Number.NaN);

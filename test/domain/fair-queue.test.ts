@@ -92,7 +92,7 @@ describe('the password check queue', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger${n}/1`))).to.equal(51);
   });
 
-  it('delays others by one turn per network, however many parts it has', () => {
+  it('delays other networks by only one turn, however many parts a network has', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
   });
 
@@ -100,7 +100,7 @@ describe('the password check queue', () => {
     const queue = createQueue(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
-    // Rejected before b came, but its network has just had a turn.
+    // This attempt was first rejected before b had its turn, but its network has just had a turn.
     queue.add('a/2');
     expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
   });

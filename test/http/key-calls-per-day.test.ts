@@ -171,7 +171,7 @@ describe("an API key's calls per day", () => {
       expect(await today()).to.include({ placed: 4 });
     });
 
-    it("follow the key's time zone after a repeat of a call to another one", async () => {
+    it("follow the key's time zone, even after a repeated call to a contact in a different zone", async () => {
       const { limit, place } = await limitedKey(null);
       const body = { requestId: 'same', contact: { phone: '+493012345678', timeZone: 'America/Phoenix' } };
       expect((await place(harness.core, body)).status).to.equal(202);

@@ -26,9 +26,9 @@ type Attempt = {
   contactId?: string;
   query?: Record<string, string>;
   body?: object;
-  /** The status for a user who may do it, if it isn't a success. */
+  /** The status for a user who is allowed to send the request, if it isn't 2xx. */
   status?: number;
-  /** The response to everyone else, if it's a success that changes nothing. */
+  /** The response to all other users, if they get a success although nothing changes. */
   unchanged?: object;
 };
 
@@ -37,8 +37,9 @@ const name = 'Renamed';
 const timeZone = 'UTC';
 
 /**
- * What each route of the console is asked for. `own`: the route only concerns the session or the user, or creates something in the user's
- * own scope. The type requires every route, so a new route can't be forgotten. The last ones delete what the others need.
+ * The request that is sent to each route of the console. `own` means that there is none, because the route concerns only the session or the
+ * user, or creates something in the user's own scope. The type requires every route, so a new route can't be forgotten. The last ones
+ * delete what the others need.
  */
 const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attempt)> = {
   signIn: 'own',

@@ -51,7 +51,7 @@ describe('under attack with text', () => {
         expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
       });
 
-      it("isn't one that merely exists on every object, such as constructor", async () => {
+      it("doesn't include inherited names such as constructor, which are accepted", async () => {
         const variables = { constructor: 'a', prototype: 'b', toString: 'c', hasOwnProperty: 'd', proto: 'e' };
         const body = { contact: { phone }, variables };
         const placed = await placeCall(core.url, tenants.campaign.id, key, body);

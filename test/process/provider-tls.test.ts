@@ -20,7 +20,7 @@ describe('a provider with a certificate from its own authority (needs openssl)',
   before(function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     authority = certificateAuthority();
-    // For the test's browser.
+    // The test's browser runs in this process, and must trust the authority.
     setDefaultCACertificates([...trusted, readFileSync(authority.caFile, 'utf8')]);
   });
   after(() => setDefaultCACertificates(trusted));

@@ -243,7 +243,7 @@ describe('queued calls', () => {
       expect(await states()).to.deep.equal({ queued: 2 });
     });
 
-    it('held by calling hours are left alone each hour, unless the clock was ahead when they were held', async () => {
+    it("held by calling hours aren't checked again each hour, unless the clock was ahead when they were held", async () => {
       const now = clock.now();
       const until = (at: number, more: object = {}) => ({ due_at: instant(at), held_until: instant(at), ...more });
       await addCalls('tomorrow', 1, until(now + day));

@@ -3,7 +3,7 @@ import { type CoreHarness, openCore } from './core-harness.ts';
 import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
 import { createKey, signIn } from './tenants.ts';
 
-/** What an integrator has, together with direct access to it: a core on SQLite that doesn't dial, and Ada's key for its campaigns. */
+/** A core on SQLite that doesn't dial, Ada's key for its campaigns, and what an integrator uses to reach it. */
 type Integrator = Readonly<Omit<CoreHarness, 'close'>> & {
   readonly key: string;
   /** The network between the client and the core. No test is affected by the faults of an earlier one. */

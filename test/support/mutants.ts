@@ -11,7 +11,8 @@ const getState = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {
 // Uses the same cases for each mutant. The first failing case is enough: shrinking it would take too long.
 fc.configureGlobal({ seed: 2026, endOnFailure: true });
 
-// Code that runs before a group's tests is needed by all of them. Stryker would count it for the test before them.
+// All tests of a group depend on the code in its `before` hooks. Without this, Stryker would count that code for the test that ran
+// previously.
 const groups = new Map<string, Mocha.Suite>();
 const { beforeAll } = Mocha.Suite.prototype;
 Reflect.set(Mocha.Suite.prototype, 'beforeAll', function (this: Mocha.Suite, ...hook: unknown[]) {

@@ -94,7 +94,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
     });
 
-    it("warn when they're discarded that their contacts can be called again, if they were started with --again", async () => {
+    it('that were started with --again warn, when discarded, that their contacts can be called again', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
       expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);

@@ -15,10 +15,10 @@ describeBrowser('the screens in Chromium', () => {
       await home.page.goto(url);
       return home;
     },
-    // Only in the last width, the narrow one. The wide screens in both themes are the same as in Electron (accessibility.test.ts).
+    // Runs only at the last width, which is narrow. accessibility.test.ts checks the wide screens, which look the same in Electron.
     async inspect(page) {
       const complaints = [...refused, ...(await violationsOn(page))];
-      // The page doesn't cause the changes that axe makes.
+      // Forgets the complaints about axe's own changes, because the page didn't cause them.
       refused.length = 0;
       return complaints;
     },

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { consoleEnvironment } from '../../support/electron.ts';
 
-/** What the tests need of a browser that they control over WebDriver, in its classic or its bidirectional form. */
+/** The functions that the tests need from a browser. They control it over classic or bidirectional WebDriver. */
 export type Driver = {
   goTo(url: string): Promise<void>;
   /** Evaluates an expression in the page, and waits for a promise. @returns a copy of its value */

@@ -9,7 +9,7 @@ import { placeCall } from '../../support/tenants.ts';
 const usualSize = { width: 1280, height: 800 };
 /** In CSS pixels: the usual window, a low one, a tablet, and a phone or a narrow window at 200%. */
 export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 800, height: 900 }, { width: 320, height: 900 }];
-/** Also a large window, a narrow one at 400%, and a narrow one. */
+/** The common sizes, and in addition a large window, a narrow window at 400%, and a narrow window at 100%. */
 const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
 
 /**
@@ -36,7 +36,7 @@ const measure = `[
 type Engine<Shown extends EnginePage> = {
   open: (url: string) => Promise<Home<Shown>>;
   sizes?: readonly { width: number; height: number }[];
-  /** Other problems with each screen, in the last of the sizes. */
+  /** Looks for other problems on a screen. Runs for every screen at the last of the sizes. */
   inspect?: (page: Shown) => Promise<string[]>;
 };
 

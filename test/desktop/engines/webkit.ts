@@ -5,7 +5,9 @@ import { freshDirectory } from '../../support/databases.ts';
 import { until } from '../../support/until.ts';
 import { type Driver, startProgram } from './driver.ts';
 
-/** Otherwise, the browser's toolbar would keep the window from being narrower than 447 px. With this toolbar, the limit is 290 px. */
+/**
+ * Shrinks the browser's toolbar, which otherwise keeps the window from being narrower than 447 px. With this style, the limit is 290 px.
+ */
 const smallToolbar = '* { min-width: 0; margin: 0; border: none; padding: 0; font-size: 1px; }';
 
 /** Starts WebKit with one page, and controls it over WebDriver. */

@@ -31,7 +31,7 @@ describe('the sign-in throttle', () => {
     /** Starts another core on the same database. */
     const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
     const counters = () => direct.storage.database.write('sign_in_attempts');
-    /** A different address from that of the other guesses. */
+    /** An address that the other guesses don't come from. */
     const elsewhere = '203.0.113.1';
     const readPoints = async (counter: string): Promise<number[]> =>
       (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
@@ -52,7 +52,7 @@ describe('the sign-in throttle', () => {
       await tryPassword(email, 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
     };
-    /** Changes with every row that is written, even with the same values. */
+    /** Returns a value that changes whenever a row is written, even if the row stays the same. */
     const versions = async (): Promise<unknown> =>
       kind === 'sqlite'
         ? direct.storage.database.write.raw('PRAGMA data_version')
