@@ -1,7 +1,7 @@
 // Generates core/domain/protection/hours/zone-prefixes.ts from libphonenumber's data. Download the newest release from
-// https://github.com/google/libphonenumber, and pass its version and the path of resources/timezones/map_data.txt: node
-// scripts/zone-prefixes.ts 9.0.35 libphonenumber-9.0.35/resources/timezones/map_data.txt Look at the difference: in 8.13.51, which Debian
-// has, Japan's numbers were in Shanghai's time zone.
+// https://github.com/google/libphonenumber, and pass its version and the path of resources/timezones/map_data.txt:
+//   node scripts/zone-prefixes.ts 9.0.35 libphonenumber-9.0.35/resources/timezones/map_data.txt
+// Then review the diff, because the data may be wrong: in 8.13.51, the release in Debian, Japan's numbers were in Shanghai's time zone.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const [version, file] = process.argv.slice(2);

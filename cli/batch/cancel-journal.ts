@@ -6,7 +6,10 @@ import { syncFolder } from '../state/durable-file.ts';
 import { LineSet } from './file/line-numbers.ts';
 import { appendTo, type Journal, readLines } from './journal-file.ts';
 
-/** The result for one line of a cancelled run, as it's printed. A line that was already dialed isn't tried again, either. */
+/**
+ * The result for one line of a cancelled run, as it's printed. A line with a result isn't tried again, even if its call had already been
+ * dialed.
+ */
 const cancelledLineSchema = z.object({
   line: z.number().int(),
   status: z.enum(['cancelled', 'too-late']),

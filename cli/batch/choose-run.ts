@@ -30,8 +30,8 @@ export async function chooseRun(folders: Folders, request: RunRequest, file: Cal
 /**
  * Decides which run to continue or replace.
  *
- * @throws CallkeyError `conflict` if contacts might be called twice: see pickRun. Also if any earlier run of the campaign has placed some
- * of the lines
+ * @throws CallkeyError `conflict` if contacts might be called twice (see pickRun), or if an earlier run of the campaign has placed some of
+ * the lines
  */
 export async function decideRun(
   runs: readonly Run[],

@@ -39,7 +39,7 @@ export function appendTo<Entry>(file: string): Journal<Entry> {
       try {
         fsyncSync(descriptor);
       } catch {
-        // As above.
+        // A failed sync is harmless, for the reason above.
       }
       closeSync(descriptor);
     },

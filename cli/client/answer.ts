@@ -3,7 +3,7 @@ import { requestIdHeader } from '#contract/problems.ts';
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
 
-/** A year. More digits would become Infinity. */
+/** A year, in ms. Without a maximum, a header with enough digits would become Infinity. */
 const maxWait = 365 * 24 * 3_600_000;
 
 /** Returns the details that an error carries about its response. @param now in milliseconds */

@@ -3,7 +3,7 @@ import { withDeadline } from './deadline.ts';
 import { CallkeyError, errorCode } from './errors.ts';
 
 const connectTimeout = 5_000;
-/** withDeadline limits both instead. */
+/** Turns off undici's own timeouts, because withDeadline limits the time for the whole response. */
 const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
 const maxResponseBytes = 1024 * 1024;
 /** An untrusted server must not get the key, whatever NODE_TLS_REJECT_UNAUTHORIZED says in the program that uses this library. */

@@ -41,8 +41,8 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   }
 
   function report(): void {
-    // The refused calls may have been cancelled or ended. Without this, the trouble would be reported until the provider accepts another
-    // call.
+    // Stops reporting if no call has been handed off for a while, because the refused calls may have been cancelled or ended. Otherwise,
+    // the trouble would be reported until the provider accepts another call.
     if (failing && clock.now() > failing.forgottenAt)
       end("no call was handed off for an hour: the core doesn't know whether the provider accepts calls");
     if (!failing || !isTrouble()) return;

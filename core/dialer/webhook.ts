@@ -63,7 +63,7 @@ function toHandoff(call: ClaimedCall): Handoff {
   };
 }
 
-/** In seconds. A call lapses or ends long before. Without a limit, an absurd `Retry-After` would be no valid instant. */
+/** In seconds. A call lapses or ends long before. Without a limit, a huge `Retry-After` would result in an invalid instant. */
 const maxRetryAfter = 365 * 86_400;
 
 /** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */

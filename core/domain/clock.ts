@@ -20,10 +20,8 @@ const recordEvery = 60_000;
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
- * Returns the doubt about a clock that's too far ahead to end calls or erase data, because neither can be undone. With a clock that's
- * behind, neither happens too early.
- *
- * @param now
+ * Returns the doubt about a clock that's too far ahead. With such a clock, no calls are ended and no data is erased, because neither can be
+ * undone. With a clock that's behind, neither happens too early.
  */
 export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };

@@ -39,7 +39,7 @@ export function App() {
 function Content() {
   if (signInResult.value === 'app') return <ConfirmApp />;
   if (session.value) return <SignedIn session={session.value} />;
-  // Commands wait here, since the user may already be signed in.
+  // Until the session is known, commands wait, because the user may already be signed in.
   if (!startupState.value) return <Splash />;
   return <SignedOut />;
 }

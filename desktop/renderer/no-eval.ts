@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-// Otherwise, zod tests whether it can compile code, which the page's policy blocks and reports.
+// Without this setting, zod tests whether it can compile code, which the page's content security policy blocks and reports.
 z.config({ jitless: true });

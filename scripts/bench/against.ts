@@ -53,7 +53,7 @@ export async function compareCommits(commit: string, rounds: number, seconds: nu
   }
 }
 
-/** Places calls for three times as long as it then cancels them, so that there are enough. */
+/** Places calls for three times as long as it then cancels calls, so that there are enough to cancel. */
 async function loadSide(side: Side, seconds: number) {
   const { core, path, keys, postgres } = side;
   const watched = { pid: core.pid, postgres };

@@ -15,7 +15,7 @@ export type Grown = { database: DatabaseKind; size: number } & Record<(typeof op
 /** How long listing the newest 500 keys takes, in ms, if there are 500 or a million. */
 export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
 
-/** In seconds: refused and cancelled calls vary less than placed ones. */
+/** In seconds. Short loads are enough for refusing and cancelling, because their speed varies less than that of placing. */
 const shortLoad = 1;
 
 /** Opens a database of each size. */

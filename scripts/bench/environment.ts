@@ -61,7 +61,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   let queued = 0;
   const stage = {
     ...{ kind, database, ports, storage, tenants, thousandKeys, core: await startCore(database) },
-    /** Ten of the thousand. */
+    /** Ten of the thousand keys. */
     keys: thousandKeys.slice(0, 10),
     key: thousandKeys[0] ?? '',
     unknown: makeKeys(1_000),
@@ -130,7 +130,7 @@ export async function createKey(core: Server, cookie: string): Promise<{ id: str
   return { id: apiKey.id, keyValue };
 }
 
-/** Where figures come from: when they were measured, on which machine, and at which commit, with a note if the working tree had changes. */
+/** When figures were measured, on which machine, and at which commit, with a note if the working tree had changes. */
 export type Origin = { at: string; commit: string; machine: Record<string, string> };
 
 export async function describeOrigin(): Promise<Origin> {

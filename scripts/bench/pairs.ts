@@ -19,7 +19,7 @@ export async function inPairs<Side, Result>(
   return pairs.slice(1);
 }
 
-/** Builds a line that compares the CPU time and speed of both sides, per pair: what was measured later, divided by what was before. */
+/** Builds a line that compares the CPU time and speed of both sides. In each pair, it divides the second side by the first. */
 export function compare(name: string, database: string, pairs: readonly Pair<CostedLoad>[]): string[] {
   const totalCpu = ({ cpu }: CostedLoad) => (cpu ? cpu.main + cpu.rest + cpu.postgres : Number.NaN);
   const formatRatio = (get: (load: CostedLoad) => number) =>
@@ -28,7 +28,7 @@ export function compare(name: string, database: string, pairs: readonly Pair<Cos
   return [name, database, ...medians, formatRatio(totalCpu), formatRatio(({ perSecond }) => perSecond)];
 }
 
-/** @param before and @param after the titles of the sides */
+/** @param before the title of the first side @param after the title of the second side */
 export function comparisonTable(lines: readonly (readonly string[])[], before: string, after: string): string {
   const ratio = `${after} / ${before} (range)`;
   return table(['', 'database', `CPU µs per request, ${before}`, after, `CPU, ${ratio}`, `requests per second, ${ratio}`], lines);

@@ -10,8 +10,8 @@ import { load } from './wrk.ts';
 const connections = 256;
 
 /**
- * Places calls at half of the rate that 64 connections reach, whether or not earlier ones have their response. wrk sends the next request
- * only when the last one has its response, so it waits with the server and hides its pauses. Each time starts when a request was due.
+ * Places calls at half of the rate that 64 connections reach, without waiting for earlier responses. wrk would hide the server's pauses,
+ * because a connection sends its next request only after the last response. Each time is measured from when the request was due.
  *
  * @param rounds how often it's measured @param seconds the duration of each round
  */

@@ -31,8 +31,8 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
 }
 
 /**
- * If the journal were deleted, placing the file again would send the same request IDs. The core knows them as cancelled, and wouldn't call
- * anyone.
+ * Returns the error for discarding a cancelled run. Without its journal, placing the file again would send the same request IDs, which the
+ * core knows as cancelled, so no one would be called.
  */
 function cannotDiscardError(name: string): CallkeyError {
   const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs. It's deleted after 90 days.`;

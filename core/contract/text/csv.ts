@@ -1,8 +1,8 @@
 /** Matches text that a spreadsheet would read as a formula. */
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
 /**
- * In other locales, spreadsheet programs split at semicolons or tabs. They then respect only the quotes of the first cell, so they also
- * split at line breaks.
+ * Matches the start of a formula within a cell. In other locales, spreadsheet programs split lines at semicolons or tabs, and so ignore
+ * most of our quotes: they may split a cell there, or at a line break, and run the rest as a formula.
  */
 const formulaWithin = /([;\t\r\n])(?=[\s\p{Cf}"]*[=+\-@＝＋－＠])/gu;
 

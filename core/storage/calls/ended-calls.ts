@@ -20,7 +20,10 @@ export const countEnded: Count = {
   sql: insertCounts(`SELECT campaign_id, ${quarterAt}, state, count(*) FROM changed GROUP BY 1, 2, 3`),
 };
 
-/** Counts calls that may have been told late. Those were counted as `unknown` before. */
+/**
+ * Counts calls whose outcome was reported, perhaps late. A call with a late outcome was already counted as `unknown`, so that count is
+ * taken back.
+ */
 export const countTold: Count = {
   reads: [...counted, 'told_late_at'],
   sql: insertCounts(

@@ -21,8 +21,9 @@ const maxBatchSize = 128;
  */
 const maxBytes = 1024 * 1024;
 /**
- * The maximum number of requests that a share gets in a batch while other shares are busy, too. Each request then waits for 16 requests of a
- * flood, and not for 64: see `npm run bench -- --rules`.
+ * The maximum number of requests that one share gets in a batch while other shares are busy, too. A share is all requests for which
+ * `getShare` returns the same text. Other shares' requests then wait for only 16 requests of a flood instead of 64: see `npm run bench --
+ * --rules`.
  */
 const maxOfShare = 16;
 /** In ms: how long a share is busy after its last request. */
@@ -182,7 +183,7 @@ export function batched<Input extends Timed, Output>(options: {
     else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
   }
 
-  /** Notes whether another share than the latest is busy. */
+  /** Notes the share of a request. If it isn't the latest request's share, several shares are busy. */
   function noteShare(share: string): void {
     if (share === latestShare) return;
     if (latestShare !== '') sharedUntil = performance.now() + busyFor;

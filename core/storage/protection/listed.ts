@@ -33,9 +33,9 @@ export const joinProtection = 'CROSS JOIN partners p';
 export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version IS NOT DISTINCT FROM r.rules_version';
 
 /**
- * SQL: what {@link isUnlisted} reads of a group of calls. If the process knows that the current version of the lists doesn't have the
- * group's numbers, there's nothing to look up. A statement that sees a version also sees all entries of it, because each transaction that
- * adds entries increases the version.
+ * SQL: the columns that {@link isUnlisted} reads of a group of calls. If the process knows that the current version of the lists doesn't
+ * have the group's numbers, there's nothing to look up. A statement that sees a version also sees all entries of it, because each
+ * transaction that adds entries increases the version.
  */
 export const placingLists = {
   listing: `CASE WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN ${listingSql('a', 'p')} END`,

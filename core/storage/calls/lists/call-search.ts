@@ -116,12 +116,12 @@ function isOneRange({ states, apiKey, search }: CallFilter): boolean {
 
 /** The number of calls that one statement searches. SQLite and PostgreSQL need 10 to 30 ms for this. */
 const stretchOfAll = 5_000;
-/** The minimum for each campaign. */
+/** The minimum number of calls that one statement searches in each campaign. */
 const stretchOfOne = 200;
-/** The number for each campaign if most calls match. */
+/** The number of calls that one statement searches in each campaign if most calls match. */
 const stretchOfDense = 60;
 
-/** @property calls don't overlap */
+/** @property calls conditions for the calls of the stretch. No call matches two of them */
 type Stretch = { calls: readonly Condition[]; end: StretchEnd };
 
 /**
@@ -200,7 +200,7 @@ async function openCalls(database: Database, scope: CallScope): Promise<Conditio
 
 type Counted = { calls: number | string };
 
-/** Counts calls up to `max`. @param parts don't overlap */
+/** Counts calls up to `max`. @param parts conditions. No call matches two of them */
 async function countMatching(database: Database, parts: readonly Condition[], max: number): Promise<number> {
   const matching = parts.map(({ sql }) => `SELECT 1 FROM calls WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<Counted>(

@@ -31,8 +31,8 @@ export function fieldError(failure: Failure | null, path: string): string | null
 /** Returns the message above the form's buttons, or null if one of the form's fields already shows the failure. */
 export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
   if (failure === null) return null;
-  // A dialog in front of the form explains these two. If the form showed them as well, the text would still be there after that dialog
-  // closes.
+  // A dialog in front of the form explains these two kinds of failure. If the form showed them as well, its text would stay after that
+  // dialog has closed.
   if (failure.kind === 'session-ended' || failure.kind === 'incompatible') return null;
   return fields.some((field) => fieldError(failure, field) !== null) ? null : describeFailure(failure);
 }
