@@ -225,24 +225,29 @@ describeDesktop('the bridge to the page', () => {
       expect(outcome).to.equal('This frame isn’t allowed to make calls.');
     });
 
-    for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
-      // Each uses a separate window, because a window that returns to the app's page may still be loading when the next test starts.
-      it(`exclude ${address} in the app's window`, async () => {
-        const own = await launchConsole();
-        const outcome = await own.app.evaluate(
-          async ({ BrowserWindow }, [url, code]) => {
-            const [window] = BrowserWindow.getAllWindows();
-            // If the app's page is still loading, its abortion counts as a failure of this load.
-            if (window?.webContents.isLoading())
-              await new Promise<void>((loaded) => window.webContents.once('did-stop-loading', () => loaded()));
-            await window?.loadURL(url);
-            return window?.webContents.executeJavaScript(code);
-          },
-          [address, call] as const,
-        );
-        await own.close();
-        expect(outcome).to.equal(refusal);
+    describe('in another window of the app', () => {
+      let own: RunningConsole;
+      before(async () => {
+        own = await launchConsole();
       });
-    }
+      after(() => own.close());
+
+      for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
+        it(`exclude ${address}`, async () => {
+          const outcome = await own.app.evaluate(
+            async ({ BrowserWindow }, [url, code]) => {
+              const [window] = BrowserWindow.getAllWindows();
+              // If another page is still loading, its abortion counts as a failure of this load.
+              if (window?.webContents.isLoading())
+                await new Promise<void>((loaded) => window.webContents.once('did-stop-loading', () => loaded()));
+              await window?.loadURL(url);
+              return window?.webContents.executeJavaScript(code);
+            },
+            [address, call] as const,
+          );
+          expect(outcome).to.equal(refusal);
+        });
+      }
+    });
   });
 });

@@ -4,9 +4,10 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -19,37 +20,45 @@ type Exporter = {
   close(): Promise<void>;
 };
 
-async function inElectron(): Promise<Exporter> {
-  const { app, page, userData, close } = await launchConsole();
-  const path = join(userData, 'saved.csv');
-  await app.evaluate(({ dialog }, filePath) => {
-    dialog.showSaveDialog = async () => ({ canceled: false, filePath });
-  }, path);
-  const saveFile: Exporter['saveFile'] = async (save) => {
-    await save();
-    return readFileSync(path, 'utf8');
+/** Returns a function that opens the place where a test exports to a core at this address. */
+function inElectron(): (url: string) => Promise<Exporter> {
+  const { open, leave } = sharedDesktop();
+  return async () => {
+    const desktop = await open();
+    const path = join(freshDirectory(), 'saved.csv');
+    await desktop.app.evaluate(({ dialog }, filePath) => {
+      dialog.showSaveDialog = async () => ({ canceled: false, filePath });
+    }, path);
+    const saveFile: Exporter['saveFile'] = async (save) => {
+      await save();
+      return readFileSync(path, 'utf8');
+    };
+    const hasSaved = () => existsSync(path) || existsSync(`${path}.part`);
+    return { page: desktop.page, saveFile, hasSaved, close: () => leave(desktop) };
   };
-  return { page, saveFile, hasSaved: () => existsSync(path) || existsSync(`${path}.part`), close };
 }
 
-async function inChromium(url: string): Promise<Exporter> {
-  const context = await (await sharedBrowser()).newContext();
-  const page = await context.newPage();
-  await page.goto(url);
-  let downloads = 0;
-  page.on('download', () => downloads++);
-  const saveFile: Exporter['saveFile'] = async (save) => {
-    const [download] = await Promise.all([page.waitForEvent('download'), save()]);
-    return readFileSync(await download.path(), 'utf8');
+function inChromium(): (url: string) => Promise<Exporter> {
+  return async (url) => {
+    const context = await (await sharedBrowser()).newContext();
+    const page = await context.newPage();
+    await page.goto(url);
+    let downloads = 0;
+    page.on('download', () => downloads++);
+    const saveFile: Exporter['saveFile'] = async (save) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), save()]);
+      return readFileSync(await download.path(), 'utf8');
+    };
+    return { page, saveFile, hasSaved: () => downloads > 0, close: () => context.close() };
   };
-  return { page, saveFile, hasSaved: () => downloads > 0, close: () => context.close() };
 }
 
-for (const [where, describeHome, open] of [
+for (const [where, describeHome, openHome] of [
   ['in a browser', describeBrowser, inChromium],
   ['in Electron', describeDesktop, inElectron],
 ] as const) {
   describeHome(`an export ${where}`, () => {
+    const open = openHome();
     let harness: CoreHarness;
     let network: FaultyProxy;
     let exporter: Exporter;

@@ -31,6 +31,10 @@ const toExpiry = async (running: RunningConsole) => {
   if (child.exitCode === null) await once(child, 'exit');
 };
 
+const secret = 'a secret that was copied';
+const copy = ({ page }: RunningConsole, text: string) => page.evaluate((value) => window.callkey.copySecret(value), text);
+const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboard }) => clipboard.writeText('a shopping list'));
+
 const noKeyring = await whyNoSecretService();
 
 describeDesktop('the console, for secrets', () => {
@@ -50,45 +54,50 @@ describeDesktop('the console, for secrets', () => {
   };
   afterEach(() => running.close());
 
-  it('keeps the session’s cookie in the main process, out of every page and file', async () => {
-    await launch();
-    const answer = await signIn(running, network.url, true);
-    expect(answer.ok).to.equal(true);
-    const more = await running.page.evaluate(async () => [
-      document.cookie,
-      await window.callkey.getStartupState(),
-      await window.callkey.request('listApiKeys', {}),
-      { ...localStorage, ...sessionStorage },
-      await indexedDB.databases(),
-    ]);
-    const cookie = network.seen.at(-1)?.headers.cookie ?? '';
-    const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
-    expect(values).to.have.length(4);
-    const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
-    await running.close();
-    const places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
-    for (const { text } of listFiles(running.userData)) places.push(text);
-    for (const secret of [...values, password]) expect(places.filter((text) => text.includes(secret))).to.deep.equal([]);
-  });
+  describe('after signing in without a keyring', () => {
+    let places: string[];
+    let secrets: string[];
+    let persistence: unknown;
 
-  it('remembers only the address of a server and the email address', async () => {
-    await launch();
-    await signIn(running, core.url, true);
-    await running.close();
-    const settings = JSON.parse(readFileSync(join(running.userData, 'settings.json'), 'utf8'));
-    expect(Object.keys(settings).toSorted()).to.deep.equal(['servers', 'window']);
-    expect(settings.servers).to.deep.equal([{ address: core.url, email: 'ada@example.com' }]);
-  });
-
-  it("doesn't store the session without a keyring, and says why", async () => {
-    await launch();
-    const { persistence } = await running.page.evaluate(() => window.callkey.getStartupState());
-    expect(persistence).to.deep.equal({
-      possible: false,
-      reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
+    before(async () => {
+      await launch();
+      const answer = await signIn(running, network.url, true);
+      expect(answer.ok).to.equal(true);
+      ({ persistence } = await running.page.evaluate(() => window.callkey.getStartupState()));
+      const more = await running.page.evaluate(async () => [
+        document.cookie,
+        await window.callkey.getStartupState(),
+        await window.callkey.request('listApiKeys', {}),
+        { ...localStorage, ...sessionStorage },
+        await indexedDB.databases(),
+      ]);
+      const cookie = network.seen.at(-1)?.headers.cookie ?? '';
+      const values = cookie.split('; ').map((pair) => pair.slice(pair.indexOf('=') + 1));
+      expect(values).to.have.length(4);
+      secrets = [...values, password];
+      const cookies = await running.app.evaluate(({ session }) => session.defaultSession.cookies.get({}));
+      await running.close();
+      places = [JSON.stringify(answer), JSON.stringify(more), JSON.stringify(cookies), running.output()];
     });
-    await signIn(running, core.url, true);
-    expect(readdirSync(running.userData)).not.to.include('session');
+
+    it('keeps the session’s cookie in the main process, out of every page and file', () => {
+      const everywhere = [...places, ...listFiles(running.userData).map(({ text }) => text)];
+      for (const each of secrets) expect(everywhere.filter((text) => text.includes(each))).to.deep.equal([]);
+    });
+
+    it('remembers only the address of a server and the email address', () => {
+      const settings = JSON.parse(readFileSync(join(running.userData, 'settings.json'), 'utf8'));
+      expect(Object.keys(settings).toSorted()).to.deep.equal(['servers', 'window']);
+      expect(settings.servers).to.deep.equal([{ address: network.url, email: 'ada@example.com' }]);
+    });
+
+    it("doesn't store the session, and says why", () => {
+      expect(persistence).to.deep.equal({
+        possible: false,
+        reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
+      });
+      expect(readdirSync(running.userData)).not.to.include('session');
+    });
   });
 
   it("ignores a stored session that it can't read", async () => {
@@ -155,55 +164,6 @@ describeDesktop('the console, for secrets', () => {
   });
 
   describe('a copied secret', () => {
-    const secret = 'a secret that was copied';
-    const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
-
-    /** Replaces the main process's timers with timers that the test runs. */
-    const holdTimers = () =>
-      running.app.evaluate(() => {
-        const held: { run: () => unknown; afterMs: number }[] = [];
-        const set = globalThis.setTimeout;
-        const hold = (run: () => unknown, afterMs = 0) => {
-          if (afterMs === 60_000) held.push({ run, afterMs });
-          return set(run, afterMs);
-        };
-        Object.assign(globalThis, { held, setTimeout: hold });
-      });
-    const runLastTimer = () =>
-      running.app.evaluate(async () => {
-        const { held } = globalThis as unknown as { held: { run: () => unknown }[] };
-        await held.at(-1)?.run();
-        return held.length;
-      });
-    const copy = (text: string) => running.page.evaluate((value) => window.callkey.copySecret(value), text);
-    const copyElsewhere = (text: string) => running.app.evaluate(async ({ clipboard }, value) => clipboard.writeText(value), text);
-
-    it('is cleared from the clipboard after a minute', async () => {
-      await launch();
-      await holdTimers();
-      await copy(secret);
-      expect(await clipboardText()).to.equal(secret);
-      expect(await runLastTimer()).to.equal(1);
-      expect(await clipboardText()).to.equal('');
-    });
-
-    it('is the only text that the console clears: a copied ID stays', async () => {
-      await launch();
-      await holdTimers();
-      await running.page.evaluate(() => window.callkey.copyText('an id'));
-      expect(await clipboardText()).to.equal('an id');
-      expect(await runLastTimer()).to.equal(0);
-    });
-
-    it("isn't cleared if something else was copied since", async () => {
-      await launch();
-      await holdTimers();
-      await copy(secret);
-      await copyElsewhere('a shopping list');
-      await runLastTimer();
-      expect(await clipboardText()).to.equal('a shopping list');
-    });
-
     /** Returns the clipboard just before the app exits, because Linux clears it when the app ends. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
@@ -222,14 +182,14 @@ describeDesktop('the console, for secrets', () => {
 
     it('is cleared from the clipboard when the app quits', async () => {
       await launch();
-      await copy(secret);
+      await copy(running, secret);
       expect(await clipboardAtTheEnd()).to.equal('');
     });
 
     it("isn't cleared when the app quits if something else was copied since", async () => {
       await launch();
-      await copy(secret);
-      await copyElsewhere('a shopping list');
+      await copy(running, secret);
+      await copyElsewhere(running);
       expect(await clipboardAtTheEnd()).to.equal('a shopping list');
     });
   });
@@ -292,5 +252,53 @@ describeDesktop('the console, for secrets', () => {
       expect((await running.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
       for (const other of others) await other.close();
     });
+  });
+});
+
+describeDesktop('a copied secret, while the app runs,', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole({ args: ['--password-store=basic'] });
+    // Replaces the main process's timers with timers that the test runs.
+    await running.app.evaluate(() => {
+      const held: (() => unknown)[] = [];
+      const set = globalThis.setTimeout;
+      const hold = (run: () => unknown, afterMs = 0) => {
+        if (afterMs === 60_000) held.push(run);
+        return set(run, afterMs);
+      };
+      Object.assign(globalThis, { held, setTimeout: hold });
+    });
+  });
+  after(() => running.close());
+
+  const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
+  /** @returns how many timers there were */
+  const runHeldTimers = () =>
+    running.app.evaluate(async () => {
+      const { held } = globalThis as unknown as { held: (() => unknown)[] };
+      const due = held.splice(0);
+      for (const run of due) await run();
+      return due.length;
+    });
+
+  it('is cleared from the clipboard after a minute', async () => {
+    await copy(running, secret);
+    expect(await clipboardText()).to.equal(secret);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('');
+  });
+
+  it('is the only text that the console clears: a copied ID stays', async () => {
+    await running.page.evaluate(() => window.callkey.copyText('an id'));
+    expect(await clipboardText()).to.equal('an id');
+    expect(await runHeldTimers()).to.equal(0);
+  });
+
+  it("isn't cleared if something else was copied since", async () => {
+    await copy(running, secret);
+    await copyElsewhere(running);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('a shopping list');
   });
 });

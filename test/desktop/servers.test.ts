@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { signInAs } from '../support/console-harness.ts';
+import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
@@ -9,6 +9,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
 describeDesktop('several servers', () => {
+  const { open, leave } = sharedDesktop();
   let first: CoreHarness;
   let second: CoreHarness;
   let desktop: RunningConsole;
@@ -20,9 +21,9 @@ describeDesktop('several servers', () => {
   });
   after(() => Promise.all([first.close(), second.close()]));
   beforeEach(async () => {
-    desktop = await launchConsole();
+    desktop = await open();
   });
-  afterEach(() => desktop.close());
+  afterEach(() => leave(desktop));
 
   const serverHost = ({ core }: CoreHarness) => new URL(core.url).host;
   const button = (name: string | RegExp) => desktop.page.getByRole('button', { name, exact: typeof name === 'string' });

@@ -13,32 +13,46 @@ export async function openConsole({ clock, ...launch }: { clock?: Clock } & Laun
   return openHarness(await launchConsole(launch), clock, ({ close }) => close());
 }
 
-/**
- * Shares a console between the tests of a group: the first one starts Electron, and the others find it signed out with its page reloaded.
- * Each has its own core. The main process keeps what it remembers between sessions: the sign-in form shows the previous test's server and
- * email address.
- */
+/** Shares a console between the tests of a group, as `sharedDesktop` does. Each test has its own core. */
 export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Promise<ConsoleHarness> {
+  const { open, leave } = sharedDesktop(launch);
+  return async (clock) => openHarness(await open(), clock, leave);
+}
+
+export type SharedDesktop = { open(): Promise<RunningConsole>; leave(desktop: RunningConsole): Promise<void> };
+
+/**
+ * Shares an app between the tests of a group: the first one starts Electron, and the others find its page reloaded, with no server, session
+ * or setting from before.
+ */
+export function sharedDesktop(launch: LaunchOptions = {}): SharedDesktop {
   let shared: RunningConsole | undefined;
   after(() => shared?.close());
-  return async (clock) => {
-    shared ??= await launchConsole(launch);
-    return openHarness(shared, clock, async (desktop) => {
-      if (await isSignedOutAgain(desktop)) return;
+  return {
+    async open() {
+      shared ??= await launchConsole(launch);
+      return shared;
+    },
+    async leave(desktop) {
+      if (await isLikeNew(desktop)) return;
       shared = undefined;
       await desktop.close();
-    });
+    },
   };
 }
 
+/** Runs in the page. Each server is forgotten after the one before, because the app remembers one list of them. */
+const forgetEverything = `(async () => {
+  await callkey.dismissSecret();
+  for (const { address } of await callkey.listServers()) await callkey.forgetServer(address);
+  localStorage.clear();
+  history.replaceState(null, '', '#');
+})()`;
+
 /** @returns false if the test has closed the console or left it in a state that it can't return from */
-async function isSignedOutAgain({ page }: RunningConsole): Promise<boolean> {
+async function isLikeNew({ page }: RunningConsole): Promise<boolean> {
   try {
-    await page.evaluate('Promise.all([callkey.dismissSecret(), callkey.signOut()]).then(() => undefined)');
-    // The next test doesn't begin at the address where this one ended.
-    await page.evaluate("history.replaceState(null, '', '#')");
-    // Nor with the colors and the number of rows that this one chose.
-    await page.evaluate('localStorage.clear()');
+    await page.evaluate(forgetEverything);
     await page.reload({ waitUntil: 'domcontentloaded', timeout: 5_000 });
     return true;
   } catch {
