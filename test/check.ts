@@ -30,8 +30,15 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
-/** A file that hasn't run here yet counts as one second per kilobyte, and a file of attacks, which mostly wait, as a minute. */
-const guessSeconds = (file: string) => (file.includes(join('test', 'chaos')) ? 60 : statSync(file).size / 1_000);
+/**
+ * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Small files that take long, those with
+ * attacks, which mostly wait, and those that open every screen, count as a minute.
+ */
+function guessSeconds(file: string): number {
+  const text = readFileSync(file, 'utf8');
+  if (file.includes(join('test', 'chaos')) || /walkThrough\(|async inspect\(/.test(text)) return 60;
+  return (text.length / 1_000) * (/describe(?:Desktop|Browser)\(/.test(text) ? 2 : 1);
+}
 const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? guessSeconds(file)));
 const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
