@@ -119,10 +119,10 @@ export function callStore(
     if (allowsAddress(key.limits, address)) return true;
     if (key === unknownKey) return false;
     // After the response, because its time must not reveal that the key exists.
-    setTimeout(() => {
+    setImmediate(() => {
       keyUse.noteRefused(digest, at);
       onAddressRefused(digest, address);
-    }, 10);
+    });
     return false;
   }
 
