@@ -98,7 +98,7 @@ const server = createServer(async (incoming, response) => {
   const { ok, ...checked } = validate(outcomeSchema, parsed(body.toString()));
   if (!ok || !('data' in checked)) {
     const errors = 'errors' in checked ? checked.errors.map(({ path, message }) => `${path} ${message}`).join('; ') : '';
-    say(false, 'An outcome has valid fields', errors);
+    say(false, 'Every outcome has valid fields', errors);
     return response.writeHead(422).end();
   }
   const outcome = outcomes.get(checked.data.handoffId);

@@ -120,7 +120,7 @@ export function createMetrics(version: string): Metrics {
 
   const stopped = counter(
     'callkey_calls_blocked_total',
-    "Calls that weren't placed or weren't dialed because of a do-not-call list, the kind or country of the number, or calling hours, by reason",
+    "Calls stopped by a do-not-call list, the kind or country of the number, or calling hours, by reason",
     ['reason'],
   );
 

@@ -45,7 +45,7 @@ export async function load({ url, script, successes }: Target, seconds: number, 
   if (successes !== null) {
     const deviation = Math.abs(1 - refused / requests - successes);
     const allowed = Number.isInteger(successes) ? 0 : 0.01;
-    if (broken > 0 || !(deviation <= allowed)) throw new Error(`These aren't the expected responses:\n${stdout}`);
+    if (broken > 0 || !(deviation <= allowed)) throw new Error(`Unexpected responses:\n${stdout}`);
   }
   return { requests, perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
 }
