@@ -41,7 +41,7 @@ async function fill(ports: Ports): Promise<string> {
     return { caller, ...(await createApiKey(ports, caller, { name, expiration, timeZone: 'Europe/Dublin' })) };
   };
   const { keyValue } = await key(ada, 'Practice software', { kind: 'years', years: 1 });
-  const limited = await key(ada, 'One call a day', { kind: 'none' });
+  const limited = await key(ada, 'One call per day', { kind: 'none' });
   await changeApiKey(ports, limited.caller, limited.apiKey.id, { callsPerDay: 1 });
   await key(grace, 'Front desk tablet', { kind: 'none' });
   await key(paul, 'Nightly sync', { kind: 'years', years: 5 });

@@ -149,7 +149,7 @@ function alreadyPlacedError(name: string, { count, first }: PlacedLines): Callke
     ({ line, run, earlier }) => `line ${line} (line ${earlier} of ${run.header.path ?? 'standard input'}, ${run.header.startedAt})`,
   );
   const more = count > first.length ? `, and ${formatCount(count - first.length)} more` : '';
-  const contacts = count === 1 ? 'it now would call that contact' : 'them now would call those contacts';
+  const contacts = count === 1 ? 'it again would call that contact' : 'them again would call those contacts';
   return new CallkeyError(
     'conflict',
     `${name} has ${counted(count, 'line')} that ${count === 1 ? 'was' : 'were'} placed before: ${named.join(', ')}${more}. Placing ${contacts} twice. ` +

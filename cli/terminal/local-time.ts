@@ -13,7 +13,7 @@ export function parseZone(text: string): string {
 /**
  * Converts a local time, such as `2026-11-21 09:00`, to UTC. Leaves other texts as they are, to be validated later.
  *
- * @returns the reason if the time doesn't exist or happens twice, because clocks change, or if there's no zone
+ * @returns the reason if the time doesn't exist, or occurs twice because the clocks are set back, or if there's no zone
  */
 export function toUtc(text: string, zone: string | null): { time: string } | { reason: string } {
   if (!localForm.test(text)) return { time: text };
@@ -23,6 +23,6 @@ export function toUtc(text: string, zone: string | null): { time: string } | { r
   const utc = local.toISO({ includeOffset: false })?.startsWith(form) ? local.toUTC().toISO() : null;
   if (utc === null) return { reason: `this time doesn't exist in ${zone}.` };
   if (local.getPossibleOffsets().length > 1)
-    return { reason: `this time happens twice in ${zone}, because clocks change. Specify a time in UTC that ends in Z.` };
+    return { reason: `this time occurs twice in ${zone}, because the clocks are set back. Specify it in UTC, ending in Z.` };
   return { time: utc };
 }

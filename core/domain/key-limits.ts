@@ -91,7 +91,7 @@ export function describeLimits(limits: KeyLimits | null): string {
   if (limits === null) return 'no limits';
   const { addresses, callsPerDay } = limits;
   const from = addresses === null ? [] : [`only from ${addresses.join(', ')}`];
-  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} a day`];
+  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} per day`];
   return [...from, ...calls].join('; ');
 }
 

@@ -63,7 +63,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function finishNumberImports(): Promise<void> {
     const added = await finishImports(ports, numberImports, () => setTimeout(40, undefined, { signal }));
-    if (added > 0) log.info({ numbers: added }, 'interrupted import of a do-not-call list finished');
+    if (added > 0) log.info({ numbers: added }, 'finished an interrupted import of a do-not-call list');
   }
 
   /** Runs separately, because a long queue would hold up other work. */
@@ -71,7 +71,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     const blocked = await protection.blockListed(ports.clock.now(), signal);
     if (blocked === 0) return;
     ports.onStopped('do-not-call', blocked);
-    log.info({ calls: blocked }, 'queued calls to numbers on do-not-call lists blocked');
+    log.info({ calls: blocked }, 'queued calls blocked by do-not-call lists');
   }
 
   async function sweepEachHour(): Promise<void> {

@@ -120,7 +120,7 @@ export function createMetrics(version: string): Metrics {
 
   const stopped = counter(
     'callkey_calls_blocked_total',
-    "Calls stopped by a do-not-call list, the kind or country of the number, or calling hours, by reason",
+    'Calls stopped by a do-not-call list, the kind or country of the number, or calling hours, by reason',
     ['reason'],
   );
 
@@ -137,7 +137,7 @@ export function createMetrics(version: string): Metrics {
     },
     onRequest(route, method, status, seconds) {
       requests.add({ route, method, status }, seconds);
-      // A sign-in ends with the password, or with the code that's required after it.
+      // A sign-in is complete after the password, or after the code if one is required.
       const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
       if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
       if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: toResult(status) });

@@ -43,7 +43,7 @@ export async function measureLongFile(lines: number, say: Say): Promise<LongFile
     if (stopAfter === Number.POSITIVE_INFINITY && results !== lines) throw new Error(`${step}: ${results} results instead of ${lines}.`);
   };
   await measure('checked, with `--dry-run`', [...place, '--dry-run']);
-  await measure('placed, until Ctrl-C halfway', place, lines / 2);
+  await measure('placed, and stopped with Ctrl-C halfway', place, lines / 2);
   await measure('the rest, with `resume`', ['resume']);
   await measure('the same command once more', place);
   const [row] = await stage.storage.database.read('calls').count({ calls: '*' }).countDistinct({ phones: 'phone' });

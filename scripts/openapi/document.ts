@@ -187,8 +187,8 @@ const handoff = {
   requestBody: { required: true, content: jsonContent('Handoff') },
   responses: {
     '2XX': { description: 'Accepted: the call is being dialed.' },
-    '429': { description: 'Not now: the same hand-off will be sent again later.' },
+    '429': { description: "The provider can't take the call now. The same hand-off will be sent again later." },
     '4XX': { description: 'Rejected: the call has failed.' },
-    '5XX': { description: 'Not now: the same hand-off will be sent again later.' },
+    '5XX': { description: "The provider can't take the call now. The same hand-off will be sent again later." },
   },
 };

@@ -67,7 +67,8 @@ export const detailExamples: Record<ProblemCode, string> = {
   'unsupported-media-type': 'Send UTF-8 JSON with Content-Type: application/json.',
   invalid: 'Invalid body at contact.phone: Must be a phone number in E.164 format, such as +493012345678.',
   'outside-calling-hours': "Calling hours don't allow a call before notAfter. The next window opens at 2026-11-22T08:00:00.000Z.",
-  'too-many-calls': 'This key has reached its limit, 1,000 calls a day. It can place calls again after the next midnight in its time zone.',
+  'too-many-calls':
+    'This key has reached its limit of 1,000 calls per day. It can place calls again after the next midnight in its time zone.',
   'too-many-requests': 'Too many attempts. Try again in 15 minutes.',
   internal: "Something went wrong on the server. The operator can find it in the log under this request's ID.",
   unavailable: "The database didn't respond in time. Try again shortly, with the same request ID.",

@@ -8,7 +8,7 @@ import { eventually, isReady, openScene } from './scene.ts';
 const detection = 2_000;
 
 /**
- * Damages the file `$f`. `afterwards` says what must be true then: no core starts on the file, nothing is left of it, or the command
+ * A way to damage the file `$f`, and what must be true afterwards: no core starts on the file, nothing is left of it, or the command
  * `repair` leaves a file with the suffix `found` that has all acknowledged calls.
  */
 type Harm = {

@@ -153,7 +153,7 @@ describe('reading a call file', () => {
     [
       '2027-10-31 02:30',
       'Europe/Berlin',
-      '2027-10-31 02:30: this time happens twice in Europe/Berlin, because clocks change. Specify a time in UTC that ends in Z.',
+      '2027-10-31 02:30: this time occurs twice in Europe/Berlin, because the clocks are set back. Specify it in UTC, ending in Z.',
     ],
     ['2027-01-31 02:30', null, '2027-01-31 02:30: add --zone, such as --zone Europe/Berlin, or specify a time in UTC that ends in Z.'],
   ] as const) {

@@ -97,7 +97,7 @@ describe('callkey doctor', () => {
       chmodSync(npm, 0o755);
       return { PATH: `${directory}:${process.env['PATH']}`, ...environment };
     };
-    it('is made by asking npm, if requested', async () => {
+    it('runs npm if CALLKEY_UPDATE_NOTICE is on', async () => {
       const { checks } = await examine([], withNpm({ CALLKEY_UPDATE_NOTICE: 'on' }));
       expect(checks.get('version')).to.contain('99.0.0');
     });

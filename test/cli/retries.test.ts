@@ -89,7 +89,7 @@ describe('retries', () => {
   });
 
   it('stop with an explanation if the key has placed all its calls for today', async () => {
-    const detail = 'This key has reached its limit, 5 calls a day. It can place calls again after the next midnight in its time zone.';
+    const detail = 'This key has reached its limit of 5 calls per day. It can place calls again after the next midnight in its time zone.';
     const problem = { type: 'urn:callkey:problems#too-many-calls', title: 'Too many calls today', status: 429, detail };
     const { result, attempts } = await sendInto([{ ...answer(429, '3600'), text: JSON.stringify(problem) }]);
     expect(result)

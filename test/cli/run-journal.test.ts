@@ -152,7 +152,7 @@ describe('run journals', () => {
     expect(placedLines(await onlyRun())).to.deep.equal([2]);
   });
 
-  it('report their end and every line once, however long they are', async () => {
+  it('return each line once, and when the run was completed, however long they are', async () => {
     const run = await start({ calls: 2_000 });
     const lines = Array.from({ length: 2_000 }, (_, n) => n + 2);
     write(run, ...lines.map(placed), placed(2));

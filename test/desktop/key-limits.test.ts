@@ -55,7 +55,7 @@ describeDesktop("the console, for a key's limits", () => {
     await signInAs(harness, 'account');
     await harness.page.getByRole('row', { name: 'Practice software' }).click();
     await button('Replace…').click();
-    await dialog('Replace API key').getByLabel('Copy the old key’s limits: only from 192.0.2.0/24, 7 calls a day').waitFor();
+    await dialog('Replace API key').getByLabel('Copy the old key’s limits: only from 192.0.2.0/24, 7 calls per day').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();
     await button("I've Saved It").waitFor({ state: 'detached' });

@@ -106,7 +106,7 @@ describeDesktop('the console, for protection', () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
-  it('limits countries and allows kinds', async () => {
+  it('limits countries and allows kinds of numbers', async () => {
     const { page } = harness;
     await openAs('partner');
     await button('Numbers').click();

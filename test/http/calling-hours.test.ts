@@ -54,7 +54,7 @@ describe('calling hours', () => {
       return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
     };
 
-    it('hold a call until they open, and a repeat returns the same time even after they have changed', async () => {
+    it('hold a call until they open, and a repeated request returns the same time even if they have changed', async () => {
       await setHours([daily('09:00', '20:00')]);
       const held = await place({ requestId: 'held' });
       expect([held.status, held.json]).to.deep.include(202);

@@ -111,7 +111,10 @@ describe('the checks for every route', () => {
       '400 malformed-request: The URL has invalid percent-encoding.',
     );
     const wrongMethod = await inConsole('PUT', routes.listApiKeys.path);
-    expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal(['Allowed methods: HEAD, GET, POST.', 'HEAD, GET, POST']);
+    expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal([
+      'Allowed methods: HEAD, GET, POST.',
+      'HEAD, GET, POST',
+    ]);
     const outcomes = await inConsole('GET', routes.reportOutcome.path);
     expect([outcomes.status, outcomes.headers['allow']]).to.deep.equal([405, 'POST']);
     const onACall = await ask('GET', `${endpoint}/some-call`, { cookie });

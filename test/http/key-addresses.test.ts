@@ -203,7 +203,7 @@ describe("an API key's addresses", () => {
       expect(activity.filter(({ action }) => action === 'api-key.limited').map(({ detail, actor }) => [detail, actor?.name])).to.deep.equal(
         [
           ['no limits', 'Ada Account'],
-          ['only from 10.0.0.0/8; at most 1 call a day', 'Ada Account'],
+          ['only from 10.0.0.0/8; at most 1 call per day', 'Ada Account'],
         ],
       );
     });

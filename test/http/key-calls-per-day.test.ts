@@ -59,7 +59,7 @@ describe("an API key's calls per day", () => {
       expect([refused.status, readCode(refused), refused.headers['retry-after']]).to.deep.equal([429, 'too-many-calls', '50400']);
       expect(quota(refused)).to.deep.equal(['"day";q=2;w=86400', '"day";r=0;t=50400']);
       expect(textAt(refused, 'detail')).to.equal(
-        'This key has reached its limit, 2 calls a day. It can place calls again after the next midnight in its time zone.',
+        'This key has reached its limit of 2 calls per day. It can place calls again after the next midnight in its time zone.',
       );
       clock.set('2026-11-21T23:59:59.999Z');
       expect((await place()).headers['retry-after']).to.equal('1');

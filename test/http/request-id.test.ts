@@ -76,7 +76,7 @@ describe('every response', () => {
   describe("is logged with the client's traceparent", () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01';
 
-    it('for both a request and a failure', async () => {
+    it('for a request that succeeds and one that fails', async () => {
       await session({ 'X-Request-Id': 'traced', traceparent });
       await direct.storage.database.write.schema.renameTable('sessions', 'sessions_away');
       await session({ 'X-Request-Id': 'traced', traceparent });

@@ -35,7 +35,7 @@ export function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
   return all[n % all.length];
 }
 
-// Who acts, and with what
+// Who sends a request, and which data it's about
 
 /** Returns every user, and each staff user with every account and partner selected, and with none. */
 export function listViewers(model: Model): Viewer[] {

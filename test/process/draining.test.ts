@@ -120,7 +120,7 @@ describe('a core that is told to stop', () => {
       await untilDraining(core);
       const [code] = await (async () => {
         const ended = once(core.child, 'exit');
-        // A signal counts as another one only a second after the first.
+        // The core ignores a repeated signal for a second.
         const again = setInterval(() => core.child.kill('SIGTERM'), 50);
         return ended.finally(() => clearInterval(again));
       })();

@@ -29,7 +29,7 @@ describe('calls in the database', () => {
         ]);
       });
 
-      it(`aren't cancelled by their ${by} if they were dialed, don't exist, or the key doesn't have access`, async () => {
+      it(`can't be cancelled by their ${by} after they were dialed, or without access to them`, async () => {
         await place('r');
         await place('dialed');
         await store.direct.storage.database.write('calls').where({ request_id: 'dialed' }).update({ state: 'dialing', handoff: 'open' });

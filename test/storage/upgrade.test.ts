@@ -161,7 +161,7 @@ describe('a database from an earlier release', () => {
       expect(await store.addresses('key-1', instant(0), 5)).to.deep.equal([]);
       const limits = { version: 'one', addresses: ['10.0.0.0/8'], callsPerDay: 2, timeZone: 'UTC' };
       const today = { day: '2026-11-21', from: instant(0), ids: ['0'], recentId: '1' };
-      expect(await store.limit('key-1', null, limits, today, { ...event('api-key.limited'), detail: 'at most 2 calls a day' })).to.equal(
+      expect(await store.limit('key-1', null, limits, today, { ...event('api-key.limited'), detail: 'at most 2 calls per day' })).to.equal(
         true,
       );
       expect(await store.find({ kind: 'all' }, 'key-1')).to.deep.include({ limits });

@@ -78,7 +78,7 @@ const running = new Set<ChildProcess>();
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
-// This process may end before the tests do.
+// Don't leave cores running if this process ends in the middle of a test.
 process.once('exit', killAll);
 
 const root = new URL('../../', import.meta.url);

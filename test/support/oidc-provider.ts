@@ -20,7 +20,7 @@ type Intercept = (path: string, req: IncomingMessage, res: ServerResponse) => bo
 
 export type TestProvider = {
   issuer: string;
-  /** Provides a core's variables. */
+  /** Returns the environment variables with which a core uses this provider. */
   environment(coreUrl: string): Record<string, string>;
   /** Who signs in next. */
   person: Person;

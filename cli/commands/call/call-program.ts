@@ -34,7 +34,7 @@ function addCancel(call: Command, runAction: RunAction): void {
     .option('--last', 'the last call placed to this campaign from this machine')
     .option('--run <run>', 'all calls that a command placed from a file (see callkey call runs)')
     .option('--from <file>', 'all calls in a file: the results of call place, or the file that was placed')
-    .option('--columns <pairs>', 'with --from: the same as when the file was placed');
+    .option('--columns <pairs>', 'with --from: the same value as for call place');
   addPaceOptions(cancel, 'with --run or --from: ', 'cancel')
     .description('cancel calls before they are dialed')
     .addHelpText(
@@ -94,9 +94,9 @@ function addPlace(call: Command, runAction: RunAction): void {
     .option('--name <name>', "the contact's name")
     .option('--time-zone <zone>', "the contact's time zone, such as Europe/Berlin")
     .option('--var <name=value>', 'variable for the conversation (repeatable)', (pair: string, before: string[] = []) => [...before, pair])
-    .option('--not-before <time>', 'earliest time to dial: 2026-11-21T09:00:00Z, or local with --zone')
+    .option('--not-before <time>', 'earliest time to dial, such as 2026-11-21T09:00:00Z, or a local time with --zone')
     .option('--not-after <time>', 'latest time to dial')
-    .option('--zone <zone>', 'time zone for local times such as 2026-11-21T10:00: Europe/Berlin, for example')
+    .option('--zone <zone>', 'time zone (such as Europe/Berlin) of local times (such as 2026-11-21T10:00)')
     .option('--request-id <id>', 'your own ID for this call (default: random)')
     .option('--dry-run', 'show what would be placed and what would be skipped, without sending anything')
     .addOption(

@@ -52,8 +52,8 @@ function formatDiscarded(run: Run): string {
   const placed = `Calls already placed (${formatCount(run.placed.size)}) aren't cancelled.`;
   // Placing the same file again creates the same request IDs. But the request IDs of an --again run are lost with its journal.
   return run.header.repetition === '' || run.header.ownRequestIds
-    ? `${what} ${placed} If you place the same file again, only the remaining lines are placed.`
-    : `${what} ${placed} If you place the file with --again, those contacts are called again.`;
+    ? `${what} ${placed} If you place the same file again, only the remaining lines will be placed.`
+    : `${what} ${placed} If you place the file with --again, those contacts will be called again.`;
 }
 
 async function runView(run: Run) {

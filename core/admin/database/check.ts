@@ -21,7 +21,7 @@ import { acceptCommand } from './clock.ts';
 export function checkCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
     .command('check')
-    .option('--repair', 'correct wrong API key counts')
+    .option('--repair', 'correct the stored API key counts')
     .description('check the database for problems; changes nothing without --repair');
   withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
 }

@@ -76,11 +76,13 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
   ];
   if (missing.length > 0)
     lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
-  lines.push(revived ? unknownAfter : "Couldn't read the previous database, so the API keys revoked since the backup are unknown.");
+  lines.push(
+    revived ? unknownAfter : "Couldn't read the previous database, so the API keys that were revoked after the backup are unknown.",
+  );
   for (const { rows, head, was, warning, remedy } of revived ? toRevivedLists(revived) : []) {
     if (rows.length === 0) continue;
-    const outcome = isRevokedAgain ? `and were ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
-    lines.push('', `These ${head.what} were ${was} since the backup ${outcome}`, table(head.columns, rows));
+    const outcome = isRevokedAgain ? `and have been ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
+    lines.push('', `These ${head.what} were ${was} after the backup, ${outcome}`, table(head.columns, rows));
   }
   return lines.join('\n');
 }

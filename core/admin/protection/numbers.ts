@@ -18,7 +18,10 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
     kinds,
   )
     .option('--countries <codes>', 'country codes, such as DE,AT; or "all", or "inherit"')
-    .option('--kinds <kinds>', `usually refused kinds to allow (${restrictedKinds.join(',')}); or "none", or "inherit"`);
+    .option(
+      '--kinds <kinds>',
+      `kinds of numbers to allow although they're refused by default (${restrictedKinds.join(',')}); or "none", or "inherit"`,
+    );
   withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSet));
   const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);
   withExamples(show, `numbers show ${account}`).action(withDatabase(runShow));

@@ -77,7 +77,7 @@ export type CallPage = FoundPage & Total;
 
 /** A share of the database's time, for work that may take long. */
 export type Turn = {
-  /** Lets others go first. @returns false if the work must stop and return what it has */
+  /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
   yieldTurn(): Promise<boolean>;
 };
 

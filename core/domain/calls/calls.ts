@@ -100,7 +100,7 @@ export async function authorize(ports: Ports, caller: KnownCaller, campaignId: s
 }
 
 function tooManyCalls(quota: Quota | undefined): Problem {
-  const limit = quota ? `, ${counted(quota.callsPerDay, 'call')} a day` : '';
+  const limit = quota ? ` of ${counted(quota.callsPerDay, 'call')} per day` : '';
   const detail = `This key has reached its limit${limit}. It can place calls again after the next midnight in its time zone.`;
   return new Problem('too-many-calls', detail, quota && { quota, retryAfter: quota.resetsIn });
 }

@@ -13,7 +13,7 @@ type InvalidLine = { line: number; message: string };
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
-/** A part is one row. It has no effect when it's stored, so storing takes only about a millisecond although it's large. */
+/** A part is stored as one row, and takes effect only later. So storing even a large part takes only about a millisecond. */
 const numbersPerPart = 10_000;
 
 const maxInvalidLines = 10_000;

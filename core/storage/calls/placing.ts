@@ -64,7 +64,7 @@ function isSameGroup(a: Group, b: Group): boolean {
   );
 }
 
-/** The columns of a call that its request determines. */
+/** The columns of a call that are set by the request. */
 export const callColumns = {
   contact_id: 'text',
   request_id: 'text',

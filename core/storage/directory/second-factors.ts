@@ -6,8 +6,8 @@ import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 
 /**
- * If the last accepted step is this many steps later than a code's, a clock that was ahead has recorded it. Then it doesn't count, because
- * the user would be locked out until the clock catches up.
+ * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's then ignored, because
+ * it would lock the user out until the clock catches up.
  */
 const stepsAhead = 20;
 

@@ -41,8 +41,9 @@ export type Database = {
   /** Builds a table expression named `r` for `query`, which contains the rows of one JSON parameter. */
   batchRows(columns: BatchColumns): string;
   /**
-   * Builds a table expression named `r` for the rows within the column `rows` of a batch, which is also named `r`, each with the selected
-   * columns of its group. So what a group of requests has in common is looked up once.
+   * Builds a table expression for a batch of groups, such as the calls of one key. Looks up what a group has in common only once. The batch
+   * is named `r`, and each of its rows has the requests of one group in the column `rows`. The result is also named `r`, and has one row
+   * per request, with the selected columns of its group.
    *
    * @param group.select the SQL of each column @param group.from what follows FROM
    * @param order the columns that PostgreSQL sorts by. Batches that write in the same order don't deadlock. SQLite has only one writer
@@ -60,8 +61,8 @@ export type Database = {
   /**
    * Prepares a change of calls, which may also run in a transaction.
    *
-   * @param sql builds it, without RETURNING
-   * @param options.returned the columns of each changed row to return. Each takes time in every cancel
+   * @param sql builds the statement, without RETURNING
+   * @param options.returned the columns to return of each changed row. Keep them few, because each slows down every cancel
    * @param options.rows whether there's only one row. Otherwise, PostgreSQL plans a join, which may read an index from start to end
    */
   prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: CountedOptions): CountedStatement;

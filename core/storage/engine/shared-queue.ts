@@ -29,7 +29,7 @@ export function sharedQueue<Item>(
    */
   let counts: Map<string, number> | undefined;
 
-  /** Removes the newest item of the share with the most items, unless this share would then have as many. */
+  /** Removes the newest item of the longest share, unless `share` would become as long with one more item. */
   function makeRoom(share: string): Item | undefined {
     counts ??= countByShare(waiting, getShare);
     // Every share has only one item.

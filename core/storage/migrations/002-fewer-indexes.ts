@@ -10,7 +10,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of [...(dialect === 'postgres' ? postgres : sqlite), ...indexes]) await trx.raw(statement).options(patient);
 }
 
-/** An index on millions of rows takes longer than any other statement may, in ms. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 const postgres = [

@@ -61,7 +61,7 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async searchNumbers(access, prefix, cursor, limit) {
-      // A digit is never greater than ':'.
+      // ':' sorts right after the digits.
       const page = inReach(access).where('phone', '>=', prefix).where('phone', '<', `${prefix}:`);
       if (cursor) page.whereRaw('(phone, id) > (?, ?)', [cursor.phone, cursor.id]);
       const rows: DoNotCallRow[] = await page.orderBy(['phone', 'id']).limit(limit);

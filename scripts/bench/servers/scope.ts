@@ -43,7 +43,7 @@ async function readJson(req: IncomingMessage): Promise<unknown> {
 
 function checkKey({ headers }: IncomingMessage): void {
   const key = String(headers['x-api-key']);
-  if (!isKeyValue(key) || toDigest(key) === '') throw new Error('The bench sent no key.');
+  if (!isKeyValue(key) || toDigest(key) === '') throw new Error("The bench didn't send a valid key.");
 }
 
 /** Builds the whole core, but with a fake database that immediately accepts everything. */

@@ -29,7 +29,7 @@ describe('callkey call place', () => {
 
   for (const [time, zone, says] of [
     ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
-    ['2027-10-31T02:30', 'Europe/Berlin', /happens twice in Europe\/Berlin/],
+    ['2027-10-31T02:30', 'Europe/Berlin', /occurs twice in Europe\/Berlin/],
     ['2027-02-30T10:00', 'Europe/Berlin', /doesn't exist/],
     ['2027-02-28T10:00', 'Mars/Olympus', /must be an IANA time zone/],
     ['2027-02-28T10:00', undefined, /add --zone/],

@@ -63,7 +63,7 @@ describe("the form for a key's limits", () => {
   });
 
   it('summarizes limits for the list', () => {
-    expect(summarizeLimits(key)).to.equal('only from 2 networks, 100 calls a day');
+    expect(summarizeLimits(key)).to.equal('only from 2 networks, 100 calls per day');
     expect(summarizeLimits({ addresses: ['10.0.0.0/8'], callsPerDay: null })).to.equal('only from 10.0.0.0/8');
     expect(summarizeLimits({ addresses: null, callsPerDay: null })).to.equal('');
   });

@@ -121,7 +121,7 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
-    it('counts guesses of the current password, and still lets its user sign in', async () => {
+    it('counts wrong current passwords, but still lets that user sign in', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) {

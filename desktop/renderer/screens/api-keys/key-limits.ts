@@ -63,11 +63,11 @@ export function lockOutWarning(
   return `The key was last used from ${lastUsedAddress}, which isn’t in this list. That client will be refused immediately.`;
 }
 
-/** Describes the limits of a key: "only from 2 networks, 1,000 calls a day". Empty if there are none. */
+/** Describes the limits of a key: "only from 2 networks, 1,000 calls per day". Empty if there are none. */
 export function summarizeLimits({ addresses, callsPerDay }: Pick<ApiKeyView, 'addresses' | 'callsPerDay'>): string {
   const parts = [
     ...(addresses === null ? [] : [addresses.length === 1 ? `only from ${addresses[0]}` : `only from ${addresses.length} networks`]),
-    ...(callsPerDay === null ? [] : [`${pluralize(callsPerDay, 'call')} a day`]),
+    ...(callsPerDay === null ? [] : [`${pluralize(callsPerDay, 'call')} per day`]),
   ];
   return parts.join(', ');
 }

@@ -130,7 +130,7 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
         )}
       </fieldset>
       <fieldset>
-        <legend>Kinds that are usually refused</legend>
+        <legend>Kinds that are refused by default</legend>
         <p class="hint">Calls to these numbers are expensive, so someone with a stolen key would call them first.</p>
         <label class="check">
           <input type="checkbox" checked={inheritsKinds} onChange={({ currentTarget }) => setInheritsKinds(currentTarget.checked)} />
