@@ -129,7 +129,7 @@ export function compareLists({ database, of500, ofMillion }: Lists): Figure {
   return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', computeSpread([share]), value);
 }
 
-/** Compares two cores with one. They can handle more only if one leaves processors free. */
+/** Compares two cores with one. They can handle more only if one core doesn't use all processors. */
 export function compareTwoCores([one, two]: readonly Cores[]): Figure[] {
   if (!one || !two) return [];
   const share = figure(

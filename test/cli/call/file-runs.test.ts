@@ -97,7 +97,7 @@ describe('callkey call place --from', () => {
     it('that were started with --again warn, when discarded, that their contacts can be called again', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
-      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts are called again/);
+      expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts will be called again/);
     });
   });
 

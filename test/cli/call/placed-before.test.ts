@@ -64,7 +64,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
     for (const more of [[], ['--dry-run'], ['--skip-invalid']]) {
       const { code, stderr } = await place(path, ...more);
       expect(code, stderr).to.equal(5);
-      expect(stderr).to.match(/has 1 line that was placed before: line 3 \(line 4 of .*\)\. Placing it now.*separate file.*--again/);
+      expect(stderr).to.match(/has 1 line that was placed before: line 3 \(line 4 of .*\)\. Placing it again.*separate file.*--again/);
     }
     expect(its.network.seen).to.deep.equal([]);
     expect((await place(file(`phone,name\n${phone(9)},Eve\n`))).code).to.equal(0);
